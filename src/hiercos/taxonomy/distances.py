@@ -1,0 +1,113 @@
+"""Tree distances between classes, without a walk up the tree for every pair.
+
+Take the leaves in depth-first order. The lowest common ancestor of two leaves is the shallowest of the
+common ancestors of the neighbours between them, so one number per leaf (its common depth with the leaf
+before it) answers everything: a pair is a range minimum, and a whole row is a running minimum, O(C).
+"""
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from hiercos.taxonomy.tree import IntArray, Taxonomy
+
+
+@dataclass(frozen=True)
+class LeafOrder:
+    """The leaves of a taxonomy in depth-first order.
+
+    Attributes:
+        classes: the class at each position, shape (C,).
+        positions: the position of each class, shape (C,).
+        common: depth of the common ancestor of the leaf at a position and the one before it, shape (C,);
+            0 (the root) at position 0.
+    """
+
+    classes: IntArray
+    positions: IntArray
+    common: IntArray
+
+
+_orders: "weakref.WeakKeyDictionary[Taxonomy, LeafOrder]" = weakref.WeakKeyDictionary()
+
+
+def leaf_order(taxonomy: Taxonomy) -> LeafOrder:
+    """The depth-first order of the leaves, computed once per taxonomy in O(N)."""
+    if taxonomy not in _orders:
+        _orders[taxonomy] = _depth_first_leaves(taxonomy)
+    return _orders[taxonomy]
+
+
+def subtree_sizes(taxonomy: Taxonomy) -> IntArray:
+    """The number of nodes in each node's subtree, itself included, shape (N,)."""
+    sizes = np.ones(taxonomy.num_nodes, dtype=np.int64)
+    for level in range(taxonomy.height, 1, -1):
+        nodes = taxonomy.level(level)
+        np.add.at(sizes, taxonomy.parents[nodes], sizes[nodes])
+    return sizes
+
+
+def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
+    """Number the nodes in preorder, level by level: a child comes after its parent and its elder siblings' subtrees.
+
+    `first[v]` is the top of the chain of first children that leads to v. The leaf before v in depth-first order
+    hangs on that top's elder sibling, so their common ancestor is the top's parent.
+    """
+    sizes = subtree_sizes(taxonomy)
+    preorder = np.zeros(taxonomy.num_nodes, dtype=np.int64)
+    first = np.arange(taxonomy.num_nodes)
+    for level in range(1, taxonomy.height + 1):
+        nodes = taxonomy.level(level)
+        parents = taxonomy.parents[nodes]
+        elder = np.cumsum(sizes[nodes]) - sizes[nodes]  # nodes of this level's earlier subtrees
+        is_first = np.diff(parents, prepend=-2) != 0
+        preorder[nodes] = elder
+        if level > 1:
+            family_start = np.repeat(elder[is_first], np.diff(np.flatnonzero(np.append(is_first, True))))
+            preorder[nodes] = preorder[parents] + 1 + elder - family_start
+            first[nodes] = np.where(is_first, first[parents], first[nodes])
+    classes = np.argsort(preorder[taxonomy.leaves])
+    positions = np.empty_like(classes)
+    positions[classes] = np.arange(len(classes))
+    common = taxonomy.depths[first[taxonomy.leaves[classes]]] - 1
+    return LeafOrder(classes=classes, positions=positions, common=common)
+
+
+def common_depth_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
+    """Depth of the common ancestor of each label with every class, shape (B, C); its own depth with itself."""
+    order = leaf_order(taxonomy)
+    rows = np.asarray(labels, dtype=np.int64)
+    block = np.empty((len(rows), taxonomy.num_classes), dtype=np.int64)
+    for row, label in enumerate(rows):
+        here = order.positions[label]
+        after = order.classes[here + 1 :]
+        before = order.classes[:here][::-1]
+        block[row, after] = np.minimum.accumulate(order.common[here + 1 :])
+        block[row, before] = np.minimum.accumulate(order.common[1 : here + 1][::-1])
+        block[row, label] = taxonomy.depths[taxonomy.leaves[label]]
+    return block
+
+
+def distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
+    """Tree distance of each label to every class, H - depth(LCA) and 0 to itself, shape (B, C)."""
+    rows = np.asarray(labels, dtype=np.int64)
+    block = taxonomy.height - common_depth_block(taxonomy, rows)
+    block[np.arange(len(rows)), rows] = 0
+    return block
+
+
+def hop_distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
+    """Edges between each label and every class, shape (B, C)."""
+    rows = np.asarray(labels, dtype=np.int64)
+    depths = taxonomy.depths[taxonomy.leaves]
+    return depths[rows, None] + depths[None, :] - 2 * common_depth_block(taxonomy, rows)
+
+
+def preference_ranks(distances: ArrayLike) -> IntArray:
+    """Dense ranks within each row: the nearest distance is 0, equal distances share a rank, shape as given."""
+    block = np.asarray(distances, dtype=np.int64)
+    seen = np.zeros((len(block), int(block.max(initial=0)) + 1), dtype=np.int64)
+    np.put_along_axis(seen, block, 1, axis=1)
+    return np.take_along_axis(np.cumsum(seen, axis=1) - 1, block, axis=1)

@@ -1,0 +1,234 @@
+"""The label tree as a frozen value.
+
+Nodes are numbered breadth-first: level by level, and within a level in the order of their parents. So
+`parents` never decreases, a level is one slice of the nodes, and so are the children of a node. Every
+algorithm of this project leans on that, and none of them recurses.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from os import PathLike
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hiercos.taxonomy.errors import TaxonomyError
+
+IntArray = NDArray[np.int64]
+PATH_SEPARATOR = " > "
+
+
+@dataclass(frozen=True, eq=False)
+class Taxonomy:
+    """A tree of labels whose leaves are the classes; the root is implicit and has no node.
+
+    Leaves may sit at any depth, inner nodes may have one child, and the same name may stand under
+    different parents: a node's identity is its path, or its id where it has one.
+
+    Args:
+        names: the name of each node, parents first, level by level, children in their parents' order.
+        parents: the parent of each node, shape (N,), -1 for the nodes just under the root.
+        leaves: the node of each class, shape (C,), every childless node once; node order by default.
+        ids: an id for each node, unique ("" for none); none at all by default.
+
+    Raises:
+        TaxonomyError: for an empty tree, nodes in another order, or leaves that are not the childless nodes.
+
+    Example:
+        >>> t = Taxonomy(names=("pet", "vehicle", "cat", "dog", "car"), parents=(-1, -1, 0, 0, 1))
+        >>> t.class_names
+        ('cat', 'dog', 'car')
+        >>> t.distance_matrix().tolist()
+        [[0, 1, 2], [1, 0, 2], [2, 2, 0]]
+    """
+
+    names: tuple[str, ...]
+    parents: IntArray
+    leaves: IntArray = field(default=None)  # type: ignore[assignment]  # filled in below
+    ids: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "names", tuple(self.names))
+        object.__setattr__(self, "ids", tuple(self.ids))
+        object.__setattr__(self, "parents", _frozen(self.parents))
+        self._check_nodes()
+        childless = np.flatnonzero(self.child_counts == 0)
+        leaves = childless if self.leaves is None else self.leaves
+        object.__setattr__(self, "leaves", _frozen(leaves))
+        if not np.array_equal(np.sort(self.leaves), childless):
+            raise TaxonomyError("expected every childless node once among the leaves, and no other node")
+
+    def _check_nodes(self) -> None:
+        count = len(self.names)
+        if count == 0:
+            raise TaxonomyError("the tree is empty: expected at least one node under the root")
+        if self.parents.shape != (count,):
+            raise TaxonomyError(f"expected {count} parents, one for each name, got shape {self.parents.shape}")
+        if self.ids and len(self.ids) != count:
+            raise TaxonomyError(f"expected {count} ids, one for each name, got {len(self.ids)}")
+        before = self.parents < np.arange(count)
+        if self.parents[0] != -1 or not before.all() or (np.diff(self.parents) < 0).any():
+            raise TaxonomyError(
+                "expected nodes numbered parents first, level by level, children in their parents' order; "
+                "Taxonomy.from_arrays takes any numbering"
+            )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        names: Sequence[str],
+        parents: ArrayLike,
+        leaves: ArrayLike | None = None,
+        *,
+        ids: Sequence[str] = (),
+    ) -> "Taxonomy":
+        """A taxonomy from nodes numbered in any way; -1 is the root. See `Taxonomy` for the arguments."""
+        from hiercos.taxonomy.build import tree_from_arrays
+
+        return tree_from_arrays(names, parents, leaves, ids=ids)
+
+    @classmethod
+    def from_paths(cls, paths: Iterable[Sequence[str]]) -> "Taxonomy":
+        """A taxonomy from one path of names per class, level 1 first; the classes keep this order.
+
+        Raises:
+            TaxonomyError: naming every path that is empty, has an empty name, is there twice, or ends at an
+                inner node (numbered from 1).
+        """
+        from hiercos.taxonomy.build import tree_from_paths
+
+        return tree_from_paths(paths)
+
+    @classmethod
+    def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str = "root") -> "Taxonomy":
+        """A taxonomy from (parent, child) pairs of unique names; classes in order of appearance as a child.
+
+        A node named `root` that alone stands at the top, or an empty parent, is the implicit root.
+
+        Raises:
+            TaxonomyError: naming every edge with an empty child, and every node with two parents or on a cycle.
+        """
+        from hiercos.taxonomy.build import tree_from_edges
+
+        return tree_from_edges(edges, root=root)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, format: str | None = None) -> "Taxonomy":
+        """Read a file; see `hiercos.taxonomy.formats` for the formats (by default, by the extension)."""
+        from hiercos.taxonomy.formats import read_taxonomy
+
+        return read_taxonomy(path, format=format)
+
+    def write(self, path: str | PathLike[str], *, format: str | None = None) -> None:
+        """Write a file that `read` reads back as the same taxonomy, whole or not at all."""
+        from hiercos.taxonomy.formats import write_taxonomy
+
+        write_taxonomy(self, path, format=format)
+
+    @property
+    def num_nodes(self) -> int:
+        """N, the number of nodes without the root."""
+        return len(self.names)
+
+    @property
+    def num_classes(self) -> int:
+        """C, the number of leaves."""
+        return len(self.leaves)
+
+    @cached_property
+    def height(self) -> int:
+        """H, the depth of the deepest leaf (L, the number of levels)."""
+        return len(self.level_starts) - 1
+
+    @cached_property
+    def level_starts(self) -> IntArray:
+        """Where each level begins among the nodes, shape (H + 1,); the last entry is N.
+
+        Parents never decrease, so the children of a level's slice of nodes are again one slice.
+        """
+        starts = [0]
+        end = int(np.searchsorted(self.parents, 0))
+        while end > starts[-1]:
+            starts.append(end)
+            end = int(np.searchsorted(self.parents, end))
+        return _frozen(starts)
+
+    def level(self, level: int) -> slice:
+        """The nodes of a level (1…H) as one slice."""
+        if not 1 <= level <= self.height:
+            raise ValueError(f"expected a level from 1 to {self.height}, got {level}")
+        return slice(int(self.level_starts[level - 1]), int(self.level_starts[level]))
+
+    @cached_property
+    def depths(self) -> IntArray:
+        """The level of each node, shape (N,), 1 just under the root."""
+        return _frozen(np.repeat(np.arange(1, self.height + 1), np.diff(self.level_starts)))
+
+    @cached_property
+    def child_counts(self) -> IntArray:
+        """The number of children of each node, shape (N,)."""
+        return _frozen(np.bincount(self.parents[self.parents >= 0], minlength=self.num_nodes))
+
+    @cached_property
+    def class_names(self) -> tuple[str, ...]:
+        """The name of each class; two classes under different parents may share one."""
+        return tuple(self.names[leaf] for leaf in self.leaves)
+
+    def path(self, node: int) -> tuple[int, ...]:
+        """The nodes from level 1 down to `node`, both included."""
+        nodes = []
+        while node >= 0:
+            nodes.append(int(node))
+            node = int(self.parents[node])
+        return tuple(reversed(nodes))
+
+    def path_text(self, node: int) -> str:
+        """The names along the path of a node, as `a > b > c`."""
+        return PATH_SEPARATOR.join(self.names[step] for step in self.path(node))
+
+    def path_table(self, nodes: ArrayLike) -> IntArray:
+        """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth."""
+        current = np.asarray(nodes, dtype=np.int64)
+        depths = self.depths[current]
+        table = np.full((len(current), self.height), -1, dtype=np.int64)
+        for level in range(int(depths.max(initial=0)), 0, -1):
+            rows = np.flatnonzero(depths >= level)
+            table[rows, level - 1] = current[rows]
+            current = current.copy()
+            current[rows] = self.parents[current[rows]]
+        return table
+
+    def distance_matrix(self) -> IntArray:
+        """Tree distances between all classes, H - depth(LCA) and 0 on the diagonal, shape (C, C)."""
+        from hiercos.taxonomy.distances import distance_block
+
+        return distance_block(self, np.arange(self.num_classes))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A SHA-256 of the whole value, the same on every machine."""
+        digest = hashlib.sha256()
+        for array in (self.parents, self.leaves):
+            digest.update(array.astype("<i8").tobytes())
+        for texts in (self.names, self.ids):
+            digest.update(b"\x01" + "\x00".join(texts).encode("utf-8", "surrogatepass"))
+        return digest.hexdigest()
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Taxonomy) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"Taxonomy({self.num_nodes} nodes, {self.num_classes} classes, height {self.height})"
+
+
+def _frozen(values: ArrayLike) -> IntArray:
+    array = np.array(values, dtype=np.int64)
+    array.setflags(write=False)
+    return array

@@ -1,0 +1,47 @@
+"""Trees for tests: hypothesis strategies, the paper's 17-class example, and the shared folder's trees."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+from hiercos import Taxonomy
+
+TOY = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+
+# The tree of the paper's HOPS example as METHODS restates it: 17 classes at depths 1, 3 and 4.
+TOY17 = Taxonomy.from_paths(
+    [(name,) for name in ("A2", "A3", "A4", "A5")]
+    + [("A1", "B1", "C3"), ("A1", "B2", "C5"), ("A1", "B2", "C6")]
+    + [("A1", "B1", "C1", f"D{number}") for number in (1, 2, 3, 4)]
+    + [("A1", "B1", "C2", "D5")]
+    + [("A1", "B2", "C4", f"D{number}") for number in (6, 7, 8, 9, 10)]
+)
+
+
+@st.composite
+def taxonomies(draw: st.DrawFn, max_nodes: int = 24) -> Taxonomy:
+    """Random trees: deep chains, stars, one leaf, one-child nodes, uneven depth, classes in any order."""
+    count = draw(st.integers(1, max_nodes))
+    reach = draw(st.sampled_from([1, 2, 4, max_nodes]))  # 1 makes chains, max_nodes bushes
+    parents = [-1] + [draw(st.integers(max(-1, node - reach), node - 1)) for node in range(1, count)]
+    childless = sorted(set(range(count)) - set(parents))
+    leaves = draw(st.permutations(childless))
+    return Taxonomy.from_arrays([f"n{node}" for node in range(count)], parents, leaves)
+
+
+def random_tree(seed: int, count: int = 40) -> Taxonomy:
+    """One random tree for tests that need a fixed one of some size."""
+    generator = np.random.default_rng(seed)
+    parents = [-1] + [int(generator.integers(max(-1, node - 12), node)) for node in range(1, count)]
+    return Taxonomy.from_arrays([f"n{node}" for node in range(count)], parents)
+
+
+def shared(*parts: str) -> Path:
+    """A file of the shared folder; the test is skipped where that is absent (HIERCOS_SHARED names it)."""
+    path = Path(os.environ.get("HIERCOS_SHARED", "/nonexistent"), *parts)
+    if not path.exists():
+        pytest.skip(f"{'/'.join(parts)} is not here: HIERCOS_SHARED names the folder that has it")
+    return path
