@@ -2,14 +2,16 @@
 
 Take the leaves in depth-first order. The lowest common ancestor of two leaves is the shallowest of the
 common ancestors of the neighbours between them, so one number per leaf (its common depth with the leaf
-before it) answers everything: a pair is a range minimum, and a whole row is a running minimum, O(C).
+before it) answers everything: a pair is a range minimum, O(1) from a table of minima over the powers of
+two, and a whole row is a running minimum, O(C).
 """
 
 import weakref
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
@@ -28,6 +30,17 @@ class LeafOrder:
     classes: IntArray
     positions: IntArray
     common: IntArray
+
+    @cached_property
+    def minima(self) -> NDArray[np.int32]:
+        """The least `common` of the 2**power positions from each on, cut at the end, shape (log2 C + 1, C)."""
+        count = len(self.common)
+        table = np.tile(self.common.astype(np.int32), (count.bit_length(), 1))
+        for power in range(1, len(table)):
+            half = 1 << (power - 1)
+            table[power] = table[power - 1]
+            np.minimum(table[power, :-half], table[power - 1, half:], out=table[power, :-half])
+        return table
 
 
 _orders: "weakref.WeakKeyDictionary[Taxonomy, LeafOrder]" = weakref.WeakKeyDictionary()
@@ -96,6 +109,33 @@ def distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
     block = taxonomy.height - common_depth_block(taxonomy, rows)
     block[np.arange(len(rows)), rows] = 0
     return block
+
+
+def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) -> IntArray:
+    """Tree distance of each label to the class at the same place, H - depth(LCA) and 0 where they are equal.
+
+    The minimum over a range is that of two ranges of a power of two that overlap: O(1) a pair, and O(C log C) once
+    per taxonomy, so no row of distances is ever built.
+
+    Args:
+        labels: classes, any shape.
+        classes: classes, a shape that broadcasts with it.
+
+    Returns:
+        Distances, the broadcast shape.
+
+    Example:
+        >>> toy = Taxonomy(names=("pet", "vehicle", "cat", "dog", "car"), parents=(-1, -1, 0, 0, 1))
+        >>> pair_distances(toy, [0, 0, 0], [0, 1, 2]).tolist()
+        [0, 1, 2]
+    """
+    order = leaf_order(taxonomy)
+    here, there = order.positions[np.asarray(labels)], order.positions[np.asarray(classes)]
+    first = np.minimum(here, there) + (here != there)
+    last = np.maximum(here, there)
+    power = np.frexp(last - first + 1)[1] - 1  # of the longest power of two within the range
+    common = np.minimum(order.minima[power, first], order.minima[power, last + 1 - (1 << power)])
+    return np.where(here == there, 0, taxonomy.height - common).astype(np.int64)
 
 
 def hop_distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
