@@ -1,0 +1,110 @@
+"""Hier-COS scores: how much of an embedding lies in the subspace of each class, level or node.
+
+The subspace of a node is spanned by the axes of its ancestors, itself and its descendants
+[sani2026, Sec. 3.2], so the squared length of a projection is a sum of squares: those on the path to the
+node plus those below it. For a leaf this is its path alone. Nothing here is learned or stored.
+"""
+
+import torch
+from torch import Tensor
+
+from hiercos.geometry.index import tree_index
+from hiercos.geometry.sums import path_sums, subtree_sums
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.distances import subtree_sizes
+
+
+def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancestors: bool = True) -> Tensor:
+    """Length of each embedding's projection onto the subspace of every class [sani2026, Sec. 3.4].
+
+    Args:
+        z: embeddings in the node basis, shape (B, N).
+        taxonomy: the tree.
+        squared: give the squared length, which ranks the same and needs no root.
+        ancestors: span the subspace with the class's ancestors too; without, a score is |z| of the leaf.
+
+    Returns:
+        Scores >= 0, shape (B, C). Their gradient is 0, not infinite, where a projection has no length.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> leaf_scores(torch.tensor([[3.0, 1.0, 4.0, 0.0, 2.0]]), t, squared=True)
+        tensor([[25.,  9.,  5.]])
+    """
+    _check_width(z, taxonomy)
+    index = tree_index(taxonomy, z.device)
+    energy = path_sums(z.square(), index) if ancestors else z.square()  # (B, N)
+    energy = energy.index_select(1, index.leaves)  # (B, C)
+    return energy if squared else _root(energy)
+
+
+def node_scores(
+    z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancestors: bool = True, descendants: bool = True
+) -> Tensor:
+    """Length of each embedding's projection onto the subspace of every node.
+
+    Args:
+        z: embeddings in the node basis, shape (B, N).
+        taxonomy: the tree.
+        squared: give the squared length.
+        ancestors: span the subspaces with the ancestors.
+        descendants: span the subspaces with the descendants.
+
+    Returns:
+        Scores >= 0, shape (B, N); the column of a leaf equals its class's column of `leaf_scores`.
+    """
+    _check_width(z, taxonomy)
+    index = tree_index(taxonomy, z.device)
+    square = z.square()
+    energy = square
+    if ancestors:
+        energy = energy + path_sums(square, index) - square
+    if descendants:
+        energy = energy + subtree_sums(square, index) - square
+    return energy if squared else _root(energy)
+
+
+def level_scores(
+    z: Tensor,
+    taxonomy: Taxonomy,
+    level: int,
+    *,
+    squared: bool = False,
+    ancestors: bool = True,
+    descendants: bool = True,
+) -> Tensor:
+    """Scores of the nodes of one level (1…H), in node order, shape (B, K_level); see `node_scores`."""
+    scores = node_scores(z, taxonomy, squared=squared, ancestors=ancestors, descendants=descendants)
+    return scores[:, taxonomy.level(level)]
+
+
+def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
+
+    d(z, V)^2 = |z|^2 - |P z|^2
+
+    Args:
+        z: embeddings in the node basis, shape (B, N).
+        taxonomy: the tree.
+
+    Returns:
+        Distances >= 0, shape (B, N).
+    """
+    inside = node_scores(z, taxonomy, squared=True)
+    return _root((z.square().sum(dim=1, keepdim=True) - inside).clamp(min=0))
+
+
+def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
+    """Dimension of every node's subspace, its adaptive capacity: ancestors, itself, descendants; shape (N,)."""
+    return torch.tensor(taxonomy.depths - 1 + subtree_sizes(taxonomy))
+
+
+def _root(energy: Tensor) -> Tensor:
+    """Square root whose gradient is 0 at 0."""
+    positive = energy > 0
+    return torch.where(positive, torch.where(positive, energy, 1).sqrt(), 0)
+
+
+def _check_width(z: Tensor, taxonomy: Taxonomy) -> None:
+    if z.ndim != 2 or z.shape[1] != taxonomy.num_nodes:
+        raise ValueError(f"expected embeddings of shape (B, {taxonomy.num_nodes}), got {tuple(z.shape)}")

@@ -1,0 +1,59 @@
+"""Sums along paths and over subtrees: the two passes through the tree that every score is made of."""
+
+import torch
+from torch import Tensor
+
+from hiercos.geometry.index import TreeIndex, tree_index
+from hiercos.taxonomy import Taxonomy
+
+
+def path_sums(values: Tensor, index: TreeIndex) -> Tensor:
+    """Sum of the values on the path of every node, itself included.
+
+    A path is its parent's path plus one node, and nodes are numbered level by level, so each level adds
+    its own values to its parents' sums: O(N) a sample, and no projection matrix is ever built.
+
+    Args:
+        values: one value per node, shape (B, N).
+        index: the tree.
+
+    Returns:
+        Sums, shape (B, N).
+    """
+    levels = values.split_with_sizes(index.sizes, dim=1)
+    sums = [levels[0]]
+    for own, parents in zip(levels[1:], index.parents, strict=True):
+        sums.append(own + sums[-1].index_select(1, parents))  # (B, K_level)
+    return torch.cat(sums, dim=1)
+
+
+def subtree_sums(values: Tensor, index: TreeIndex) -> Tensor:
+    """Sum of the values in the subtree of every node, itself included; the same pass from below.
+
+    Args:
+        values: one value per node, shape (B, N).
+        index: the tree.
+
+    Returns:
+        Sums, shape (B, N).
+    """
+    levels = values.split_with_sizes(index.sizes, dim=1)
+    sums = [levels[-1]]
+    for own, parents in zip(reversed(levels[:-1]), reversed(index.parents), strict=True):
+        sums.append(own.index_add(1, parents, sums[-1]))  # (B, K_level)
+    return torch.cat(sums[::-1], dim=1)
+
+
+def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Probability of every node: the sum over the classes at or below it.
+
+    Args:
+        probabilities: of the classes, shape (B, C).
+        taxonomy: the tree.
+
+    Returns:
+        Probabilities of the nodes, shape (B, N); those of a level sum to at most 1.
+    """
+    index = tree_index(taxonomy, probabilities.device)
+    at_leaves = probabilities.new_zeros(len(probabilities), taxonomy.num_nodes)
+    return subtree_sums(at_leaves.index_copy(1, index.leaves, probabilities), index)

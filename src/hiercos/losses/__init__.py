@@ -1,0 +1,5 @@
+"""Losses: (outputs, labels, weights=None) to a scalar."""
+
+from hiercos.losses.hier_cos import HierCOSLoss
+
+__all__ = ["HierCOSLoss"]
