@@ -1,0 +1,42 @@
+"""The flat baselines: they never look at the tree, and get their levels by summing class probabilities."""
+
+from torch import nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.method import Method, SummedProbabilities
+from hiercos.methods.registry import METHODS
+from hiercos.nn import TransformationModule
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("cross-entropy")
+def cross_entropy(taxonomy: Taxonomy, in_features: int) -> Method:
+    """Flat softmax cross-entropy: one linear layer on the features."""
+    return _flat(nn.Linear(in_features, taxonomy.num_classes), taxonomy)
+
+
+@METHODS.register("cross-entropy-mlp")
+def cross_entropy_mlp(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+) -> Method:
+    """Flat softmax cross-entropy behind the same transformation module as Hier-COS.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: F.
+        width: of the transformation module; C, as published, by default.
+        dropout: see `TransformationModule`.
+        momentum: see `TransformationModule`.
+    """
+    width = width or taxonomy.num_classes
+    transformation = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
+    return _flat(nn.Sequential(transformation, nn.Linear(width, taxonomy.num_classes)), taxonomy)
+
+
+def _flat(head: nn.Module, taxonomy: Taxonomy) -> Method:
+    return Method(head=head, loss=CrossEntropyLoss(), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))

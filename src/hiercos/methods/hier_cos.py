@@ -1,0 +1,78 @@
+"""Hier-COS as published."""
+
+from torch import Tensor, nn
+
+from hiercos.geometry import leaf_scores, node_scores
+from hiercos.losses import HierCOSLoss
+from hiercos.losses.hier_cos import Direction, Grouping, Penalty
+from hiercos.methods.method import Method
+from hiercos.methods.registry import METHODS
+from hiercos.nn import HierCOSHead
+from hiercos.nn.head import Basis
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("hier-cos")
+def hier_cos(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    basis: Basis = "identity",
+    alpha: float = 0.05,
+    exponent: float = 2.0,
+    direction: Direction = "leaf",
+    penalty: Penalty = "published",
+    grouping: Grouping = "published",
+    ancestors: bool = True,
+    descendants: bool = True,
+) -> Method:
+    """Hier-COS: one orthonormal axis per node, energy on the path of the class [sani2026].
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of the transformation module; N, as published, by default.
+        dropout: see `HierCOSHead`.
+        momentum: see `HierCOSHead`.
+        basis: see `HierCOSHead`.
+        alpha: see `HierCOSLoss`.
+        exponent: see `HierCOSLoss`.
+        direction: see `HierCOSLoss`.
+        penalty: see `HierCOSLoss`.
+        grouping: see `HierCOSLoss`.
+        ancestors: span the subspaces with the ancestors; read by the scores alone, the loss never does.
+        descendants: span the subspaces with the descendants; read by the scores alone.
+    """
+    return Method(
+        head=HierCOSHead(in_features, taxonomy, width=width, basis=basis, momentum=momentum, dropout=dropout),
+        loss=HierCOSLoss(taxonomy, alpha, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
+        rule=LeafScores(taxonomy, ancestors=ancestors),
+        levels=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
+    )
+
+
+class LeafScores(nn.Module):
+    """`leaf_scores` as a module. Shape: z (B, N) to (B, C)."""
+
+    def __init__(self, taxonomy: Taxonomy, *, ancestors: bool = True) -> None:
+        super().__init__()
+        self.taxonomy, self.ancestors = taxonomy, ancestors
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Shape (B, N) to (B, C)."""
+        return leaf_scores(z, self.taxonomy, ancestors=self.ancestors)
+
+
+class NodeScores(nn.Module):
+    """`node_scores` as a module. Shape: z (B, N) to (B, N)."""
+
+    def __init__(self, taxonomy: Taxonomy, *, ancestors: bool = True, descendants: bool = True) -> None:
+        super().__init__()
+        self.taxonomy, self.ancestors, self.descendants = taxonomy, ancestors, descendants
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Shape (B, N) to (B, N)."""
+        return node_scores(z, self.taxonomy, ancestors=self.ancestors, descendants=self.descendants)
