@@ -1,0 +1,62 @@
+"""The user's own vectors: an .npz file with `features`, `labels` and, if there is one, `split`."""
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data.dataset import FloatArray
+from hiercos.data.errors import DataError
+from hiercos.data.rows import AnyArray
+
+
+def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, AnyArray]:
+    """The named arrays of a file, texts as text; pickled objects are refused.
+
+    Raises:
+        DataError: for a file that is not .npz, a missing array, or an array of Python objects.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise DataError(f"{path}: expected an .npz file with {_listed(arrays)}, got a single array")
+            missing = [name for name in arrays if name not in file.files]
+            if missing:
+                raise DataError(f"{path}: expected an array {name!r}, got {_listed(file.files)}" for name in missing)
+            return {name: _array(path, name, file) for name in (*arrays, *optional) if name in file.files}
+    except (zipfile.BadZipFile, EOFError) as error:
+        raise DataError(f"{path}: expected an .npz file, but {error}") from error
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names) or "nothing"
+
+
+def _array(path: Path, name: str, file: Mapping[str, AnyArray]) -> AnyArray:
+    try:
+        array = file[name]
+    except ValueError as error:  # an object array, or a damaged one
+        raise DataError(
+            f"{path}: array {name!r} cannot be read without pickle, which is never used here ({error}); "
+            "expected numbers or texts, saved with a type such as array.astype(str)"
+        ) from error
+    try:
+        return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: array {name!r}: expected UTF-8 texts ({error.reason})") from error
+
+
+def feature_matrix(path: Path, features: AnyArray) -> FloatArray:
+    """The features as float32, shape (M, F); a DataError for any other shape or for anything but real numbers."""
+    if features.dtype.kind not in "fiub":
+        raise DataError(f"{path}: expected numbers in 'features', got the type {features.dtype}")
+    if features.ndim != 2 or 0 in features.shape:
+        raise DataError(f"{path}: expected 'features' of shape (samples, features), got {features.shape}")
+    with np.errstate(over="ignore"):  # what float32 cannot hold becomes inf, and inf is reported by row and column
+        return features.astype(np.float32)
+
+
+def label_name(row: int) -> str:
+    """What messages call a label: both as people count and as Python does."""
+    return f"row {row + 1} (labels[{row}])"

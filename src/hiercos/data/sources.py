@@ -1,0 +1,147 @@
+"""From one word of the user to a data set: a built-in name, a table or an .npz of vectors."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from hiercos.data import icd10cm
+from hiercos.data.dataset import Dataset, Inputs, check_inputs
+from hiercos.data.errors import DataError
+from hiercos.data.labels import LabelReader
+from hiercos.data.npz import feature_matrix, label_name, read_npz
+from hiercos.data.path_labels import taxonomy_of_labels
+from hiercos.data.rows import AnyArray, RowName
+from hiercos.data.splits import completed_split
+from hiercos.data.table import TABLES, read_table
+from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A data set that is known by name.
+
+    Attributes:
+        description: one line for `hiercos data`.
+        origin: where it comes from.
+        is_present: whether it can be loaded here and now.
+        load: the data set, given what the user wrote after the colon ("" for nothing).
+    """
+
+    description: str
+    origin: str
+    is_present: Callable[[], bool]
+    load: Callable[[str], Dataset]
+
+
+def _icd10cm(chapters: str) -> Dataset:
+    return icd10cm.icd10cm(tuple(chapter.strip() for chapter in chapters.split(",") if chapter.strip()))
+
+
+BUILT_IN = {
+    "icd10cm": BuiltIn(
+        description="diagnosis phrases in 22 chapters > 285 sections > 1,918 categories; "
+        "icd10cm:9,10 keeps two chapters",
+        origin="the package simple-icd-10-cm (ICD-10-CM 2026 of the CDC)",
+        is_present=icd10cm.is_present,
+        load=_icd10cm,
+    ),
+}
+
+
+def load_dataset(
+    source: str | Path,
+    *,
+    taxonomy: str | Path | Taxonomy | None = None,
+    text_column: str = "text",
+    label_column: str = "label",
+    split_column: str = "split",
+) -> Dataset:
+    """The data set that a word of the user names.
+
+    Args:
+        source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), or a .csv, .tsv, .parquet or
+            .npz file.
+        taxonomy: the tree of the user's own data, or its file; without one the labels must be paths `a > b > c`.
+        text_column: the column of texts in a table.
+        label_column: the column of labels in a table.
+        split_column: the column of splits in a table, where it has one.
+
+    Raises:
+        DataError: for data that cannot be used, with every fault by file, row and value.
+        TaxonomyError: for a taxonomy that cannot be used.
+    """
+    name, _, rest = str(source).partition(":")
+    if name in BUILT_IN:
+        if taxonomy is not None:
+            raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
+        return BUILT_IN[name].load(rest)
+    path = Path(source)
+    tree = Taxonomy.read(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
+    suffix = existing_suffix(path, (".npz", *TABLES), known=f"or a built-in name ({', '.join(BUILT_IN)})")
+    if suffix == ".npz":
+        return _vectors(path, tree)
+    return _texts(path, tree, text_column, label_column, split_column)
+
+
+def existing_suffix(path: Path, suffixes: Sequence[str], *, known: str = "") -> str:
+    """The extension of a file that is there and is one of these; otherwise a DataError says what is expected."""
+    expected = f"expected a file ({', '.join(suffixes)}) {known}".rstrip()
+    if not path.exists():
+        raise DataError(f"{path}: there is no such file; {expected}")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; {expected}")
+    if path.suffix.lower() not in suffixes:
+        raise DataError(f"{path}: the extension {path.suffix!r} is not known; {expected}")
+    return path.suffix.lower()
+
+
+def _shown(taxonomy: str | Path | Taxonomy) -> str:
+    return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
+
+
+def _vectors(path: Path, taxonomy: Taxonomy | None) -> Dataset:
+    arrays = read_npz(path, arrays=("features", "labels"), optional=("split",))
+    features = feature_matrix(path, arrays["features"])
+    check_inputs(features, source=str(path))
+    for name in ("labels", "split"):
+        if name in arrays and arrays[name].shape != (len(features),):
+            raise DataError(
+                f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', "
+                f"got {arrays[name].shape}"
+            )
+    return _labelled(path, features, arrays["labels"], arrays.get("split"), taxonomy=taxonomy, row_name=label_name)
+
+
+def _texts(path: Path, taxonomy: Taxonomy | None, text: str, label: str, split: str) -> Dataset:
+    table = read_table(path, columns=(text, label), optional=(split,))
+    texts = table.columns[text]
+    check_inputs(texts, source=str(path), row_name=table.row_name)
+    labels, splits = table.columns[label], table.columns.get(split)
+    return _labelled(path, texts, labels, splits, taxonomy=taxonomy, row_name=table.row_name)
+
+
+def _labelled(
+    path: Path,
+    inputs: Inputs,
+    labels: Sequence[str] | AnyArray,
+    split: Sequence[str] | AnyArray | None,
+    *,
+    taxonomy: Taxonomy | None,
+    row_name: RowName,
+) -> Dataset:
+    """The data set of these inputs; its taxonomy is made from the labels where none is given."""
+    source = str(path)
+    tree = taxonomy or taxonomy_of_labels(labels, source=source, row_name=row_name)
+    made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
+    classes = LabelReader(tree).read(labels, source=source, row_name=row_name)
+    keys = inputs if isinstance(inputs, tuple) else [row.astype("<f4").tobytes() for row in inputs]
+    chosen, notes = completed_split(keys, split, source=source, row_name=row_name)
+    return Dataset(
+        name=path.stem,
+        taxonomy=tree,
+        inputs=inputs,
+        labels=classes,
+        split=chosen,
+        notes=notes if taxonomy else (made, *notes),
+        source=source,
+    )

@@ -1,0 +1,96 @@
+"""Splits by hash: where a sample goes depends on its own content and on nothing else.
+
+So a split needs no file and no seed, survives reordering, and when samples are added or removed the others
+stay where they were. Equal samples always land in the same split.
+"""
+
+import hashlib
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.data.errors import DataError
+from hiercos.data.rows import AnyArray, RowName, row_name
+
+SPLITS = ("train", "val", "test")
+FRACTIONS = (0.8, 0.1, 0.1)  # of train, val and test, where the data bring no split
+VAL_SHARE = 0.1  # of train, where the data bring train and test only
+
+TextArray = NDArray[np.str_]
+Key = str | bytes
+
+
+def hash_fraction(key: Key, purpose: str = "split") -> float:
+    """A number in [0, 1) that depends on the key and the purpose alone, the same on every machine.
+
+    Example:
+        >>> round(hash_fraction("Asthma"), 4) == round(hash_fraction("Asthma"), 4) != hash_fraction("Asthma", "val")
+        True
+    """
+    content = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
+    digest = hashlib.blake2b(content, digest_size=8, person=purpose.encode()).digest()
+    return (int.from_bytes(digest, "big") >> 11) / 2**53  # 53 bits: exact, and never rounded up to 1
+
+
+def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> TextArray:
+    """The split of each sample by the hash of its key.
+
+    Args:
+        keys: the content of each sample, M of them.
+        fractions: the expected shares of train, val and test; they sum to 1.
+
+    Returns:
+        "train", "val" or "test" for each key, shape (M,).
+    """
+    if len(fractions) != len(SPLITS) or min(fractions) < 0 or abs(sum(fractions) - 1) > 1e-9:
+        raise ValueError(f"expected three shares that sum to 1 (train, val, test), got {tuple(fractions)}")
+    ends = np.cumsum(fractions)[:2]
+    shares = np.array([hash_fraction(key) for key in keys], dtype=np.float64)
+    return np.array(SPLITS)[np.searchsorted(ends, shares, side="right")]
+
+
+def with_val_from_train(keys: Sequence[Key], split: TextArray, share: float = VAL_SHARE) -> TextArray:
+    """The same split with `share` of the training samples moved to val, chosen by hash; shape (M,).
+
+    The hash is salted, so the choice is independent of the one `hash_split` makes.
+    """
+    moved = split.copy()
+    for row, key in enumerate(keys):
+        if split[row] == "train" and hash_fraction(key, "val") < share:
+            moved[row] = "val"
+    return moved
+
+
+def completed_split(
+    keys: Sequence[Key], split: Sequence[str] | AnyArray | None, *, source: str, row_name: RowName = row_name
+) -> tuple[TextArray, tuple[str, ...]]:
+    """The split to use, and a sentence about whatever of it was made here.
+
+    Args:
+        keys: the content of each sample, M of them.
+        split: what the data say, M values, or None where they say nothing.
+        source: the name of the data in messages.
+        row_name: what messages call the sample at an index.
+
+    Returns:
+        The split of each sample, shape (M,), and the notes.
+
+    Raises:
+        DataError: for each value other than train, val and test.
+    """
+    if split is None:
+        note = f"{source} has no split: 80% train, 10% val and 10% test were chosen by hash of each sample."
+        return hash_split(keys), (note,)
+    given = np.array([str(value) for value in split], dtype="U5")
+    faults = [
+        f"{source}: {row_name(row)}: expected train, val or test as the split, got {str(value)!r}"
+        for row, value in enumerate(split)
+        if str(value) not in SPLITS
+    ]
+    if faults:
+        raise DataError(faults)
+    if "val" in given or "train" not in given:
+        return given, ()
+    note = f"{source} has no val rows: 10% of the training samples were set aside by hash."
+    return with_val_from_train(keys, given), (note,)
