@@ -1,0 +1,99 @@
+"""HOPS: how far the order of the classes is from the order the tree prefers."""
+
+from typing import Literal
+
+import torch
+from torch import Tensor
+
+from hiercos.metrics.functional.preference import Tail, preferred_order, reversed_disorder
+from hiercos.metrics.functional.ties import mean_rank_gaps
+from hiercos.metrics.functional.worst_order import worst_disorder
+from hiercos.metrics.ranking import Ranking, ranking_depth, rankings
+from hiercos.taxonomy import Taxonomy
+
+HopsVariant = Literal["published", "paper", "exact"]
+TieRule = Literal["index", "mean"]
+
+
+def hops(
+    scores: Tensor,
+    labels: Tensor,
+    taxonomy: Taxonomy,
+    k: int | None = None,
+    *,
+    variant: HopsVariant = "published",
+    ties: TieRule = "index",
+) -> Tensor:
+    """Hierarchically ordered preference score of each sample, 1 for an ideal order.
+
+    s = Σ_j η_j |z_j − ẑ_j| over the first k positions, divided by its value for the worst order, from 1; z are the
+    ranks in preferred order, ẑ those of the predicted order, and η falls from 2^−r to 2^−(r+1) within rank r
+    [sani2026, supplementary, "HOPS: Technical Description"].
+
+    Note:
+        `published` is what made the paper's tables: within the last rank η falls to 0, the worst order is the
+        reversed one, and the result is clipped to [0, 1]. `paper` is the printed text: η of the last rank
+        falls to 2^−(r+1), and only HOPS@k is clipped, so full HOPS can be negative (a reversed order is not the
+        worst). For both, k = 1 is top-1 accuracy, where the formula is 0 / 0. `exact` has the published η and
+        divides by the true worst order, so it needs no clip and 0 means the worst; at k = 1 it is graded.
+
+    Args:
+        scores: higher is better, shape (B, C).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+        k: count only the first k positions; all by default (and where k exceeds C).
+        variant: the definition, see the note.
+        ties: `index` ranks equal scores by class index; `mean` takes the mean of s over all orders of equal scores
+            (before any clip; it sorts all classes).
+
+    Returns:
+        Values, shape (B,), float64; 1 where there is one class.
+
+    Raises:
+        ValueError: for a NaN score, a label that is no class, an unknown variant, or more classes than `exact` takes.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> hops(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2]]), torch.tensor([0, 0]), t).tolist()
+        [1.0, 0.7]
+    """
+    if variant not in ("published", "paper", "exact"):
+        raise ValueError(f"expected variant published, paper or exact, got {variant!r}")
+    if ties not in ("index", "mean"):
+        raise ValueError(f"expected ties index or mean, got {ties!r}")
+    depth = ranking_depth(k, taxonomy)
+    ranked = rankings(scores, labels, taxonomy, None if ties == "mean" else depth)
+    return torch.cat([ranked_hops(part, k, variant=variant, ties=ties) for part in ranked])
+
+
+def ranked_hops(
+    ranking: Ranking, k: int | None = None, *, variant: HopsVariant = "published", ties: TieRule = "index"
+) -> Tensor:
+    """HOPS of samples whose classes are ranked already, at least k of them (all for mean ties); see `hops`."""
+    tables, labels = ranking.tables, ranking.labels
+    depth = tables.num_classes if k is None else min(k, tables.num_classes)
+    tail: Tail = "half" if variant == "paper" else "zero"
+    desired, weights = preferred_order(tables, labels, depth, tail)
+    if ties == "mean":
+        gaps = mean_rank_gaps(ranking.ranks, ranking.scores, desired)
+    else:
+        gaps = (ranking.ranks[:, :depth] - desired).abs()
+    disorder = (gaps * weights).sum(dim=1)
+    if variant == "exact":
+        return _share_of_worst(disorder, worst_disorder(tables, labels, depth)).clamp(0, 1)  # of rounding only
+    if depth == 1:
+        return top1_share(ranking, ties)
+    value = _share_of_worst(disorder, reversed_disorder(tables, labels, depth, tail))
+    return value if variant == "paper" and k is None else value.clamp(0, 1)
+
+
+def _share_of_worst(disorder: Tensor, worst: Tensor) -> Tensor:
+    return torch.where(worst > 0, 1 - disorder / worst, 1.0)
+
+
+def top1_share(ranking: Ranking, ties: TieRule = "index") -> Tensor:
+    """1 where the first class is the true one, else 0; with mean ties its chance to come first. Shape (B,)."""
+    if ties == "index":
+        return (ranking.ranks[:, 0] == 0).double()
+    first = ranking.scores == ranking.scores[:, :1]
+    return ((ranking.ranks == 0) & first).any(dim=1) / first.sum(dim=1).double()

@@ -1,0 +1,129 @@
+"""The classes of each sample from best to worst score, and their preference ranks as seen from the true class.
+
+Equal scores rank the lower class index first, on every device: whole orders come from a stable sort, and the
+first k from a selection whose ties are settled by class index, without sorting all classes.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from hiercos.metrics.tables import RankTables, rank_tables
+from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The first K classes of some samples, best first.
+
+    Attributes:
+        labels: the true classes, shape (B,).
+        scores: the scores of the ranked classes, descending, shape (B, K).
+        order: the ranked classes, shape (B, K).
+        ranks: their preference ranks as seen from the true class (0 = itself), shape (B, K), small integers.
+        tables: the taxonomy's tables.
+    """
+
+    labels: Tensor
+    scores: Tensor
+    order: Tensor
+    ranks: Tensor
+    tables: RankTables
+
+    def distances(self, k: int) -> Tensor:
+        """Tree distances of the first k classes to the true one, shape (B, k)."""
+        return self.tables.distance_of_rank[self.labels].gather(1, self.ranks[:, :k].long())
+
+
+def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Iterator[Ranking]:
+    """Rank the classes of each sample, some rows at a time so that memory stays bounded.
+
+    Args:
+        scores: higher is better, shape (B, C).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+        k: how many classes to rank, at most C; all by default.
+
+    Yields:
+        Rankings of consecutive rows; a single empty one for an empty batch.
+
+    Raises:
+        ValueError: for shapes that do not fit, a label that is no class, k below 1, or a NaN score, naming its row.
+    """
+    check_inputs(scores, labels, taxonomy)
+    depth = ranking_depth(k, taxonomy)
+    tables = rank_tables(taxonomy, scores.device)
+    labels = labels.long()
+    for start in range(0, max(1, len(scores)), tables.rows_per_chunk):
+        rows = slice(start, start + tables.rows_per_chunk)
+        values, order = best_classes(scores[rows], depth)
+        refuse_nan(values[:, 0], start)
+        yield Ranking(labels[rows], values, order, tables.ranks(labels[rows], order), tables)
+
+
+def ranking_depth(k: int | None, taxonomy: Taxonomy) -> int:
+    """The number of classes that `k` stands for: all for None, never more than there are."""
+    if k is not None and k < 1:
+        raise ValueError(f"expected k of at least 1, got {k}")
+    return taxonomy.num_classes if k is None else min(k, taxonomy.num_classes)
+
+
+def best_classes(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
+    """The k best scores of each row and their classes, best first, equal scores by class index: two (B, k)."""
+    if 4 * k > scores.shape[1]:
+        ordered = torch.sort(scores, dim=1, descending=True, stable=True)
+        return ordered.values[:, :k], ordered.indices[:, :k]
+    top = torch.topk(scores, k + 1, dim=1)
+    values, order = top.values[:, :k], top.indices[:, :k].contiguous()
+    tied = (top.values[:, 1:] == values).any(dim=1).nonzero().squeeze(1)
+    if len(tied):
+        order[tied] = _first_of_tied(scores[tied], values[tied, -1:], k)
+    return values, order
+
+
+def _first_of_tied(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
+    """The k best classes of rows with ties: all above the k-th best score, then the lowest indices equal to it."""
+    above, equal = scores > threshold, scores == threshold
+    room = k - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1) <= room))
+    classes = chosen.nonzero()[:, 1].view(-1, k)  # by index
+    best_first = scores.gather(1, classes).sort(dim=1, descending=True, stable=True).indices
+    return classes.gather(1, best_first)
+
+
+def check_inputs(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
+    """Refuse scores and labels that do not belong together or not to the taxonomy."""
+    if scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
+        raise ValueError(
+            f"expected scores of shape (B, {taxonomy.num_classes}), one column per class, got {tuple(scores.shape)}"
+        )
+    check_labels(labels, len(scores), taxonomy)
+
+
+def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy) -> None:
+    """Refuse labels that are not one class index per sample."""
+    if labels.shape != (count,):
+        raise ValueError(f"expected {count} labels, one per row of scores, got shape {tuple(labels.shape)}")
+    if labels.is_floating_point() or labels.is_complex():
+        raise ValueError(f"expected labels of an integer type, got {labels.dtype}")
+    wrong = ((labels < 0) | (labels >= taxonomy.num_classes)).nonzero()
+    if len(wrong):
+        row = int(wrong[0])
+        raise ValueError(_label_fault(row, int(labels[row]), taxonomy))
+
+
+def _label_fault(row: int, label: int, taxonomy: Taxonomy) -> str:
+    classes, nodes = taxonomy.num_classes, taxonomy.num_nodes
+    if classes <= label < classes + nodes:
+        name = taxonomy.path_text(label - classes)
+        return f"row {row}: label {label} is the inner node {name!r}; metrics need a class, 0 to {classes - 1}"
+    return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
+
+
+def refuse_nan(best: Tensor, start: int = 0) -> None:
+    """Refuse rows whose best score is NaN: sorting and selection put NaN above everything, so one look is enough."""
+    rows = best.isnan().nonzero()
+    if len(rows):
+        raise ValueError(f"row {start + int(rows[0])}: a score is NaN")
