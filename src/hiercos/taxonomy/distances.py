@@ -33,7 +33,7 @@ class LeafOrder:
 
     @cached_property
     def minima(self) -> NDArray[np.int32]:
-        """The least `common` of the 2**power positions from each on, cut at the end, shape (log2 C + 1, C)."""
+        """The least `common` of the next 2**power positions, cut at the end, shape (log2 C + 1, C)."""
         count = len(self.common)
         table = np.tile(self.common.astype(np.int32), (count.bit_length(), 1))
         for power in range(1, len(table)):
@@ -63,10 +63,10 @@ def subtree_sizes(taxonomy: Taxonomy) -> IntArray:
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
-    """Number the nodes in preorder, level by level: a child comes after its parent and its elder siblings' subtrees.
+    """Number the nodes in preorder, level by level: a child follows its parent and its elder siblings' subtrees.
 
-    `first[v]` is the top of the chain of first children that leads to v. The leaf before v in depth-first order
-    hangs on that top's elder sibling, so their common ancestor is the top's parent.
+    `first[v]` is the top of the chain of first children that leads to v. The leaf before v in depth-first
+    order hangs on that top's elder sibling, so their common ancestor is the top's parent.
     """
     sizes = subtree_sizes(taxonomy)
     preorder = np.zeros(taxonomy.num_nodes, dtype=np.int64)
@@ -89,7 +89,7 @@ def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
 
 
 def common_depth_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Depth of the common ancestor of each label with every class, shape (B, C); its own depth with itself."""
+    """Depth of the common ancestor of each label and every class, shape (B, C); with itself, its own."""
     order = leaf_order(taxonomy)
     rows = np.asarray(labels, dtype=np.int64)
     block = np.empty((len(rows), taxonomy.num_classes), dtype=np.int64)
@@ -114,8 +114,8 @@ def distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
 def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) -> IntArray:
     """Tree distance of each label to the class at the same place, H - depth(LCA) and 0 where they are equal.
 
-    The minimum over a range is that of two ranges of a power of two that overlap: O(1) a pair, and O(C log C) once
-    per taxonomy, so no row of distances is ever built.
+    The minimum over a range is that of two overlapping ranges of a power of two: O(1) a pair, O(C log C)
+    once per taxonomy, and no row of distances is ever built.
 
     Args:
         labels: classes, any shape.
@@ -130,7 +130,8 @@ def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) ->
         [0, 1, 2]
     """
     order = leaf_order(taxonomy)
-    here, there = order.positions[np.asarray(labels)], order.positions[np.asarray(classes)]
+    here = order.positions[np.asarray(labels, dtype=np.int64)]
+    there = order.positions[np.asarray(classes, dtype=np.int64)]
     first = np.minimum(here, there) + (here != there)
     last = np.maximum(here, there)
     power = np.frexp(last - first + 1)[1] - 1  # of the longest power of two within the range
@@ -146,7 +147,7 @@ def hop_distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
 
 
 def preference_ranks(distances: ArrayLike) -> IntArray:
-    """Dense ranks within each row: the nearest distance is 0, equal distances share a rank, shape as given."""
+    """Dense ranks within each row, shape as given: 0 for the nearest, equal distances share a rank."""
     block = np.asarray(distances, dtype=np.int64)
     seen = np.zeros((len(block), int(block.max(initial=0)) + 1), dtype=np.int64)
     np.put_along_axis(seen, block, 1, axis=1)

@@ -14,6 +14,7 @@ from os import PathLike
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hiercos.taxonomy.checks import node_faults
 from hiercos.taxonomy.errors import TaxonomyError
 
 IntArray = NDArray[np.int64]
@@ -34,7 +35,8 @@ class Taxonomy:
         ids: an id for each node, unique ("" for none); none at all by default.
 
     Raises:
-        TaxonomyError: for an empty tree, nodes in another order, or leaves that are not the childless nodes.
+        TaxonomyError: for an empty tree, an empty name, an id that stands twice, siblings with neither name nor
+            id to tell them apart, nodes in another order, or leaves that are not the childless nodes.
 
     Example:
         >>> t = Taxonomy(names=("pet", "vehicle", "cat", "dog", "car"), parents=(-1, -1, 0, 0, 1))
@@ -46,34 +48,20 @@ class Taxonomy:
 
     names: tuple[str, ...]
     parents: IntArray
-    leaves: IntArray = field(default=None)  # type: ignore[assignment]  # filled in below
+    leaves: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in below
     ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
-        object.__setattr__(self, "ids", tuple(self.ids))
+        object.__setattr__(self, "ids", tuple(self.ids) if any(self.ids) else ())
         object.__setattr__(self, "parents", _frozen(self.parents))
-        self._check_nodes()
+        if faults := node_faults(self.names, self.parents, self.ids):
+            raise TaxonomyError(faults)
         childless = np.flatnonzero(self.child_counts == 0)
         leaves = childless if self.leaves is None else self.leaves
         object.__setattr__(self, "leaves", _frozen(leaves))
         if not np.array_equal(np.sort(self.leaves), childless):
             raise TaxonomyError("expected every childless node once among the leaves, and no other node")
-
-    def _check_nodes(self) -> None:
-        count = len(self.names)
-        if count == 0:
-            raise TaxonomyError("the tree is empty: expected at least one node under the root")
-        if self.parents.shape != (count,):
-            raise TaxonomyError(f"expected {count} parents, one for each name, got shape {self.parents.shape}")
-        if self.ids and len(self.ids) != count:
-            raise TaxonomyError(f"expected {count} ids, one for each name, got {len(self.ids)}")
-        before = self.parents < np.arange(count)
-        if self.parents[0] != -1 or not before.all() or (np.diff(self.parents) < 0).any():
-            raise TaxonomyError(
-                "expected nodes numbered parents first, level by level, children in their parents' order; "
-                "Taxonomy.from_arrays takes any numbering"
-            )
 
     @classmethod
     def from_arrays(
@@ -97,7 +85,7 @@ class Taxonomy:
             TaxonomyError: naming every path that is empty, has an empty name, is there twice, or ends at an
                 inner node (numbered from 1).
         """
-        from hiercos.taxonomy.build import tree_from_paths
+        from hiercos.taxonomy.paths import tree_from_paths
 
         return tree_from_paths(paths)
 
@@ -105,12 +93,14 @@ class Taxonomy:
     def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str = "root") -> "Taxonomy":
         """A taxonomy from (parent, child) pairs of unique names; classes in order of appearance as a child.
 
-        A node named `root` that alone stands at the top, or an empty parent, is the implicit root.
+        An empty parent is the root; where there is none, the names that are never a child stand at the top, and
+        a lone one called `root` is the root.
 
         Raises:
-            TaxonomyError: naming every edge with an empty child, and every node with two parents or on a cycle.
+            TaxonomyError: naming every edge with an empty child, every node with two parents or on a cycle, and
+                every parent that is itself nowhere a child although empty parents mark the top.
         """
-        from hiercos.taxonomy.build import tree_from_edges
+        from hiercos.taxonomy.edges import tree_from_edges
 
         return tree_from_edges(edges, root=root)
 
@@ -213,7 +203,8 @@ class Taxonomy:
         for array in (self.parents, self.leaves):
             digest.update(array.astype("<i8").tobytes())
         for texts in (self.names, self.ids):
-            digest.update(b"\x01" + "\x00".join(texts).encode("utf-8", "surrogatepass"))
+            digest.update(np.array([len(text) for text in texts], dtype="<i8").tobytes() + b"\x01")
+            digest.update("".join(texts).encode("utf-8", "surrogatepass"))
         return digest.hexdigest()
 
     def __eq__(self, other: object) -> bool:

@@ -1,0 +1,57 @@
+"""What must be true of the nodes of a taxonomy, said about all of them at once."""
+
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+T = TypeVar("T", bound=Hashable)
+
+
+def node_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
+    """Everything wrong with the nodes of a tree, one sentence each; see `Taxonomy` for the arguments."""
+    return shape_faults(names, parents, ids) or order_faults(parents) or list(identity_faults(names, parents, ids))
+
+
+def shape_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
+    """The lengths that do not agree."""
+    count = len(names)
+    faults = []
+    if count == 0:
+        faults.append("the tree is empty: expected at least one node under the root")
+    if parents.shape != (count,):
+        faults.append(f"expected {count} parents, one for each name, got shape {parents.shape}")
+    if ids and len(ids) != count:
+        faults.append(f"expected {count} ids, one for each name, got {len(ids)}")
+    return faults
+
+
+def order_faults(parents: NDArray[np.int64]) -> list[str]:
+    """One sentence if the nodes are not numbered breadth-first."""
+    before = parents < np.arange(len(parents))
+    if parents[0] == -1 and before.all() and (np.diff(parents) >= 0).all():
+        return []
+    return [
+        "expected nodes numbered parents first, level by level, children in their parents' order; "
+        "Taxonomy.from_arrays takes any numbering"
+    ]
+
+
+def identity_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> Iterator[str]:
+    """Names that are empty, ids that stand twice, siblings that nothing tells apart."""
+    for node, name in enumerate(names):
+        if not isinstance(name, str) or not name.strip():
+            yield f"node {node}: expected a name, got {name!r}"
+    for given_id, count in _repeated(text for text in ids if text):
+        yield f"id {given_id!r} stands {count} times: expected it once"
+    for (parent, name, _), count in _repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
+        place = "the root" if parent < 0 else repr(names[parent])
+        yield f"{count} nodes under {place} are called {name!r}: expected distinct names, or ids"
+
+
+def _repeated(values: Iterable[T]) -> Iterator[tuple[T, int]]:
+    """The values that occur more than once, with their counts."""
+    return ((value, count) for value, count in Counter(values).items() if count > 1)

@@ -1,0 +1,57 @@
+"""Edge tables: one row per node with its parent and, optionally, its display name."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
+from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.formats.tables import Row, table_text
+from hiercos.taxonomy.tree import Taxonomy
+
+
+def edges_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
+    """The taxonomy of a table with columns `parent` and `child`; with `name`, the child is an id."""
+    if missing := [name for name in ("parent", "child") if name not in columns]:
+        raise TaxonomyError(f"row 1: expected a column {name!r}, got {', '.join(columns)}" for name in missing)
+    edges = (EdgeRow(where, fields["parent"], fields["child"], fields.get("name", "")) for where, fields in rows)
+    return tree_from_edge_rows(edges, faults, with_ids="name" in columns)
+
+
+def edges_text(taxonomy: Taxonomy, delimiter: str) -> str:
+    """The edge table of a taxonomy; a blank parent marks the top, and the classes stand in their order.
+
+    Raises:
+        TaxonomyError: if neither names nor ids tell all nodes apart, or some nodes only have an id.
+    """
+    if taxonomy.ids and not all(taxonomy.ids):
+        raise TaxonomyError("an edge table holds the ids of all nodes or of none, and here some are empty; json can")
+    keys = taxonomy.ids or taxonomy.names
+    _check_distinct(taxonomy, keys)
+    rows = [["parent", "child"] + (["name"] if taxonomy.ids else [])]
+    for node in _row_order(taxonomy):
+        parent = int(taxonomy.parents[node])
+        row = [keys[parent] if parent >= 0 else "", keys[node]]
+        rows.append([*row, taxonomy.names[node]] if taxonomy.ids else row)
+    return table_text(rows, delimiter)
+
+
+def _check_distinct(taxonomy: Taxonomy, keys: Sequence[str]) -> None:
+    """Ids are distinct already; names may not be."""
+    first: dict[str, int] = {}
+    faults = [
+        f"name {key!r} is both {taxonomy.path_text(first[key])!r} and {taxonomy.path_text(node)!r}: an edge table "
+        "needs distinct names, or ids; csv and json do not"
+        for node, key in enumerate(keys)
+        if first.setdefault(key, node) != node
+    ]
+    if faults:
+        raise TaxonomyError(faults)
+
+
+def _row_order(taxonomy: Taxonomy) -> list[int]:
+    """The nodes in their own order where that is the order of the classes, else the classes last."""
+    if (np.diff(taxonomy.leaves) > 0).all():
+        return list(range(taxonomy.num_nodes))
+    inner: list[int] = np.flatnonzero(taxonomy.child_counts).tolist()
+    return inner + [int(leaf) for leaf in taxonomy.leaves]
