@@ -79,6 +79,6 @@ def test_the_suite_holds_the_means_of_the_published_code(name: str) -> None:
         assert result[key].item() == pytest.approx(golden[key].mean(), abs=1e-12), key
 
 
-@pytest.mark.parametrize(("name", "profiles"), zip(NAMES, (8, 18, 62, 167), strict=True))
+@pytest.mark.parametrize(("name", "profiles"), list(zip(NAMES, (8, 18, 62, 167), strict=True)))
 def test_there_are_few_rank_profiles(name: str, profiles: int) -> None:
     assert len(rank_tables(tree(name), torch.device("cpu")).profiles) == profiles

@@ -1,5 +1,7 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), one value per sample where that makes sense."""
 
+from hiercos.metrics.functional.calibration import calibration_error, summed_probabilities
+from hiercos.metrics.functional.cost import decision_cost
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     full_path_accuracy,
@@ -7,21 +9,34 @@ from hiercos.metrics.functional.levels import (
     level_predictions,
     tree_inconsistency,
 )
+from hiercos.metrics.functional.overlap import hierarchical_f1, hierarchical_precision, hierarchical_recall
+from hiercos.metrics.functional.preference_distance import preference_order_distance
 from hiercos.metrics.functional.ranked import (
     average_hierarchical_distance,
     correct_order,
     mistake_severity,
     top_k_accuracy,
 )
+from hiercos.metrics.functional.retrieval import ndcg, normalized_rank, reciprocal_rank
 
 __all__ = [
     "average_hierarchical_distance",
+    "calibration_error",
     "correct_order",
+    "decision_cost",
     "full_path_accuracy",
+    "hierarchical_f1",
+    "hierarchical_precision",
+    "hierarchical_recall",
     "hops",
     "level_accuracy",
     "level_predictions",
     "mistake_severity",
+    "ndcg",
+    "normalized_rank",
+    "preference_order_distance",
+    "reciprocal_rank",
+    "summed_probabilities",
     "top_k_accuracy",
     "tree_inconsistency",
 ]

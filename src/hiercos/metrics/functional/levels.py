@@ -19,19 +19,24 @@ def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
     Raises:
         ValueError: for another width than N, or a NaN score, naming its row.
     """
-    if node_scores.ndim != 2 or node_scores.shape[1] != taxonomy.num_nodes:
-        raise ValueError(
-            f"expected node scores of shape (B, {taxonomy.num_nodes}), one column per node, "
-            f"got {tuple(node_scores.shape)}"
-        )
+    check_node_scores(node_scores, taxonomy)
+    refuse_nan(node_scores.amax(dim=1))
     answers = []
     for level in range(1, taxonomy.height + 1):
         nodes = taxonomy.level(level)
         columns = node_scores[:, nodes]
         best = columns.max(dim=1, keepdim=True).values
-        refuse_nan(best[:, 0])
         answers.append((columns == best).byte().argmax(dim=1) + nodes.start)  # argmax of 0/1: the first 1
     return torch.stack(answers, dim=1)
+
+
+def check_node_scores(node_scores: Tensor, taxonomy: Taxonomy) -> None:
+    """Refuse scores that are not one per node."""
+    if node_scores.ndim != 2 or node_scores.shape[1] != taxonomy.num_nodes:
+        raise ValueError(
+            f"expected node scores of shape (B, {taxonomy.num_nodes}), one column per node, "
+            f"got {tuple(node_scores.shape)}"
+        )
 
 
 def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:

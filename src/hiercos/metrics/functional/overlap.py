@@ -1,0 +1,57 @@
+"""Hierarchical precision, recall and F1: how much of the answer's path is on the true path, and the reverse."""
+
+import torch
+from torch import Tensor
+
+from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.taxonomy import Taxonomy
+
+
+def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Share of the answer's path (root excluded) that is on the true path, hP; @k is the mean over the first k.
+
+    |F(ŷ) ∩ F(y)| / |F(ŷ)| with F(v) the ancestors of v and v itself [silla2011].
+
+    Args:
+        scores: higher is better, shape (B, C).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+        k: how many classes count, at most C.
+
+    Returns:
+        Shape (B,), float64, from 0 to 1.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("car",)])
+        >>> hierarchical_precision(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
+        [0.5]
+    """
+    parts = [_common(part) / _depths(part) for part in rankings(scores, labels, taxonomy, k)]
+    return torch.cat(parts).mean(dim=1)
+
+
+def hierarchical_recall(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Share of the true path (root excluded) that is on the answer's path, hR; see `hierarchical_precision`."""
+    parts = [_common(part) / _true_depths(part) for part in rankings(scores, labels, taxonomy, k)]
+    return torch.cat(parts).mean(dim=1)
+
+
+def hierarchical_f1(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Harmonic mean of hP and hR of each answer, hF; @k is the mean over the first k; see `hierarchical_precision`."""
+    parts = [2 * _common(part) / (_depths(part) + _true_depths(part)) for part in rankings(scores, labels, taxonomy, k)]
+    return torch.cat(parts).mean(dim=1)
+
+
+def _common(ranking: Ranking) -> Tensor:
+    """Number of nodes shared by the paths of each ranked class and the true class, shape (B, k), float64."""
+    tables, distances = ranking.tables, ranking.distances(ranking.order.shape[1])
+    shared = torch.where(distances == 0, _true_depths(ranking), (tables.height - distances).double())
+    return shared
+
+
+def _depths(ranking: Ranking) -> Tensor:
+    return ranking.tables.depths[ranking.order].double()  # (B, k)
+
+
+def _true_depths(ranking: Ranking) -> Tensor:
+    return ranking.tables.depths[ranking.labels, None].double()  # (B, 1)

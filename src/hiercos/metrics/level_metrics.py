@@ -1,0 +1,108 @@
+"""torchmetrics classes of an answer at each level: node scores (B, N) or level predictions (B, H), and labels (B,)."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torchmetrics import Metric
+
+from hiercos.metrics import functional as HF
+from hiercos.metrics.functional.calibration import binned_error, calibration_bins
+from hiercos.metrics.sample_mean import SampleMean
+from hiercos.taxonomy import Taxonomy
+
+
+class FullPathAccuracy(SampleMean):
+    """Share of samples answered right at every level; see `functional.full_path_accuracy`."""
+
+    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Whether the answers are right, shape (B,)."""
+        return HF.full_path_accuracy(outputs, labels, self.taxonomy)
+
+
+class TreeInconsistency(SampleMean):
+    """Share of samples whose answers are no path of the tree (TICE); see `functional.tree_inconsistency`."""
+
+    higher_is_better = False
+
+    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:  # noqa: ARG002  # as its siblings
+        """Whether the answers are inconsistent, shape (B,); the labels do not matter."""
+        return HF.tree_inconsistency(outputs, self.taxonomy)
+
+
+class MeanNormalizedRank(SampleMean):
+    """Mean place of the true node at its levels over their widths (MNR), node scores only."""
+
+    higher_is_better = False
+
+    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:
+        """Normalised places, shape (B,); see `functional.normalized_rank`."""
+        return HF.normalized_rank(outputs, labels, self.taxonomy)
+
+
+class LevelAccuracy(Metric):
+    """Accuracy at each level, of the samples whose class has it, shape (H,); see `functional.level_accuracy`.
+
+    Args:
+        taxonomy: the tree.
+    """
+
+    higher_is_better = True
+    is_differentiable = False
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+    hits: Tensor
+    counts: Tensor
+
+    def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
+        super().__init__(**options)
+        self.taxonomy = taxonomy
+        self.add_state("hits", torch.zeros(taxonomy.height, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("counts", torch.zeros(taxonomy.height, dtype=torch.int64), dist_reduce_fx="sum")
+
+    def update(self, outputs: Tensor, labels: Tensor) -> None:
+        """Count a batch."""
+        right = HF.level_accuracy(outputs, labels, self.taxonomy)
+        self.hits += right.nansum(dim=0)
+        self.counts += right.isnan().logical_not().sum(dim=0)
+
+    def compute(self) -> Tensor:
+        """Accuracies of levels 1…H, nan at a level without samples."""
+        return self.hits / self.counts
+
+
+class CalibrationError(Metric):
+    """Expected calibration error at each level, shape (H,), of node probabilities (B, N).
+
+    Args:
+        taxonomy: the tree.
+        bins: bins of equal width between 0 and 1.
+    """
+
+    higher_is_better = False
+    is_differentiable = False
+    full_state_update = False
+    plot_lower_bound = 0.0
+    plot_upper_bound = 1.0
+    samples: Tensor
+    confidences: Tensor
+    hits: Tensor
+
+    def __init__(self, taxonomy: Taxonomy, bins: int = 15, **options: Any) -> None:
+        super().__init__(**options)
+        self.taxonomy, self.bins = taxonomy, bins
+        for name in ("samples", "confidences", "hits"):
+            zeros = torch.zeros(taxonomy.height, bins, dtype=torch.float64)
+            self.add_state(name, zeros, dist_reduce_fx="sum")
+
+    def update(self, outputs: Tensor, labels: Tensor) -> None:
+        """Count a batch; see `functional.calibration_error`."""
+        samples, confidences, hits = calibration_bins(outputs, labels, self.taxonomy, self.bins)
+        self.samples += samples
+        self.confidences += confidences
+        self.hits += hits
+
+    def compute(self) -> Tensor:
+        """Errors of levels 1…H, nan at a level without samples."""
+        return binned_error(self.samples, self.confidences, self.hits)
