@@ -53,13 +53,23 @@ def leaf_order(taxonomy: Taxonomy) -> LeafOrder:
     return _orders[taxonomy]
 
 
-def subtree_sizes(taxonomy: Taxonomy) -> IntArray:
-    """The number of nodes in each node's subtree, itself included, shape (N,)."""
-    sizes = np.ones(taxonomy.num_nodes, dtype=np.int64)
+def subtree_sums(taxonomy: Taxonomy, values: ArrayLike) -> IntArray:
+    """The sum of whole numbers, one per node, over each node's subtree, itself included, shape (N,)."""
+    sums = np.array(values, dtype=np.int64)
     for level in range(taxonomy.height, 1, -1):
         nodes = taxonomy.level(level)
-        np.add.at(sizes, taxonomy.parents[nodes], sizes[nodes])
-    return sizes
+        np.add.at(sums, taxonomy.parents[nodes], sums[nodes])
+    return sums
+
+
+def subtree_sizes(taxonomy: Taxonomy) -> IntArray:
+    """The number of nodes in each node's subtree, itself included, shape (N,)."""
+    return subtree_sums(taxonomy, np.ones(taxonomy.num_nodes))
+
+
+def classes_below(taxonomy: Taxonomy) -> IntArray:
+    """The number of classes in each node's subtree, shape (N,); 1 for a leaf."""
+    return subtree_sums(taxonomy, taxonomy.child_counts == 0)
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:

@@ -1,7 +1,7 @@
 """Taxonomies from (parent, child) pairs: two parents, cycles and orphans are found, and said with their place."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from hiercos.taxonomy.build import tree_from_arrays
 from hiercos.taxonomy.errors import TaxonomyError
@@ -10,8 +10,7 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 LONGEST_CYCLE = 6  # names shown of a cycle
 
 
-@dataclass(frozen=True)
-class EdgeRow:
+class EdgeRow(NamedTuple):
     """A parent and a child as they stand somewhere.
 
     Attributes:
@@ -75,7 +74,7 @@ def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, EdgeRow]:
         if not row.child.strip():
             faults.append(f"{row.where}: the child of {parent!r} is empty")
         elif row.child not in links:
-            links[row.child] = replace(row, parent=parent)
+            links[row.child] = row if parent == row.parent else row._replace(parent=parent)
         elif (first := links[row.child]).parent == parent:
             faults.append(f"{row.where}: {parent!r}, {row.child!r} is already {first.where}")
         else:

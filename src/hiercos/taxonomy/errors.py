@@ -4,4 +4,4 @@ from hiercos.errors import FaultsError
 
 
 class TaxonomyError(FaultsError):
-    """A taxonomy that cannot be used; see `FaultsError`."""
+    """A taxonomy that cannot be used, or that a format cannot hold."""

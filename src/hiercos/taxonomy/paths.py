@@ -2,14 +2,14 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from hiercos.taxonomy.build import tree_from_arrays
 from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 
-@dataclass(frozen=True)
-class PathRow:
+class PathRow(NamedTuple):
     """The path of one class as it stands somewhere.
 
     Attributes:

@@ -50,7 +50,7 @@ def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
             yield f"{key}: expected a list, got {items!r}"
             continue
         for place, item in enumerate(items):
-            if type(item) is not kind or (kind is int and item.bit_length() > 63):
+            if type(item) is not kind or (isinstance(item, int) and item.bit_length() > 63):
                 yield f"{key}[{place}]: expected {'text' if kind is str else 'a whole number'}, got {item!r}"
 
 

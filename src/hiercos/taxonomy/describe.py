@@ -1,0 +1,120 @@
+"""What is worth knowing about a taxonomy before training on it, and the tree as lines of text."""
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from hiercos.taxonomy.distances import classes_below
+from hiercos.taxonomy.tree import Taxonomy
+
+
+@dataclass(frozen=True)
+class TaxonomyFacts:
+    """Counts of a taxonomy.
+
+    Attributes:
+        nodes_per_level: level 1 first.
+        classes_per_level: level 1 first.
+        fewest_children: of the root and the inner nodes, as are the next two.
+        mean_children: their mean.
+        most_children: the largest.
+        one_child_nodes: inner nodes with one child; the distance cannot tell them from their child.
+        repeated_names: each name that several nodes bear, with their number, most first.
+    """
+
+    nodes_per_level: tuple[int, ...]
+    classes_per_level: tuple[int, ...]
+    fewest_children: int
+    mean_children: float
+    most_children: int
+    one_child_nodes: int
+    repeated_names: dict[str, int]
+
+
+def taxonomy_facts(taxonomy: Taxonomy) -> TaxonomyFacts:
+    """The facts that `hiercos taxonomy show` prints.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> taxonomy_facts(toy).one_child_nodes
+        1
+    """
+    counts = taxonomy.child_counts
+    families = np.append(counts[counts > 0], np.diff(taxonomy.level_starts)[0])
+    per_level = np.bincount(taxonomy.depths[taxonomy.leaves], minlength=taxonomy.height + 1)[1:]
+    names = Counter(taxonomy.names).most_common()
+    return TaxonomyFacts(
+        nodes_per_level=tuple(np.diff(taxonomy.level_starts).tolist()),
+        classes_per_level=tuple(per_level.tolist()),
+        fewest_children=int(families.min()),
+        mean_children=float(families.mean()),
+        most_children=int(families.max()),
+        one_child_nodes=int((counts == 1).sum()),
+        repeated_names={name: count for name, count in names if count > 1},
+    )
+
+
+def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str]:
+    r"""The tree, one node a line, with the number of classes below each.
+
+    Args:
+        taxonomy: the tree.
+        depth: levels shown; what is below is folded into its ancestor.
+        children: shown of each node; the rest are folded into one line.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> print("\n".join(tree_lines(toy, depth=2, children=1)))
+        ├── pet (2 classes)
+        │   ├── cat
+        │   └── … 1 more (1 class)
+        └── … 1 more (1 class)
+    """
+    below = classes_below(taxonomy)
+    pending = _family(taxonomy, -1, "", children)
+    while pending:
+        line = pending.pop()
+        classes = _count(int(below[line.nodes.start : line.nodes.stop].sum()))
+        node = line.nodes.start
+        if line.folded:
+            yield f"{line.branch}… {len(line.nodes)} more ({classes})"
+        elif taxonomy.child_counts[node] == 0:
+            yield f"{line.branch}{_label(taxonomy, node)}"
+        elif taxonomy.depths[node] >= depth:
+            yield f"{line.branch}{_label(taxonomy, node)} ({classes}) …"
+        else:
+            yield f"{line.branch}{_label(taxonomy, node)} ({classes})"
+            pending += _family(taxonomy, node, line.indent, children)
+
+
+class _Line(NamedTuple):
+    """One line to come: a node, or several folded into one; what stands before it and before its children."""
+
+    nodes: range
+    folded: bool
+    branch: str
+    indent: str
+
+
+def _family(taxonomy: Taxonomy, parent: int, indent: str, most: int) -> list[_Line]:
+    """The lines of a node's children, last first: it is a stack."""
+    first, end = np.searchsorted(taxonomy.parents, [parent, parent + 1]).tolist()
+    shown = min(end, first + most)
+    groups = [range(node, node + 1) for node in range(first, shown)]
+    groups += [range(shown, end)] if shown < end else []
+    lines = [_Line(nodes, nodes.start >= shown, f"{indent}├── ", f"{indent}│   ") for nodes in groups]
+    lines[-1] = lines[-1]._replace(branch=f"{indent}└── ", indent=f"{indent}    ")
+    return lines[::-1]
+
+
+def _label(taxonomy: Taxonomy, node: int) -> str:
+    name = taxonomy.names[node]
+    shown = name if name.isprintable() else repr(name)
+    return f"{shown} [{taxonomy.ids[node]}]" if taxonomy.ids and taxonomy.ids[node] else shown
+
+
+def _count(classes: int) -> str:
+    return "1 class" if classes == 1 else f"{classes} classes"
