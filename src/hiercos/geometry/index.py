@@ -32,7 +32,8 @@ def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
     """The index tensors of a taxonomy on a device, cached as long as the taxonomy lives."""
     by_device = _indices.setdefault(taxonomy, {})
     if device not in by_device:
-        by_device[device] = _index(taxonomy, device)
+        with torch.inference_mode(False):  # tensors born in inference mode could not serve a backward pass later
+            by_device[device] = _index(taxonomy, device)
     return by_device[device]
 
 

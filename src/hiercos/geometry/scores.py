@@ -8,8 +8,9 @@ node plus those below it. For a leaf this is its path alone. Nothing here is lea
 import torch
 from torch import Tensor
 
+from hiercos.geometry.embeddings import checked_embeddings
 from hiercos.geometry.index import tree_index
-from hiercos.geometry.sums import path_sums, subtree_sums
+from hiercos.geometry.sums import path_sums, sibling_sums, subtree_sums
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.distances import subtree_sizes
 
@@ -24,16 +25,20 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
         ancestors: span the subspace with the class's ancestors too; without, a score is |z| of the leaf.
 
     Returns:
-        Scores >= 0, shape (B, C). Their gradient is 0, not infinite, where a projection has no length.
+        Scores >= 0, shape (B, C). Their gradient is 0, not infinite, where a projection has no length;
+        a nan in an embedding makes nan of the scores it enters.
+
+    Raises:
+        ValueError: for embeddings of another shape.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
         >>> leaf_scores(torch.tensor([[3.0, 1.0, 4.0, 0.0, 2.0]]), t, squared=True)
         tensor([[25.,  9.,  5.]])
     """
-    _check_width(z, taxonomy)
+    square = checked_embeddings(z, taxonomy.num_nodes).square()
     index = tree_index(taxonomy, z.device)
-    energy = path_sums(z.square(), index) if ancestors else z.square()  # (B, N)
+    energy = path_sums(square, index) if ancestors else square  # (B, N)
     energy = energy.index_select(1, index.leaves)  # (B, C)
     return energy if squared else _root(energy)
 
@@ -52,15 +57,15 @@ def node_scores(
 
     Returns:
         Scores >= 0, shape (B, N); the column of a leaf equals its class's column of `leaf_scores`.
+
+    Raises:
+        ValueError: for embeddings of another shape.
     """
-    _check_width(z, taxonomy)
+    square = checked_embeddings(z, taxonomy.num_nodes).square()
     index = tree_index(taxonomy, z.device)
-    square = z.square()
-    energy = square
-    if ancestors:
-        energy = energy + path_sums(square, index) - square
+    energy = path_sums(square, index) if ancestors else square  # (B, N)
     if descendants:
-        energy = energy + subtree_sums(square, index) - square
+        energy = energy + (subtree_sums(square, index) - square)  # the bracket is exactly 0 at a leaf
     return energy if squared else _root(energy)
 
 
@@ -81,7 +86,9 @@ def level_scores(
 def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
 
-    d(z, V)^2 = |z|^2 - |P z|^2
+    d(z, V)^2 = |z|^2 - |P z|^2, the energy outside. A node's subspace is its parent's without the subtrees of its
+    siblings, so the energy outside is a sum along the path too. No large numbers are subtracted: the distance of a
+    vector to a subspace it lies in is exactly 0.
 
     Args:
         z: embeddings in the node basis, shape (B, N).
@@ -89,9 +96,13 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
 
     Returns:
         Distances >= 0, shape (B, N).
+
+    Raises:
+        ValueError: for embeddings of another shape.
     """
-    inside = node_scores(z, taxonomy, squared=True)
-    return _root((z.square().sum(dim=1, keepdim=True) - inside).clamp(min=0))
+    square = checked_embeddings(z, taxonomy.num_nodes).square()
+    index = tree_index(taxonomy, z.device)
+    return _root(path_sums(sibling_sums(subtree_sums(square, index), index), index))
 
 
 def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
@@ -101,10 +112,5 @@ def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
 
 def _root(energy: Tensor) -> Tensor:
     """Square root whose gradient is 0 at 0."""
-    positive = energy > 0
-    return torch.where(positive, torch.where(positive, energy, 1).sqrt(), 0)
-
-
-def _check_width(z: Tensor, taxonomy: Taxonomy) -> None:
-    if z.ndim != 2 or z.shape[1] != taxonomy.num_nodes:
-        raise ValueError(f"expected embeddings of shape (B, {taxonomy.num_nodes}), got {tuple(z.shape)}")
+    empty = energy == 0
+    return energy.masked_fill(empty, 1).sqrt().masked_fill(empty, 0)

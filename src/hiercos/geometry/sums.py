@@ -44,6 +44,27 @@ def subtree_sums(values: Tensor, index: TreeIndex) -> Tensor:
     return torch.cat(sums[::-1], dim=1)
 
 
+def sibling_sums(values: Tensor, index: TreeIndex) -> Tensor:
+    """Sum of the values of every node's siblings, itself excluded.
+
+    The family's sum less the node's own value: exactly 0 where the siblings' values are, since adding
+    zeros rounds nothing.
+
+    Args:
+        values: one value >= 0 per node, shape (B, N).
+        index: the tree.
+
+    Returns:
+        Sums, shape (B, N).
+    """
+    first, *deeper = values.split_with_sizes(index.sizes, dim=1)
+    sums = [first.sum(dim=1, keepdim=True) - first]
+    for own, parents, size in zip(deeper, index.parents, index.sizes[:-1], strict=True):
+        families = own.new_zeros(len(own), size).index_add(1, parents, own)  # (B, K_level_above)
+        sums.append(families.index_select(1, parents) - own)  # (B, K_level)
+    return torch.cat(sums, dim=1)
+
+
 def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Probability of every node: the sum over the classes at or below it.
 
@@ -53,7 +74,19 @@ def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
 
     Returns:
         Probabilities of the nodes, shape (B, N); those of a level sum to at most 1.
+
+    Raises:
+        ValueError: for another shape.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> node_probabilities(torch.tensor([[0.5, 0.25, 0.25]]), t)
+        tensor([[0.7500, 0.2500, 0.5000, 0.2500, 0.2500]])
     """
+    if probabilities.ndim != 2 or probabilities.shape[1] != taxonomy.num_classes:
+        raise ValueError(
+            f"expected probabilities of shape (B, {taxonomy.num_classes}), got {tuple(probabilities.shape)}"
+        )
     index = tree_index(taxonomy, probabilities.device)
     at_leaves = probabilities.new_zeros(len(probabilities), taxonomy.num_nodes)
     return subtree_sums(at_leaves.index_copy(1, index.leaves, probabilities), index)

@@ -5,6 +5,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from hiercos.geometry.embeddings import checked_embeddings
 from hiercos.taxonomy import Taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]
@@ -39,7 +40,10 @@ class HierCOSLoss(nn.Module):
 
     Shape:
         z: (B, N) coordinates in the node basis. labels: (B,) classes. weights: (B,) >= 0, optional; every mean
-        becomes the weighted mean. Output: scalar, nan for an empty batch.
+        becomes the weighted mean. Output: scalar, nan for an empty batch or where all weights are 0.
+
+    Raises:
+        ValueError: for an unknown choice; on call, for z, labels or weights of another shape.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -49,8 +53,9 @@ class HierCOSLoss(nn.Module):
         True
     """
 
-    paths: Tensor  # (C, H) nodes of each class's path, -1 beyond its depth
-    depths: Tensor  # (C,)
+    leaves: Tensor  # (C,) node of each class
+    depths: Tensor  # (C,) its depth
+    parents: Tensor  # (N,) -1 just under the root
 
     def __init__(
         self,
@@ -69,8 +74,9 @@ class HierCOSLoss(nn.Module):
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
-        self.register_buffer("paths", torch.tensor(taxonomy.path_table(taxonomy.leaves)), persistent=False)
+        self.register_buffer("leaves", torch.tensor(taxonomy.leaves), persistent=False)
         self.register_buffer("depths", torch.tensor(taxonomy.depths[taxonomy.leaves]), persistent=False)
+        self.register_buffer("parents", torch.tensor(taxonomy.parents), persistent=False)
 
     @classmethod
     def as_printed(cls, taxonomy: Taxonomy, alpha: float = 0.05) -> "HierCOSLoss":
@@ -79,36 +85,59 @@ class HierCOSLoss(nn.Module):
 
     def forward(self, z: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Embeddings (B, N) and classes (B,) to a scalar."""
+        z = checked_embeddings(z, sum(self.level_sizes))
         weights = z.new_ones(len(z)) if weights is None else weights.to(z.dtype)
-        paths, depths = self.paths[labels], self.depths[labels]  # (B, H), (B,)
-        on_path = z.gather(1, paths.clamp(min=0))  # (B, H)
-        target = path_targets(depths, paths.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype)
-        loss = _mean(path_kl(z.abs(), on_path.abs(), target), weights)
+        _check_rows(len(z), labels=labels, weights=weights)
+        depths, height = self.depths[labels], len(self.level_sizes)
+        magnitude = z.abs()
+        on_path = z.gather(1, path_nodes(self.leaves[labels], depths, self.parents, height))  # (B, H)
+        target = path_targets(depths, height, exponent=self.exponent, direction=self.direction, dtype=z.dtype)
+        loss = _mean(path_kl(magnitude, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
-        return loss + self.alpha * self._penalty(z, on_path, depths, weights)
+        return loss + self.alpha * self._penalty(magnitude, on_path, depths, weights)
 
-    def _penalty(self, z: Tensor, on_path: Tensor, depths: Tensor, weights: Tensor) -> Tensor:
-        has_level = torch.arange(on_path.shape[1], device=z.device) < depths[:, None]  # (B, H)
-        present, missing = self._level_terms(z, on_path, depths)
+    def _penalty(self, magnitude: Tensor, on_path: Tensor, depths: Tensor, weights: Tensor) -> Tensor:
+        has_level = torch.arange(on_path.shape[1], device=depths.device) < depths[:, None]  # (B, H)
+        present, missing = self._level_terms(magnitude, on_path, depths)
         if self.grouping == "sample":
             return _mean(torch.where(has_level, present, missing).sum(dim=1), weights)
         return (_group_means(present, has_level, weights) + _group_means(missing, ~has_level, weights)).sum()
 
-    def _level_terms(self, z: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
+    def _level_terms(self, magnitude: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
         """The penalty of every level, (B, H) each: as a level of the path, and as one below the leaf."""
-        magnitudes = [level.abs() for level in z.split_with_sizes(self.level_sizes, dim=1)]
-        total = torch.stack([level.sum(dim=1) for level in magnitudes], dim=1)  # (B, H)
-        norm = torch.stack([level.norm(dim=1) for level in magnitudes], dim=1)  # (B, H)
+        levels = magnitude.split_with_sizes(self.level_sizes, dim=1)
+        total = torch.stack([level.sum(dim=1) for level in levels], dim=1)  # (B, H)
+        norm = torch.stack([level.norm(dim=1) for level in levels], dim=1)  # (B, H)
         norm = norm.where(norm > 0, 1)  # a level without energy has no direction; its numerators are 0 too
+        if self.penalty == "printed":
+            at_leaf = torch.arange(1, on_path.shape[1] + 1, device=depths.device) == depths[:, None]
+            present = 1 + (total - on_path.abs() - on_path) / norm
+            return present + torch.where(at_leaf, total / norm, 0), total / norm
+        present = 1 + (total - 2 * on_path.abs()) / norm
         if self.penalty == "published":
-            return 1 + (total - 2 * on_path.abs()) / norm, total
-        if self.penalty == "scale-free":
-            length = z.norm(dim=1, keepdim=True)
-            return 1 + (total - 2 * on_path.abs()) / norm, total / length.where(length > 0, 1)
-        at_leaf = torch.arange(1, on_path.shape[1] + 1, device=z.device) == depths[:, None]
-        present = 1 + (total - on_path.abs() - on_path) / norm
-        return present + torch.where(at_leaf, total / norm, 0), total / norm
+            return present, total
+        length = magnitude.norm(dim=1, keepdim=True)
+        return present, total / length.where(length > 0, 1)
+
+
+def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:
+    """The path to each node, found by walking up: no table of all paths, which a deep tree could not afford.
+
+    Args:
+        nodes: where the paths end, shape (B,).
+        depths: their depths, shape (B,).
+        parents: the parent of every node, shape (N,).
+        height: H, the number of columns.
+
+    Returns:
+        Nodes, shape (B, H), level 1 first; beyond a node's depth the node itself again.
+    """
+    columns = []
+    for level in range(height, 0, -1):
+        columns.append(nodes)
+        nodes = torch.where(depths >= level, parents[nodes], nodes)
+    return torch.stack(columns[::-1], dim=1)
 
 
 def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Direction, dtype: torch.dtype) -> Tensor:
@@ -162,6 +191,12 @@ def _group_means(values: Tensor, member: Tensor, weights: Tensor) -> Tensor:
     shares = member * weights[:, None]
     count = shares.sum(dim=0)
     return (values * shares).sum(dim=0) / count.where(count > 0, 1)
+
+
+def _check_rows(count: int, **columns: Tensor) -> None:
+    for name, column in columns.items():
+        if column.shape != (count,):
+            raise ValueError(f"expected {name} of shape ({count},), one for each embedding, got {tuple(column.shape)}")
 
 
 def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:

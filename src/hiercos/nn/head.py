@@ -31,6 +31,9 @@ class HierCOSHead(nn.Module):
         dropout: see `TransformationModule`.
         generator: source of the random basis; torch's global one by default.
 
+    Raises:
+        ValueError: for an unknown basis or stem, or a width or in_features below 1.
+
     Shape:
         features: (B, F). Output: z (B, N), column j belongs to node j.
     """
@@ -50,13 +53,13 @@ class HierCOSHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        nodes = taxonomy.num_nodes
-        self.transformation = TransformationModule(
-            in_features, width or nodes, stem=stem, momentum=momentum, dropout=dropout
-        )
-        self.expand = nn.Identity() if width is None else nn.Linear(width, nodes)
         if basis not in ("identity", "random"):
             raise ValueError(f"expected basis 'identity' or 'random', got {basis!r}")
+        nodes = taxonomy.num_nodes
+        self.transformation = TransformationModule(
+            in_features, nodes if width is None else width, stem=stem, momentum=momentum, dropout=dropout
+        )
+        self.expand = nn.Identity() if width is None else nn.Linear(width, nodes)
         self.register_buffer("basis", random_orthogonal(nodes, generator) if basis == "random" else None)
 
     def forward(self, features: Tensor) -> Tensor:

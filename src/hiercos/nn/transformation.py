@@ -51,6 +51,9 @@ class TransformationModule(nn.Module):
             means anything, so 0.1 is the default.
         dropout: share of the stem's outputs dropped in training; 0 as published.
 
+    Raises:
+        ValueError: for an unknown stem, or a width or in_features below 1.
+
     Shape:
         features: (B, F). Output: (B, width).
     """
@@ -65,6 +68,8 @@ class TransformationModule(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if in_features < 1 or width < 1:
+            raise ValueError(f"expected in_features and width of at least 1, got {in_features} and {width}")
         if stem == "linear":
             projection: nn.Module = nn.Linear(in_features, width, bias=False)
         elif stem == "norm":

@@ -1,0 +1,303 @@
+from itertools import product
+
+import pytest
+import torch
+from geometry.published import NAMES, PublishedRun
+from geometry.spans import normal
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch import Tensor
+from trees import TOY, TOY17, random_tree, taxonomies
+
+from hiercos import Taxonomy
+from hiercos.losses import HierCOSLoss
+from hiercos.losses.hier_cos import path_nodes, path_targets
+
+DIRECTIONS = ("leaf", "uniform", "root")
+PENALTIES = ("published", "printed", "scale-free")
+GROUPINGS = ("published", "sample")
+LEVEL_WEIGHT = {
+    "leaf": lambda depth, level: torch.tensor(1 / (depth + 1 - level), dtype=torch.float64).exp(),
+    "uniform": lambda depth, level: torch.tensor(1.0, dtype=torch.float64),
+    "root": lambda depth, level: torch.tensor(1 / level, dtype=torch.float64).exp(),
+}
+
+
+def slow_kl(z: Tensor, path: tuple[int, ...], exponent: float, direction: str) -> Tensor:
+    """KL(P | softmax |z|) of one sample, with P spread over all nodes."""
+    weights = torch.stack([LEVEL_WEIGHT[direction](len(path), level) ** exponent for level in range(1, len(path) + 1)])
+    target = weights / weights.sum()
+    predicted = z.abs().exp() / z.abs().exp().sum()
+    return sum((p * (p / predicted[node]).log() for p, node in zip(target, path, strict=True)), z.new_zeros(()))
+
+
+def slow_penalties(z: Tensor, path: tuple[int, ...], taxonomy: Taxonomy, penalty: str) -> list[Tensor]:
+    """The penalty of one sample at each level, level 1 first."""
+    terms = []
+    for level in range(1, taxonomy.height + 1):
+        columns = taxonomy.level(level)
+        own = z[columns] if penalty == "printed" else z[columns].abs()
+        unit = own / own.square().sum().sqrt()
+        term = z.new_zeros(())
+        if level <= len(path):
+            one_hot = torch.zeros_like(own)
+            one_hot[path[level - 1] - columns.start] = 1
+            term = term + (one_hot - unit).abs().sum()
+        if penalty == "printed" and level >= len(path):
+            term = term + unit.abs().sum()
+        if penalty != "printed" and level > len(path):
+            scale = z.square().sum().sqrt() if penalty == "scale-free" else 1
+            term = term + own.sum() / scale
+        terms.append(term)
+    return terms
+
+
+def slow_loss(
+    z: Tensor,
+    labels: Tensor,
+    taxonomy: Taxonomy,
+    *,
+    alpha: float,
+    exponent: float,
+    direction: str,
+    penalty: str,
+    grouping: str,
+) -> Tensor:
+    """The loss as a loop over samples and levels, straight from the formulas."""
+    paths = [taxonomy.path(int(taxonomy.leaves[label])) for label in labels]
+    rows = list(zip(z, paths, strict=True))
+    kl = torch.stack([slow_kl(row, path, exponent, direction) for row, path in rows]).mean()
+    terms = [slow_penalties(row, path, taxonomy, penalty) for row, path in rows]
+    if grouping == "sample":
+        return kl + alpha * torch.stack([sum(row, z.new_zeros(())) for row in terms]).mean()
+    regulariser = z.new_zeros(())
+    for level in range(1, taxonomy.height + 1):
+        for has_level in (True, False):
+            group = [
+                row[level - 1] for row, path in zip(terms, paths, strict=True) if (level <= len(path)) == has_level
+            ]
+            if group:
+                regulariser = regulariser + torch.stack(group).mean()
+    return kl + alpha * regulariser
+
+
+def batch(taxonomy: Taxonomy, count: int, seed: int) -> tuple[Tensor, Tensor]:
+    """Random embeddings (count, N) that take gradients, and random labels (count,)."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, taxonomy.num_classes, (count,), generator=generator)
+    return normal(count, taxonomy.num_nodes, seed=seed).mul(2).requires_grad_(), labels
+
+
+def value_and_gradient(loss: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
+    return loss.detach(), torch.autograd.grad(loss, z)[0]
+
+
+@pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
+@settings(deadline=None, max_examples=12)
+@given(
+    taxonomy=taxonomies(16),
+    seed=st.integers(0, 2**16),
+    direction=st.sampled_from(DIRECTIONS),
+    exponent=st.sampled_from([1.0, 2.0, 0.5]),
+)
+def test_value_and_gradient_equal_a_loop_over_samples_and_levels(
+    taxonomy: Taxonomy, seed: int, direction: str, exponent: float, penalty: str, grouping: str
+) -> None:
+    z, labels = batch(taxonomy, 4, seed)
+    options = {"exponent": exponent, "direction": direction, "penalty": penalty, "grouping": grouping}
+    loss = HierCOSLoss(taxonomy, 0.3, **options)
+    value, gradient = value_and_gradient(loss(z, labels), z)
+    slow = slow_loss(z, labels, taxonomy, alpha=0.3, **options)
+    expected, expected_gradient = value_and_gradient(slow, z)
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
+def test_gradients_agree_with_finite_differences(penalty: str, grouping: str) -> None:
+    z, labels = batch(TOY17, 6, seed=3)
+    assert torch.autograd.gradcheck(lambda z: HierCOSLoss(TOY17, penalty=penalty, grouping=grouping)(z, labels), z)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("alpha", "key"), [(0.0, "kl"), (1.0, "kl_plus_reg")])
+def test_value_and_gradient_equal_those_of_the_published_code(name: str, alpha: float, key: str) -> None:
+    run = PublishedRun(name)
+    z = run.by_node("x").requires_grad_()
+    value, gradient = value_and_gradient(HierCOSLoss(run.taxonomy, alpha)(z, run.labels), z)
+    torch.testing.assert_close(value.double(), run.value(key), rtol=1e-6, atol=0)
+    torch.testing.assert_close(gradient, run.by_node(f"grad_{key}"), rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("exponent", "shares"),
+    [
+        (2.0, [0.1616, 0.2255, 0.6129]),
+        (2.0, [0.0982, 0.1085, 0.1282, 0.1789, 0.4863]),
+        (2.0, [0.0743, 0.0779, 0.0832, 0.0920, 0.1087, 0.1517, 0.4123]),
+        (1.0, [0.2422, 0.2861, 0.4717]),
+        (1.0, [0.1477, 0.1553, 0.1688, 0.1994, 0.3288]),
+        (1.0, [0.1088, 0.1114, 0.1152, 0.1211, 0.1316, 0.1555, 0.2564]),
+    ],
+)
+def test_targets_are_the_published_shares(exponent: float, shares: list[float]) -> None:
+    depths = torch.tensor([len(shares)])
+    target = path_targets(depths, 8, exponent=exponent, direction="leaf", dtype=torch.float64)
+    assert target[0, : len(shares)].tolist() == pytest.approx(shares, abs=5.1e-5)
+    assert target[0, len(shares) :].tolist() == [0.0] * (8 - len(shares))
+
+
+def test_the_root_direction_turns_the_target_round() -> None:
+    leaf, uniform, root = (
+        path_targets(torch.tensor([4]), 5, exponent=2, direction=direction, dtype=torch.float64)[0, :4]
+        for direction in DIRECTIONS
+    )
+    torch.testing.assert_close(root, leaf.flip(0))
+    assert uniform.tolist() == [0.25] * 4
+
+
+def test_the_published_loss_of_a_vector_worked_by_hand() -> None:
+    z = torch.tensor([[1.0, 0.0, 0.0, 0.0, -1.0]], dtype=torch.float64)  # pet, vehicle, cat, dog, car
+    target = torch.tensor([1.0, 2.0], dtype=torch.float64).softmax(dim=0)  # exponents 2 / 2 and 2 / 1
+    log_sum = torch.tensor([1.0, 0, 0, 0, 1], dtype=torch.float64).logsumexp(dim=0)
+    kl = (target * target.log()).sum() - target[0] + log_sum  # |z| is 1 on pet and 0 on cat
+    torch.testing.assert_close(HierCOSLoss(TOY, 0.0)(z, torch.tensor([0])), kl)
+    penalty = 0 + 2  # level 1 is on pet alone; level 2 is on car alone, one off cat and one on car
+    torch.testing.assert_close(HierCOSLoss(TOY, 0.5)(z, torch.tensor([0])), kl + 0.5 * penalty)
+
+
+def test_as_printed_is_the_plain_weights_with_the_signed_penalty_of_each_sample() -> None:
+    z, labels = batch(TOY17, 5, seed=11)
+    options = {"exponent": 1.0, "direction": "leaf", "penalty": "printed", "grouping": "sample"}
+    expected = slow_loss(z, labels, TOY17, alpha=0.1, **options)
+    torch.testing.assert_close(HierCOSLoss.as_printed(TOY17, 0.1)(z, labels), expected)
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+def test_alpha_zero_leaves_the_divergence_alone(grouping: str) -> None:
+    z, labels = batch(TOY17, 5, seed=12)
+    paths = [TOY17.path(int(TOY17.leaves[label])) for label in labels]
+    expected = torch.stack([slow_kl(row, path, 2.0, "leaf") for row, path in zip(z, paths, strict=True)]).mean()
+    torch.testing.assert_close(HierCOSLoss(TOY17, 0.0, grouping=grouping)(z, labels), expected)
+
+
+@pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
+def test_levels_without_energy_give_finite_values_and_gradients(penalty: str, grouping: str) -> None:
+    z = torch.zeros(3, TOY17.num_nodes)
+    z[1, TOY17.level(2)] = 1.0
+    z[2, 0] = 1.0
+    z.requires_grad_()
+    loss = HierCOSLoss(TOY17, 1.0, penalty=penalty, grouping=grouping)
+    value, gradient = value_and_gradient(loss(z, torch.tensor([0, 5, 9])), z)
+    assert value.isfinite()
+    assert gradient.isfinite().all()
+
+
+@pytest.mark.parametrize("grouping", GROUPINGS)
+@settings(deadline=None, max_examples=20)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
+def test_a_weight_counts_how_often_a_sample_is_there(taxonomy: Taxonomy, seed: int, grouping: str) -> None:
+    z, labels = batch(taxonomy, 5, seed)
+    loss = HierCOSLoss(taxonomy, 0.5, grouping=grouping)
+    weights = torch.tensor([1, 2, 0, 1, 3])
+    rows = torch.arange(5).repeat_interleave(weights)
+    value, gradient = value_and_gradient(loss(z, labels, weights), z)
+    expected, expected_gradient = value_and_gradient(loss(z[rows], labels[rows]), z)
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, expected_gradient)
+
+
+@settings(deadline=None, max_examples=20)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16), penalty=st.sampled_from(PENALTIES))
+def test_parts_of_a_batch_average_to_the_whole_in_sample_grouping(taxonomy: Taxonomy, seed: int, penalty: str) -> None:
+    z, labels = batch(taxonomy, 12, seed)
+    loss = HierCOSLoss(taxonomy, 0.5, grouping="sample", penalty=penalty)
+    whole, whole_gradient = value_and_gradient(loss(z, labels), z)
+    parts = [loss(z[rows], labels[rows]) for rows in torch.arange(12).split(4)]
+    value, gradient = value_and_gradient(torch.stack(parts).mean(), z)
+    torch.testing.assert_close(value, whole, rtol=1e-13, atol=1e-13)
+    torch.testing.assert_close(gradient, whole_gradient, rtol=1e-12, atol=1e-14)
+
+
+def test_parts_of_a_batch_need_not_average_to_the_whole_in_published_grouping() -> None:
+    z, _ = batch(TOY17, 4, seed=0)
+    labels = torch.tensor([0, 0, 0, 9])  # depths 1, 1, 1, 4
+    loss = HierCOSLoss(TOY17, 1.0)
+    parts = torch.stack([loss(z[rows], labels[rows]) for rows in torch.arange(4).split(2)])
+    assert (parts.mean() - loss(z, labels)).abs() > 0.1
+
+
+def test_groupings_agree_where_all_leaves_share_a_depth() -> None:
+    z, labels = batch(TOY, 6, seed=5)
+    published, sample = (HierCOSLoss(TOY, grouping=grouping)(z, labels) for grouping in GROUPINGS)
+    torch.testing.assert_close(published, sample)
+
+
+@pytest.mark.parametrize("penalty", ["published", "scale-free"])
+def test_signs_of_the_coordinates_do_not_matter(penalty: str) -> None:
+    z, labels = batch(TOY17, 6, seed=6)
+    loss = HierCOSLoss(TOY17, penalty=penalty)
+    torch.testing.assert_close(loss(z, labels), loss(z.abs(), labels))
+
+
+@settings(deadline=None)
+@given(taxonomies())
+def test_path_nodes_lead_to_each_leaf(taxonomy: Taxonomy) -> None:
+    leaves, parents = torch.tensor(taxonomy.leaves), torch.tensor(taxonomy.parents)
+    found = path_nodes(leaves, torch.tensor(taxonomy.depths)[leaves], parents, taxonomy.height)
+    for leaf, row in zip(taxonomy.leaves.tolist(), found.tolist(), strict=True):
+        path = list(taxonomy.path(leaf))
+        assert row == path + [leaf] * (taxonomy.height - len(path))
+
+
+@pytest.mark.parametrize(
+    "taxonomy",
+    [
+        random_tree(4, 400),
+        Taxonomy.from_edges(
+            [(f"inner{n}", f"leaf{n}") for n in range(150)] + [(f"inner{n}", f"inner{n + 1}") for n in range(149)]
+        ),
+    ],
+)
+def test_no_table_is_larger_than_the_tree(taxonomy: Taxonomy) -> None:
+    loss = HierCOSLoss(taxonomy)
+    tensors = [*loss.buffers(), *(value for value in vars(loss).values() if isinstance(value, Tensor))]
+    assert max(tensor.numel() for tensor in tensors) <= taxonomy.num_nodes
+    assert taxonomy.num_classes > 100
+
+
+def test_nothing_of_the_loss_is_saved_with_a_model() -> None:
+    assert HierCOSLoss(TOY).state_dict() == {}
+
+
+def test_half_precision_embeddings_are_measured_in_single_precision() -> None:
+    z, labels = batch(TOY17, 6, seed=7)
+    half = z.detach().bfloat16()
+    value = HierCOSLoss(TOY17)(half, labels)
+    assert value.dtype == torch.float32
+    torch.testing.assert_close(value, HierCOSLoss(TOY17)(half.float(), labels))
+
+
+def test_an_empty_batch_has_no_mean() -> None:
+    loss = HierCOSLoss(TOY, 0.0)
+    assert loss(torch.zeros(0, 5), torch.zeros(0, dtype=torch.int64)).isnan()
+
+
+@pytest.mark.parametrize(
+    ("z", "labels", "weights", "message"),
+    [
+        ((2, 4), (2,), None, r"expected embeddings of shape \(B, 5\), got \(2, 4\)"),
+        ((2, 5), (1,), None, r"expected labels of shape \(2,\), one for each embedding, got \(1,\)"),
+        ((2, 5), (2,), (2, 1), r"expected weights of shape \(2,\), one for each embedding, got \(2, 1\)"),
+    ],
+)
+def test_tensors_of_another_shape_are_refused(z, labels, weights, message: str) -> None:
+    weight = None if weights is None else torch.ones(weights)
+    with pytest.raises(ValueError, match=message):
+        HierCOSLoss(TOY)(torch.zeros(z), torch.zeros(labels, dtype=torch.int64), weight)
+
+
+@pytest.mark.parametrize("option", ["direction", "penalty", "grouping"])
+def test_an_unknown_choice_is_refused(option: str) -> None:
+    with pytest.raises(ValueError, match=f"expected {option} to be one of .*, got 'sideways'"):
+        HierCOSLoss(TOY, **{option: "sideways"})
