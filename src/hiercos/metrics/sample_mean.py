@@ -22,7 +22,7 @@ class SampleMean(Metric):
     is_differentiable = False
     full_state_update = False
     plot_lower_bound = 0.0
-    plot_upper_bound: float | None = 1.0  # type: ignore[assignment]  # None: torchmetrics leaves the axis free
+    plot_upper_bound: float | None = 1.0  # None leaves the axis free
     total: Tensor
     count: Tensor
 

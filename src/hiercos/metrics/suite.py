@@ -73,9 +73,10 @@ def _order_values(ranking: Ranking) -> list[Tensor]:
     disorder = (gaps * weights).sum(dim=1)
     head = max(HOPS_DEPTHS)
     partial = (gaps[:, :head] * weights[:, :head]).cumsum(dim=1)
-    values = [_hops(disorder, reversed_disorder(tables, labels, tables.num_classes, "zero"))]
-    depths = [min(k, tables.num_classes) for k in HOPS_DEPTHS]
-    values += [_hops(partial[:, k - 1], reversed_disorder(tables, labels, k, "zero")) for k in depths]
+    values = [_hops(disorder, reversed_disorder(tables, labels, desired, weights, tail="zero"))]
+    for k in (min(k, tables.num_classes) for k in HOPS_DEPTHS):
+        worst = reversed_disorder(tables, labels, desired[:, :k], weights[:, :k], tail="zero")
+        values.append(_hops(partial[:, k - 1], worst))
     wrong = gaps[:, : max(ORDER_DEPTHS)].cummax(dim=1).values
     values += [(wrong[:, min(k, tables.num_classes) - 1] == 0).double() for k in ORDER_DEPTHS]
     return [*values, (disorder == 0).double()]  # every weight is above 0

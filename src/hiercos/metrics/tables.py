@@ -27,6 +27,7 @@ class RankTables:
         num_classes: C.
         height: H.
         paths: the nodes of each class's path, shape (C, H), -1 beyond its depth.
+        levels: the same as rows, shape (H, C).
         depths: the depth of each class, shape (C,).
         profiles: the number of classes at each rank, one row per distinct rank profile, shape (P, R).
         profile_of: the rank profile of each class, shape (C,).
@@ -48,6 +49,7 @@ class RankTables:
         by_rank[1, rows, ranks[rows, distances]] = distances
         profiles, profile_of = np.unique(by_rank[0], axis=0, return_inverse=True)
         self.paths = torch.from_numpy(paths.astype(np.int32)).to(device)
+        self.levels = self.paths.t().contiguous()
         self.depths = torch.from_numpy(taxonomy.depths[taxonomy.leaves]).to(device)
         self.profiles = torch.from_numpy(profiles).to(device)
         self.profile_of = torch.from_numpy(profile_of.reshape(-1)).to(device)
@@ -82,22 +84,27 @@ class RankTables:
             return self.rank_table[labels[:, None], classes]
         return self.rank_of_distance[labels].gather(1, self.distances(labels, classes).long())
 
-    def common_depths(self, labels: Tensor, classes: Tensor) -> Tensor:
-        """Depth of the common ancestor of each label with some classes: (B,) and (B, K) -> (B, K)."""
-        common = torch.zeros(classes.shape, dtype=torch.int16, device=classes.device)
-        for level in range(self.height):
-            mine = self.paths[labels, level, None]
-            common += (self.paths[classes, level] == mine) & (mine >= 0)
-        return common
-
     def distances(self, labels: Tensor, classes: Tensor) -> Tensor:
         """Tree distances of each label to some classes: (B,) and (B, K) -> (B, K)."""
-        distances = self.height - self.common_depths(labels, classes)
+        distances = torch.full(classes.shape, self.height, dtype=torch.int16, device=classes.device)
+        for level in range(self.height):
+            distances -= self.paths[classes, level] == self._own_path(labels)[:, level, None]
         return distances.masked_fill_(classes == labels[:, None], 0)
 
+    def _own_path(self, labels: Tensor) -> Tensor:
+        """Paths of the labels, shape (B, H), with -2 beyond their depth: equal to nothing in `paths`."""
+        own = self.paths[labels]
+        return own.masked_fill_(own < 0, -2)
+
     def _ranks_by_path(self, labels: Tensor) -> Tensor:
-        classes = torch.arange(self.num_classes, device=labels.device).expand(len(labels), -1)
-        return self.rank_of_distance[labels].gather(1, self.distances(labels, classes).long())
+        """Preference rank of every class, shape (B, C): one class nearer for each shared level that others lack."""
+        ranks = self.rank_of_distance[labels]  # (B, H + 1)
+        own = self._own_path(labels)
+        block = ranks[:, -1:].repeat(1, self.num_classes)
+        for level in range(self.height):
+            nearer = ranks[:, self.height - level] - ranks[:, self.height - level - 1]
+            block -= (self.levels[level] == own[:, level, None]) * nearer[:, None]
+        return block.scatter_(1, labels[:, None], 0)
 
 
 def distance_counts(paths: IntArray) -> IntArray:

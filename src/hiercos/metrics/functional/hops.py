@@ -83,7 +83,7 @@ def ranked_hops(
         return _share_of_worst(disorder, worst_disorder(tables, labels, depth)).clamp(0, 1)  # of rounding only
     if depth == 1:
         return top1_share(ranking, ties)
-    value = _share_of_worst(disorder, reversed_disorder(tables, labels, depth, tail))
+    value = _share_of_worst(disorder, reversed_disorder(tables, labels, desired, weights, tail=tail))
     return value if variant == "paper" and k is None else value.clamp(0, 1)
 
 

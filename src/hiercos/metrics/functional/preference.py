@@ -59,13 +59,24 @@ def _order_and_weights(tables: RankTables, profiles: Tensor, k: int, tail: Tail)
     return desired.to(tables.rank_of_distance.dtype), decay_weights(profiles, desired, tail)
 
 
-def reversed_disorder(tables: RankTables, labels: Tensor, k: int, tail: Tail) -> Tensor:
-    """The weighted disorder of the preferred order with its first k positions reversed, shape (B,)."""
+def reversed_disorder(
+    tables: RankTables, labels: Tensor, desired: Tensor, weights: Tensor, *, tail: Tail
+) -> Tensor:
+    """The weighted disorder of the preferred order with its first k positions reversed, shape (B,).
+
+    Args:
+        tables: the taxonomy's tables, where it is kept per rank profile if they are tabulated.
+        labels: true classes, shape (B,).
+        desired: ranks of the first k positions as `preferred_order` gives them, shape (B, k).
+        weights: their weights, shape (B, k).
+        tail: the tail of these weights.
+    """
+    k = desired.shape[1]
     if not tables.tabulated:
-        return _disorder_of_reverse(*preferred_order(tables, labels, k, tail))
+        return _disorder_of_reverse(desired, weights)
     if ("reversed", tail, k) not in tables.memo:
-        ranks, weights = order_tables(tables, tail)
-        tables.memo["reversed", tail, k] = _disorder_of_reverse(ranks[:, :k], weights[:, :k])
+        ranks, all_weights = order_tables(tables, tail)
+        tables.memo["reversed", tail, k] = _disorder_of_reverse(ranks[:, :k], all_weights[:, :k])
     return tables.memo["reversed", tail, k][tables.profile_of[labels]]
 
 
