@@ -116,7 +116,7 @@ class Dataset:
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:
-    """Raise a DataError that names every empty text, or every value that is not finite, by row and column."""
+    """Raise a DataError that names every empty text, or every vector with a value that is not finite."""
     if isinstance(inputs, np.ndarray):
         faults = _vector_faults(inputs)
     else:
@@ -130,11 +130,14 @@ def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -
 def _vector_faults(vectors: FloatArray) -> list[str]:
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         return [f"expected vectors of shape (samples, features), got {vectors.shape}"]
-    return [
-        f"row {row + 1}, column {column + 1} (features[{row}, {column}]): "
-        f"expected a finite number, got {vectors[row, column]}"
-        for row, column in np.argwhere(~np.isfinite(vectors))
-    ]
+    return [_row_fault(vectors, int(row)) for row in np.flatnonzero(~np.isfinite(vectors).all(axis=1))]
+
+
+def _row_fault(vectors: FloatArray, row: int) -> str:
+    """A sentence about the first value of a row that is not finite."""
+    column = int(np.argmin(np.isfinite(vectors[row])))
+    place = f"row {row + 1}, column {column + 1} (features[{row}, {column}])"
+    return f"{place}: expected a finite number, got {vectors[row, column]}"
 
 
 def _frozen(array: Array) -> Array:

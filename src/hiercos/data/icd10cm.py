@@ -15,7 +15,7 @@ import numpy as np
 
 from hiercos.data.dataset import Dataset
 from hiercos.data.errors import DataError
-from hiercos.data.splits import hash_split
+from hiercos.data.splits import folded, hash_split
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
@@ -53,22 +53,26 @@ def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
     Raises:
         DataError: for a chapter that does not exist, or a package without the file.
     """
-    listed = [category for category in read_categories(tabular_file()) if len(category.phrases) >= min_samples]
-    known = list(dict.fromkeys(category.ids[0] for category in listed))
-    unknown = [chapter for chapter in chapters if chapter not in known]
-    if unknown:
-        raise DataError(
-            f"icd10cm: there is no chapter {name!r}; expected some of {', '.join(known)}" for name in unknown
-        )
-    kept = [category for category in listed if not chapters or category.ids[0] in chapters]
+    categories = [*read_categories(tabular_file())]
+    known = list(dict.fromkeys(category.ids[0] for category in categories))
+    if unknown := [chapter for chapter in chapters if chapter not in known]:
+        expected = f"expected numbers from {known[0]} to {known[-1]} with commas between them"
+        raise DataError(f"icd10cm: there is no chapter {chapter!r}; {expected}" for chapter in unknown)
+    named = [chapter for chapter in known if chapter in chapters]
+    chosen = [category for category in categories if category.ids[0] in (named or known)]
+    kept = [category for category in chosen if len(category.phrases) >= min_samples]
+    if not kept:
+        raise DataError(f"icd10cm: no category of chapter {', '.join(named)} lists {min_samples} phrases or more")
     texts, labels = _samples(kept)
-    name = "icd10cm" + (f":{','.join(chapters)}" if chapters else "")
+    left_out = f"icd10cm: {len(chosen) - len(kept):,} of {len(chosen):,} categories"
+    note = f"{left_out} list fewer than {min_samples} phrases and are left out."
     return Dataset(
-        name=name,
+        name="icd10cm" + (f":{','.join(named)}" if named else ""),
         taxonomy=_taxonomy(kept),
         inputs=texts,
         labels=labels,
         split=hash_split(folded(text) for text in texts),
+        notes=(note,) if len(kept) < len(chosen) else (),
     )
 
 
@@ -121,11 +125,6 @@ def _text(element: ElementTree.Element, tag: str) -> str:
 
 def _title(element: ElementTree.Element) -> str:
     return CODE_RANGE.sub("", _text(element, "desc"))
-
-
-def folded(phrase: str) -> str:
-    """The phrase in lower case with single spaces: what decides whether two phrases are the same."""
-    return " ".join(phrase.lower().split())
 
 
 def _samples(categories: Sequence[Category]) -> tuple[tuple[str, ...], IntArray]:

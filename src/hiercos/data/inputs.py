@@ -52,7 +52,10 @@ def read_inputs(
 
 def _lines(stream: TextIO) -> UnlabelledInputs:
     """Every line that is not blank, with its number."""
-    numbered = [(number, line.rstrip("\r\n")) for number, line in enumerate(stream, 1) if line.strip()]
+    try:
+        numbered = [(number, line.rstrip("\r\n")) for number, line in enumerate(stream, 1) if line.strip()]
+    except UnicodeDecodeError as error:
+        raise DataError(f"standard input: expected text in UTF-8 ({error.reason})") from error
     if not numbered:
         raise DataError("standard input: expected at least one line of text, got none")
     rows, texts = zip(*numbered, strict=True)

@@ -116,13 +116,17 @@ class LabelReader:
         if not text.strip():
             return "the label is empty"
         if nodes and nodes[0] in self._class_of:
-            paths = "; ".join(repr(self.taxonomy.path_text(node)) for node in nodes)
-            return f"{text!r} is the name of {len(nodes)} classes: expected the path, one of {paths}"
+            classes = "; ".join(self._description(node) for node in nodes[:MOST_FAULTS])
+            return f"{text!r} is the name of {len(nodes)} classes: expected the path or id of one of {classes}"
         if nodes:
             children = int(self.taxonomy.child_counts[nodes[0]])
-            return f"{text!r} is an inner node with {children} below it: expected a class (a leaf)"
+            return f"{text!r} is an inner node (it has children, {children} of them): expected a class, which is a leaf"
         nearest = self._nearest(text) if suggest else None
         return f"unknown label {text!r}" + (f"; the nearest known label is {nearest!r}" if nearest else "")
+
+    def _description(self, node: int) -> str:
+        code = self.taxonomy.ids[node] if self.taxonomy.ids else ""
+        return repr(self.taxonomy.path_text(node)) + (f" (id {code!r})" if code else "")
 
     def _nearest(self, text: str) -> str | None:
         """The class name, id or path most like the text, letter case aside; None if none is like it."""

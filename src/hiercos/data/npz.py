@@ -1,10 +1,13 @@
 """The user's own vectors: an .npz file with `features`, `labels` and, if there is one, `split`."""
 
 import zipfile
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
+from numpy.lib.npyio import NpzFile
 
 from hiercos.data.dataset import FloatArray
 from hiercos.data.errors import DataError
@@ -17,29 +20,35 @@ def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ())
     Raises:
         DataError: for a file that is not .npz, a missing array, or an array of Python objects.
     """
+    with path.open("rb") as stream, _opened(path, stream) as file:
+        if missing := [name for name in arrays if name not in file.files]:
+            raise DataError(f"{path}: expected an array {name!r}, got {_listed(file.files)}" for name in missing)
+        return {name: _array(path, name, file) for name in (*arrays, *optional) if name in file.files}
+
+
+def _opened(path: Path, stream: BinaryIO) -> NpzFile:
     try:
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"{path}: expected an .npz file with {_listed(arrays)}, got a single array")
-            missing = [name for name in arrays if name not in file.files]
-            if missing:
-                raise DataError(f"{path}: expected an array {name!r}, got {_listed(file.files)}" for name in missing)
-            return {name: _array(path, name, file) for name in (*arrays, *optional) if name in file.files}
-    except (zipfile.BadZipFile, EOFError) as error:
-        raise DataError(f"{path}: expected an .npz file, but {error}") from error
+        file = np.load(stream, allow_pickle=False)
+    except (zipfile.BadZipFile, EOFError, ValueError) as error:
+        raise DataError(f"{path}: expected an .npz file as numpy.savez writes it ({error})") from error
+    if not isinstance(file, NpzFile):
+        raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
+    return file
 
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(repr(name) for name in names) or "nothing"
 
 
-def _array(path: Path, name: str, file: Mapping[str, AnyArray]) -> AnyArray:
+def _array(path: Path, name: str, file: NpzFile) -> AnyArray:
     try:
         array = file[name]
-    except ValueError as error:  # an object array, or a damaged one
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{path}: array {name!r} is damaged ({error})") from error
+    except ValueError as error:
         raise DataError(
-            f"{path}: array {name!r} cannot be read without pickle, which is never used here ({error}); "
-            "expected numbers or texts, saved with a type such as array.astype(str)"
+            f"{path}: array {name!r} holds Python objects, which are never unpickled here; "
+            "expected numbers or texts, such as array.astype(str)"
         ) from error
     try:
         return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
@@ -57,6 +66,6 @@ def feature_matrix(path: Path, features: AnyArray) -> FloatArray:
         return features.astype(np.float32)
 
 
-def label_name(row: int) -> str:
-    """What messages call a label: both as people count and as Python does."""
-    return f"row {row + 1} (labels[{row}])"
+def array_row_name(row: int) -> str:
+    """What messages call the row of an array: both as people count and as Python does."""
+    return f"row {row + 1} (index {row})"

@@ -8,12 +8,14 @@ from hiercos.data import icd10cm
 from hiercos.data.dataset import Dataset, Inputs, check_inputs
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
-from hiercos.data.npz import feature_matrix, label_name, read_npz
+from hiercos.data.npz import array_row_name, feature_matrix, read_npz
 from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.data.rows import AnyArray, RowName
-from hiercos.data.splits import completed_split
+from hiercos.data.splits import completed_split, folded
 from hiercos.data.table import TABLES, read_table
 from hiercos.taxonomy import Taxonomy
+
+SPLIT_COLUMN = "split"
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,7 @@ def load_dataset(
     taxonomy: str | Path | Taxonomy | None = None,
     text_column: str = "text",
     label_column: str = "label",
-    split_column: str = "split",
+    split_column: str = SPLIT_COLUMN,
 ) -> Dataset:
     """The data set that a word of the user names.
 
@@ -64,7 +66,7 @@ def load_dataset(
         taxonomy: the tree of the user's own data, or its file; without one the labels must be paths `a > b > c`.
         text_column: the column of texts in a table.
         label_column: the column of labels in a table.
-        split_column: the column of splits in a table, where it has one.
+        split_column: the column of splits in a table; where it has none by the default name, one is made.
 
     Raises:
         DataError: for data that cannot be used, with every fault by file, row and value.
@@ -109,15 +111,23 @@ def _vectors(path: Path, taxonomy: Taxonomy | None) -> Dataset:
                 f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', "
                 f"got {arrays[name].shape}"
             )
-    return _labelled(path, features, arrays["labels"], arrays.get("split"), taxonomy=taxonomy, row_name=label_name)
+    return _labelled(path, features, arrays["labels"], arrays.get("split"), taxonomy=taxonomy, row_name=array_row_name)
 
 
 def _texts(path: Path, taxonomy: Taxonomy | None, text: str, label: str, split: str) -> Dataset:
-    table = read_table(path, columns=(text, label), optional=(split,))
+    named = (text, label) if split == SPLIT_COLUMN else (text, label, split)  # what the user named must be there
+    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
     texts = table.columns[text]
     check_inputs(texts, source=str(path), row_name=table.row_name)
     labels, splits = table.columns[label], table.columns.get(split)
     return _labelled(path, texts, labels, splits, taxonomy=taxonomy, row_name=table.row_name)
+
+
+def _keys(inputs: Inputs) -> Sequence[str | bytes]:
+    """What the split of each sample depends on: the words of a text, the numbers of a vector."""
+    if isinstance(inputs, tuple):
+        return [folded(text) for text in inputs]
+    return [row.astype("<f4").tobytes() for row in inputs]
 
 
 def _labelled(
@@ -131,17 +141,16 @@ def _labelled(
 ) -> Dataset:
     """The data set of these inputs; its taxonomy is made from the labels where none is given."""
     source = str(path)
-    tree = taxonomy or taxonomy_of_labels(labels, source=source, row_name=row_name)
+    tree = taxonomy_of_labels(labels, source=source, row_name=row_name) if taxonomy is None else taxonomy
     made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
     classes = LabelReader(tree).read(labels, source=source, row_name=row_name)
-    keys = inputs if isinstance(inputs, tuple) else [row.astype("<f4").tobytes() for row in inputs]
-    chosen, notes = completed_split(keys, split, source=source, row_name=row_name)
+    chosen, notes = completed_split(_keys(inputs), split, source=source, row_name=row_name)
     return Dataset(
         name=path.stem,
         taxonomy=tree,
         inputs=inputs,
         labels=classes,
         split=chosen,
-        notes=notes if taxonomy else (made, *notes),
+        notes=(made, *notes) if taxonomy is None else notes,
         source=source,
     )

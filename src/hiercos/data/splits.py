@@ -33,6 +33,16 @@ def hash_fraction(key: Key, purpose: str = "split") -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53  # 53 bits: exact, and never rounded up to 1
 
 
+def folded(text: str) -> str:
+    """The text in lower case with single spaces: what decides whether two texts are the same sample.
+
+    Example:
+        >>> folded("Acute  Bronchitis ")
+        'acute bronchitis'
+    """
+    return " ".join(text.lower().split())
+
+
 def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> TextArray:
     """The split of each sample by the hash of its key.
 

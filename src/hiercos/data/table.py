@@ -51,13 +51,13 @@ def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = 
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
     """The columns to read; a DataError names every missing one and what is there instead."""
-    shown = ", ".join(repr(name) for name in names[:MOST_COLUMNS]) + (", …" if len(names) > MOST_COLUMNS else "")
+    listed = [repr(name) for name in names[:MOST_COLUMNS]] + ["…"] * (len(names) > MOST_COLUMNS)
     faults = []
     for name in wanted:
         if name not in names:
             near = difflib.get_close_matches(name, names, n=1)
             hint = f" (did you mean {near[0]!r}?)" if near else ""
-            faults.append(f"{path}: expected a column {name!r}{hint}, got the columns {shown}")
+            faults.append(f"{path}: expected a column {name!r}{hint}, got {', '.join(listed) or 'nothing'}")
     kept = [name for name in (*wanted, *optional) if name in names]
     faults += [f"{path}: the column {name!r} is there twice" for name in kept if names.count(name) > 1]
     if faults:
@@ -68,15 +68,25 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
 def _read_delimited(path: Path, wanted: list[str], optional: list[str]) -> Table:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            records = _numbered_records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
+            reader = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
+            records = _numbered_records(path, reader)
             _, header = next(records, (1, []))
             names = [name.strip() for name in header]
             kept = _present(path, names, wanted, optional)
             return _columns_of(path, records, {name: names.index(name) for name in kept}, len(names))
     except UnicodeDecodeError as error:
-        raise DataError(
-            f"{path}: expected UTF-8, got {error.object[error.start : error.start + 1]!r} ({error.reason})"
-        ) from error
+        raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
+
+
+def _encoding_fault(path: Path) -> str:
+    """Where a file first is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return f"row {number}: byte 0x{line[error.start]:02x} is not UTF-8"
+    return "its end is not UTF-8"
 
 
 def _numbered_records(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:

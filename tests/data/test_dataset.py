@@ -1,0 +1,87 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from hiercos.data.dataset import Dataset
+from hiercos.data.errors import DataError
+from trees import TOY
+
+SPLIT = np.array(["train", "train", "val", "test"])
+LABELS = np.array([0, 1, 2, 0])
+TEXTS = Dataset("toy", TOY, ("a cat", "a dog", "a car", "my cat"), LABELS, SPLIT)
+VECTORS = Dataset("toy", TOY, np.arange(8, dtype=np.float64).reshape(4, 2), LABELS, SPLIT, source="toy.npz")
+
+
+def test_inputs_are_vectors_or_texts() -> None:
+    assert (TEXTS.kind, VECTORS.kind, len(TEXTS)) == ("texts", "vectors", 4)
+    assert isinstance(VECTORS.inputs, np.ndarray)
+    assert VECTORS.inputs.dtype == np.float32
+
+
+def test_the_rows_of_a_split_are_indices_in_order() -> None:
+    assert [TEXTS.rows(split).tolist() for split in ("train", "val", "test")] == [[0, 1], [2], [3]]
+
+
+def test_the_arrays_are_read_only() -> None:
+    for array in (VECTORS.inputs, VECTORS.labels, VECTORS.split):
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = array[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"inputs": ("a cat", "a dog", "a car", "my dog")},
+        {"inputs": ("a ca", "ta dog", "a car", "my cat")},
+        {"labels": np.array([0, 1, 2, 1])},
+        {"split": np.array(["train", "train", "test", "val"])},
+        {"inputs": VECTORS.inputs},
+    ],
+)
+def test_the_fingerprint_changes_with_the_content(change: dict) -> None:
+    assert replace(TEXTS, **change).fingerprint != TEXTS.fingerprint
+
+
+def test_the_fingerprint_does_not_change_with_the_name() -> None:
+    assert replace(TEXTS, name="other", source="elsewhere.csv", notes=("A note.",)).fingerprint == TEXTS.fingerprint
+    assert TEXTS.fingerprint == "7cbb37e3f44a38ee1789747c20430bd93030f747ab8e6294583aca4c5e58bf73"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"labels": np.array([0, 1])},
+            "toy.npz: expected a label and a split for each of the 4 samples, "
+            "got labels of shape (2,) and splits of shape (4,)",
+        ),
+        (
+            {"inputs": np.array([[1, 2], [3, np.nan], [np.inf, 4], [5, 6]])},
+            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan\n"
+            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf",
+        ),
+        ({"inputs": np.zeros(4)}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
+        (
+            {"inputs": ("a cat", " ", "a car", "")},
+            "toy.npz: row 2: the text is empty\ntoy.npz: row 4: the text is empty",
+        ),
+        ({"labels": np.array([0, 1, 2, 3])}, "toy.npz: expected labels from 0 to 2, got 3"),
+        (
+            {"split": np.array(["train", "train", "val", "val"])},
+            "toy.npz: no row belongs to the split 'test'; expected rows of train, val and test",
+        ),
+        (
+            {"labels": np.array([1, 1, 2, 0])},
+            "toy.npz: every training sample is of the class 'pet > dog'; expected at least two classes",
+        ),
+        (
+            {"inputs": (), "labels": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},
+            "toy.npz: expected at least one sample, got none",
+        ),
+    ],
+)
+def test_data_that_cannot_be_used_are_named(change: dict, message: str) -> None:
+    with pytest.raises(DataError) as error:
+        replace(VECTORS, **change)
+    assert str(error.value) == message

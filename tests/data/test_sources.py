@@ -1,0 +1,168 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiercos import Taxonomy, TaxonomyError
+from hiercos.data import BUILT_IN, DataError, load_dataset
+from trees import TOY
+
+ROWS = [("a cat", "cat", "train"), ("a dog", "pet > dog", "train"), ("a car", "car", "val"), ("my cat", "cat", "test")]
+
+
+def table(folder: Path, rows: list[tuple[str, ...]], header: str = "text,label,split") -> Path:
+    path = folder / "toy.csv"
+    path.write_text("\n".join([header, *(",".join(row) for row in rows)]) + "\n", encoding="utf-8")
+    return path
+
+
+def vectors(folder: Path, **arrays: np.ndarray) -> Path:
+    path = folder / "toy.npz"
+    np.savez(path, **arrays)
+    return path
+
+
+def fault_of(path: str | Path, **options) -> str:
+    with pytest.raises(DataError) as error:
+        load_dataset(path, **options)
+    return str(error.value).replace(str(path), Path(path).name)
+
+
+def test_a_table_is_read_with_its_taxonomy(tmp_path: Path) -> None:
+    dataset = load_dataset(table(tmp_path, ROWS), taxonomy=TOY)
+    assert (dataset.name, dataset.kind, dataset.notes) == ("toy", "texts", ())
+    assert dataset.inputs == ("a cat", "a dog", "a car", "my cat")
+    assert dataset.labels.tolist() == [0, 1, 2, 0]
+    assert dataset.split.tolist() == ["train", "train", "val", "test"]
+
+
+def test_the_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
+    path = table(tmp_path, ROWS, header="title,code,fold")
+    dataset = load_dataset(str(path), taxonomy=TOY, text_column="title", label_column="code", split_column="fold")
+    assert dataset.labels.tolist() == [0, 1, 2, 0]
+
+
+def test_a_split_column_that_was_named_must_be_there(tmp_path: Path) -> None:
+    assert fault_of(table(tmp_path, ROWS), taxonomy=TOY, split_column="fold") == (
+        "toy.csv: expected a column 'fold', got 'text', 'label', 'split'"
+    )
+
+
+def test_a_taxonomy_file_is_read(tmp_path: Path) -> None:
+    tree = tmp_path / "tree.txt"
+    tree.write_text("pet > cat\npet > dog\nvehicle > car\n", encoding="utf-8")
+    assert load_dataset(table(tmp_path, ROWS), taxonomy=tree).taxonomy == TOY
+    tree.write_text("", encoding="utf-8")
+    with pytest.raises(TaxonomyError, match="the file has no rows"):
+        load_dataset(table(tmp_path, ROWS), taxonomy=str(tree))
+
+
+def test_vectors_are_read_with_names_or_class_indices(tmp_path: Path) -> None:
+    split = np.array(["train", "train", "val", "test"])
+    for labels in (np.array(["cat", "dog", "car", "cat"]), np.array([0, 1, 2, 0], dtype=np.int8)):
+        path = vectors(tmp_path, features=np.eye(4), labels=labels, split=split)
+        dataset = load_dataset(path, taxonomy=TOY)
+        assert (dataset.kind, dataset.labels.tolist()) == ("vectors", [0, 1, 2, 0])
+
+
+def test_without_a_split_one_is_made_by_content_and_said(tmp_path: Path) -> None:
+    rows = [(f"text {number}", ("cat", "dog", "car")[number % 3]) for number in range(60)]
+    forward = load_dataset(table(tmp_path, rows, "text,label"), taxonomy=TOY)
+    backward = load_dataset(table(tmp_path, rows[::-1], "text,label"), taxonomy=TOY)
+    assert forward.split.tolist() == backward.split.tolist()[::-1]
+    assert [note.replace(str(tmp_path), "") for note in forward.notes] == [
+        "/toy.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample."
+    ]
+
+
+def test_equal_vectors_and_texts_that_differ_in_case_share_a_split(tmp_path: Path) -> None:
+    features = np.repeat(np.arange(50.0)[:, None], 2, axis=0)
+    split = load_dataset(vectors(tmp_path, features=features, labels=np.arange(100) % 3), taxonomy=TOY).split
+    assert (split[::2] == split[1::2]).all()
+    rows = [(text, "cat" if number % 3 else "dog") for number in range(50) for text in (f"A {number}", f"a  {number}")]
+    split = load_dataset(table(tmp_path, rows, "text,label"), taxonomy=TOY).split
+    assert (split[::2] == split[1::2]).all()
+
+
+def test_without_a_taxonomy_one_is_made_from_the_paths_and_said(tmp_path: Path) -> None:
+    rows = [("a", "pet > dog", "train"), ("b", "vehicle>car", "train"), ("c", "pet > cat", "val"), ("d", "sun", "test")]
+    path = table(tmp_path, rows)
+    dataset = load_dataset(path)
+    assert dataset.taxonomy == Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("sun",), ("vehicle", "car")])
+    assert dataset.labels.tolist() == [1, 3, 0, 2]
+    assert dataset.notes == (f"{path} came without a taxonomy: one with 4 classes was made from the labels.",)
+
+
+def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
+    expected = "are not paths: expected a taxonomy (--taxonomy FILE), or labels such as 'a > b > c'"
+    assert fault_of(table(tmp_path, [("a", "cat", "train")])) == f"toy.csv: the labels (such as 'cat') {expected}"
+    path = vectors(tmp_path, features=np.eye(2), labels=np.array([4, 5]))
+    assert fault_of(path) == f"toy.npz: the labels (such as '4') {expected}"
+
+
+def test_paths_that_make_no_tree_are_named_with_their_rows(tmp_path: Path) -> None:
+    rows = [("a", "pet > dog", "train"), ("b", "pet", "train"), ("c", "pet > > cat", "val")]
+    assert fault_of(table(tmp_path, rows)) == (
+        "toy.csv: row 3: the path 'pet' goes on in other rows: expected a class (a leaf)\n"
+        "toy.csv: row 4: expected a name at every step of the path, got 'pet > > cat'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([*ROWS, ("", "cat", "test")], "toy.csv: row 6: the text is empty"),
+        ([*ROWS, ("x", "cow", "test")], "toy.csv: row 6: unknown label 'cow'"),
+        ([*ROWS, ("x", "cat", "dev")], "toy.csv: row 6: expected train, val or test as the split, got 'dev'"),
+        (ROWS[:3], "toy.csv: no row belongs to the split 'test'; expected rows of train, val and test"),
+        (
+            [("a cat", "cat", "train"), *ROWS[2:]],
+            "toy.csv: every training sample is of the class 'pet > cat'; expected at least two classes",
+        ),
+    ],
+)
+def test_faults_of_a_table_name_its_rows(tmp_path: Path, rows: list[tuple[str, ...]], message: str) -> None:
+    assert fault_of(table(tmp_path, rows), taxonomy=TOY) == message
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        (
+            {"labels": np.array(["cat"])},
+            "toy.npz: expected 'labels' of shape (2,) like the rows of 'features', got (1,)",
+        ),
+        (
+            {"split": np.array(["train"])},
+            "toy.npz: expected 'split' of shape (2,) like the rows of 'features', got (1,)",
+        ),
+        ({"labels": np.array(["cat", "cow"])}, "toy.npz: row 2 (index 1): unknown label 'cow'"),
+        (
+            {"features": np.array([[0.0, 1.0], [np.nan, 0.0]])},
+            "toy.npz: row 2, column 1 (features[1, 0]): expected a finite number, got nan",
+        ),
+    ],
+)
+def test_faults_of_an_npz_name_its_rows(tmp_path: Path, arrays: dict, message: str) -> None:
+    good = {"features": np.eye(2), "labels": np.array(["cat", "dog"])}
+    assert fault_of(vectors(tmp_path, **{**good, **arrays}), taxonomy=TOY) == message
+
+
+def test_built_in_data_are_described_present_and_loaded_by_name() -> None:
+    assert list(BUILT_IN) == ["icd10cm"]
+    assert BUILT_IN["icd10cm"].is_present()
+    assert load_dataset("icd10cm:9, 10").name == "icd10cm:9,10"
+
+
+def test_built_in_data_take_no_other_taxonomy() -> None:
+    assert fault_of("icd10cm", taxonomy="tree.csv") == (
+        "icd10cm brings its own taxonomy: expected no other, got tree.csv"
+    )
+
+
+def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
+    expected = "expected a file (.npz, .csv, .tsv, .parquet) or a built-in name (icd10cm)"
+    (tmp_path / "a.xls").touch()
+    assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
+    assert fault_of(tmp_path) == f"{tmp_path.name} is a folder; {expected}"
+    assert fault_of(tmp_path / "a.xls") == f"a.xls: the extension '.xls' is not known; {expected}"
