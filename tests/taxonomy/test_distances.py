@@ -1,7 +1,6 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from trees import TOY, TOY17, random_tree, taxonomies
 
 from hiercos import Taxonomy
 from hiercos.taxonomy.distances import (
@@ -12,6 +11,7 @@ from hiercos.taxonomy.distances import (
     preference_ranks,
     subtree_sizes,
 )
+from trees import TOY, TOY17, random_tree, taxonomies
 
 
 def common_depth(taxonomy: Taxonomy, a: int, b: int) -> int:
@@ -22,9 +22,7 @@ def common_depth(taxonomy: Taxonomy, a: int, b: int) -> int:
 
 def slow_distances(taxonomy: Taxonomy) -> list[list[int]]:
     classes = range(taxonomy.num_classes)
-    return [
-        [0 if a == b else taxonomy.height - common_depth(taxonomy, a, b) for b in classes] for a in classes
-    ]
+    return [[0 if a == b else taxonomy.height - common_depth(taxonomy, a, b) for b in classes] for a in classes]
 
 
 @given(taxonomies())
@@ -64,9 +62,7 @@ def test_pair_distances_agree_with_whole_rows_on_a_large_tree() -> None:
     labels = generator.integers(taxonomy.num_classes, size=50)
     classes = generator.integers(taxonomy.num_classes, size=(50, 20))
     rows = distance_block(taxonomy, labels)
-    assert (
-        pair_distances(taxonomy, labels[:, None], classes) == np.take_along_axis(rows, classes, axis=1)
-    ).all()
+    assert (pair_distances(taxonomy, labels[:, None], classes) == np.take_along_axis(rows, classes, axis=1)).all()
 
 
 def test_distances_of_the_example_with_17_classes() -> None:

@@ -45,13 +45,13 @@ def identity_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Seque
     for node, name in enumerate(names):
         if not isinstance(name, str) or not name.strip():
             yield f"node {node}: expected a name, got {name!r}"
-    for given_id, count in _repeated(text for text in ids if text):
+    for given_id, count in repeated(text for text in ids if text):
         yield f"id {given_id!r} stands {count} times: expected it once"
-    for (parent, name, _), count in _repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
+    for (parent, name, _), count in repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
         place = "the root" if parent < 0 else repr(names[parent])
         yield f"{count} nodes under {place} are called {name!r}: expected distinct names, or ids"
 
 
-def _repeated(values: Iterable[T]) -> Iterator[tuple[T, int]]:
+def repeated(values: Iterable[T]) -> Iterator[tuple[T, int]]:
     """The values that occur more than once, with their counts."""
     return ((value, count) for value, count in Counter(values).items() if count > 1)

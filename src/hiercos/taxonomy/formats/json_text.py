@@ -3,6 +3,7 @@
 import json
 from typing import Any
 
+from hiercos.taxonomy.checks import repeated
 from hiercos.taxonomy.errors import TaxonomyError
 
 
@@ -15,11 +16,9 @@ def parsed_json(text: str) -> Any:
     faults: list[str] = []
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        value = dict(pairs)
-        if len(value) < len(pairs):
-            keys = [key for key, _ in pairs]
-            faults.extend(f"key {key!r} stands twice in one object" for key in value if keys.count(key) > 1)
-        return value
+        keys = repeated(key for key, _ in pairs)
+        faults.extend(f"key {key!r} stands {count} times in one object" for key, count in keys)
+        return dict(pairs)
 
     try:
         value = json.loads(text, object_pairs_hook=distinct)

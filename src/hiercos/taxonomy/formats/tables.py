@@ -4,6 +4,7 @@ import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
 
+from hiercos.taxonomy.checks import repeated
 from hiercos.taxonomy.errors import TaxonomyError
 
 Row = tuple[str, dict[str, str]]  # where the row stands, and its field under each column
@@ -23,9 +24,7 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
     lines = list(_lines(text, delimiter, faults))
     columns = [field.strip().casefold() for field in lines[0][1]] if lines else []
     header_faults = [f"row 1: column {place} has no name" for place, name in enumerate(columns, 1) if not name]
-    header_faults += [
-        f"row 1: column {name!r} stands twice" for name in dict.fromkeys(columns) if columns.count(name) > 1
-    ]
+    header_faults += [f"row 1: column {name!r} stands {count} times" for name, count in repeated(columns) if name]
     if len(lines) < 2:
         header_faults.append("the file has no rows: expected a header and one row under it for each class")
     if header_faults:

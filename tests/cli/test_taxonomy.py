@@ -1,0 +1,94 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hiercos import Taxonomy, TaxonomyError
+from hiercos.cli.taxonomy import app
+from trees import TOY
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    TOY.write(tmp_path / "toy.csv")
+    return tmp_path / "toy.csv"
+
+
+def test_show_prints_the_tree_and_its_counts(toy: Path) -> None:
+    result = run("show", toy)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "├── pet (2 classes)",
+        "│   ├── cat",
+        "│   └── dog",
+        "└── vehicle (1 class)",
+        "    └── car",
+        "",
+        "5 nodes, 3 classes, 2 levels",
+        "nodes per level: 2, 3",
+        "classes per level: 0, 3",
+        "children of a node: 1 to 2, mean 1.7",
+        "nodes with one child: 1",
+        "names of several nodes: none",
+    ]
+
+
+def test_show_folds_what_is_deep_or_large(toy: Path) -> None:
+    lines = run("show", toy, "--depth", "1", "--children", "1").stdout.splitlines()
+    assert lines[:2] == ["├── pet (2 classes) …", "└── … 1 more (1 class)"]
+
+
+def test_show_lists_the_names_of_several_nodes(tmp_path: Path) -> None:
+    paths = [(top, f"x{number}") for top in "ab" for number in range(12)]
+    Taxonomy.from_paths(paths).write(tmp_path / "tree.txt")
+    last = run("show", tmp_path / "tree.txt").stdout.splitlines()[-1]
+    assert last.startswith("names of several nodes: 'x0' (2), 'x1' (2), ")
+    assert last.endswith("'x9' (2) and 2 more")
+
+
+def test_a_built_in_taxonomy_is_shown_by_its_name() -> None:
+    assert "134 nodes, 100 classes, 5 levels" in run("show", "cifar100").stdout
+
+
+def test_check_says_in_one_line_that_a_file_is_fine(toy: Path) -> None:
+    assert run("check", toy).stdout == f"{toy}: fine, 5 nodes, 3 classes, 2 levels\n"
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_a_bad_file_raises_every_fault_with_its_row(tmp_path: Path, command: str) -> None:
+    (tmp_path / "tree.csv").write_text("a,b\nx,\n,y\nx,z\n")
+    result = run(command, tmp_path / "tree.csv")
+    assert isinstance(result.exception, TaxonomyError)
+    assert len(result.exception.faults) == 2
+    assert result.stdout == ""
+
+
+def test_convert_writes_another_format_and_says_so_on_stderr(toy: Path, tmp_path: Path) -> None:
+    result = run("convert", toy, tmp_path / "toy.json")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"wrote {tmp_path / 'toy.json'}: 5 nodes, 3 classes, 2 levels\n"
+    assert Taxonomy.read(tmp_path / "toy.json") == TOY
+
+
+def test_convert_takes_formats_that_the_extensions_do_not_tell(toy: Path, tmp_path: Path) -> None:
+    assert run("convert", toy, tmp_path / "a", "--to-format", "edges").exit_code == 0
+    assert run("convert", tmp_path / "a", tmp_path / "b.txt", "--format", "edges").exit_code == 0
+    assert (tmp_path / "b.txt").read_text() == "pet > cat\npet > dog\nvehicle > car\n"
+
+
+def test_convert_refuses_what_a_format_cannot_hold(tmp_path: Path) -> None:
+    Taxonomy.from_paths([("a", "x"), ("b", "x")]).write(tmp_path / "tree.csv")
+    result = run("convert", tmp_path / "tree.csv", tmp_path / "out.csv", "--to-format", "edges")
+    assert isinstance(result.exception, TaxonomyError)
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_taxonomies_are_read_without_importing_torch() -> None:
+    code = "import sys, hiercos.taxonomy.describe; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

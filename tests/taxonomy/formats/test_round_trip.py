@@ -1,0 +1,151 @@
+"""Whatever a writer writes reads back as the same taxonomy, and what it cannot hold it refuses."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from hiercos import Taxonomy, TaxonomyError
+from hiercos.taxonomy import FORMATS
+from trees import TOY, taxonomies
+
+same_folder = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+AWKWARD = [
+    "06.10",
+    "007",
+    "1e5",
+    "root",
+    "a,b",
+    'say "hi"',
+    "tab\tin",
+    "two\nlines",
+    "cr\rin",
+    "a > b",
+    " padded",
+    "é\u2028z",
+]
+NAMES = st.sampled_from(AWKWARD) | st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
+
+
+@st.composite
+def labelled_taxonomies(draw: st.DrawFn) -> Taxonomy:
+    """Random trees with awkward names, the same one often twice, and ids on all, on some or on no nodes."""
+    tree = draw(taxonomies(max_nodes=12))
+    count = tree.num_nodes
+    names = draw(st.lists(NAMES, min_size=count, max_size=count))
+    numbers = draw(st.permutations(range(count)))
+    has_id = {
+        "all": [True] * count,
+        "none": [False] * count,
+        "classes": (tree.child_counts == 0).tolist(),
+        "some": draw(st.lists(st.booleans(), min_size=count, max_size=count)),
+    }[draw(st.sampled_from(["all", "none", "classes", "some"]))]
+    ids = [f"{number:03d}" if given_id else "" for number, given_id in zip(numbers, has_id, strict=True)]
+    places: set[tuple[int, str, str]] = set()
+    for node in range(count):
+        if (int(tree.parents[node]), names[node], ids[node]) in places:
+            names[node] += f" {node}"
+        places.add((int(tree.parents[node]), names[node], ids[node]))
+    return Taxonomy(tuple(names), tree.parents, tree.leaves, tuple(ids))
+
+
+def class_facts(taxonomy: Taxonomy) -> list[list[tuple[str, str]]]:
+    """Names and ids along the path of each class, in class order."""
+    ids = taxonomy.ids or ("",) * taxonomy.num_nodes
+    return [[(taxonomy.names[node], ids[node]) for node in taxonomy.path(leaf)] for leaf in taxonomy.leaves.tolist()]
+
+
+def path_for(folder: Path, form: str) -> Path:
+    return folder / f"tree{(*FORMATS[form].extensions, '.any')[0]}"
+
+
+def assert_same(back: Taxonomy, taxonomy: Taxonomy) -> None:
+    assert class_facts(back) == class_facts(taxonomy)
+    assert back.num_nodes == taxonomy.num_nodes
+    assert (back.distance_matrix() == taxonomy.distance_matrix()).all()
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@same_folder
+@given(taxonomies())
+def test_every_format_holds_a_plain_tree(tmp_path: Path, form: str, taxonomy: Taxonomy) -> None:
+    path = path_for(tmp_path, form)
+    taxonomy.write(path, format=form)
+    assert_same(Taxonomy.read(path, format=form), taxonomy)
+
+
+@pytest.mark.parametrize("form", FORMATS)
+@same_folder
+@given(labelled_taxonomies())
+def test_what_is_written_reads_back_the_same_or_is_refused(tmp_path: Path, form: str, taxonomy: Taxonomy) -> None:
+    path = path_for(tmp_path, form)
+    try:
+        taxonomy.write(path, format=form)
+    except TaxonomyError:
+        assert form not in ("json", "json-flat")
+        return
+    assert_same(Taxonomy.read(path, format=form), taxonomy)
+
+
+@pytest.mark.parametrize("form", ["json", "json-flat"])
+@same_folder
+@given(labelled_taxonomies())
+def test_json_keeps_even_the_order_of_the_nodes(tmp_path: Path, form: str, taxonomy: Taxonomy) -> None:
+    taxonomy.write(tmp_path / "tree.json", format=form)
+    assert Taxonomy.read(tmp_path / "tree.json") == taxonomy
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "edges", "edges-tsv"])
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_tables_hold_quotes_commas_tabs_and_line_ends(tmp_path: Path, form: str, with_ids: bool) -> None:
+    names = [name for name in AWKWARD if name == name.strip()]
+    ids = [f"0{number}" for number in range(len(names))] if with_ids else []
+    taxonomy = Taxonomy.from_arrays(names, [-1, 0, 0, -1, 3, 3, 3, 4, 4, 4, -1], ids=ids)
+    taxonomy.write(tmp_path / "tree", format=form)
+    assert_same(Taxonomy.read(tmp_path / "tree", format=form), taxonomy)
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "edges", "lines", "json-flat"])
+def test_a_chain_of_10000_levels_is_written_and_read(tmp_path: Path, form: str) -> None:
+    chain = Taxonomy.from_arrays([f"n{node}" for node in range(10_001)], [*range(-1, 9_999), 9_998])
+    chain.write(tmp_path / "tree", format=form)
+    assert Taxonomy.read(tmp_path / "tree", format=form) == chain
+
+
+@pytest.mark.parametrize("extension", [".csv", ".tsv", ".tab"])
+def test_an_edge_table_is_recognised_by_its_header(tmp_path: Path, extension: str) -> None:
+    path = tmp_path / f"tree{extension}"
+    TOY.write(path, format="edges")
+    assert path.read_text().startswith("parent,child" if extension == ".csv" else "parent\tchild")
+    assert Taxonomy.read(path) == TOY
+
+
+@pytest.mark.parametrize(
+    ("form", "taxonomy", "message"),
+    [
+        ("lines", Taxonomy.from_paths([("a>b",)]), "'a>b': a line cannot hold a name with '>'"),
+        ("lines", Taxonomy.from_arrays(["a"], [-1], ids=["1"]), "lines cannot hold ids"),
+        ("lines", Taxonomy.from_paths([("\ufeffa",)]), "byte order mark"),
+        ("csv", Taxonomy.from_paths([(" a",)]), "' a': a table cannot hold white space around a name"),
+        ("csv", Taxonomy.from_arrays(["a", "b"], [-1, 0], ids=["1", ""]), "'a': a table holds the ids of all nodes"),
+        ("csv", Taxonomy.from_arrays(["a", "a"], [-1, -1], ids=["1", ""]), "'a': two siblings of one name"),
+        ("edges", Taxonomy.from_paths([("a", "x"), ("b", "x")]), "name 'x' is both 'a > x' and 'b > x'"),
+        ("edges", Taxonomy.from_arrays(["a", "b"], [-1, 0], ids=["1", ""]), "here some are empty"),
+        ("json", Taxonomy.from_paths([[str(level) for level in range(201)]]), "json-flat holds any number"),
+        ("json-flat", Taxonomy.from_paths([("\ud800",)]), "not text that UTF-8 can hold"),
+    ],
+)
+def test_a_refusal_names_the_file_and_the_value_and_writes_nothing(
+    tmp_path: Path, form: str, taxonomy: Taxonomy, message: str
+) -> None:
+    with pytest.raises(TaxonomyError) as error:
+        taxonomy.write(tmp_path / "tree.any", format=form)
+    assert str(error.value).startswith(f"{tmp_path / 'tree.any'}: ")
+    assert message in str(error.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_folder_is_an_os_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match="absent"):
+        TOY.write(tmp_path / "absent" / "tree.csv")

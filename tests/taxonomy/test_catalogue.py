@@ -1,0 +1,44 @@
+import pytest
+
+from hiercos.taxonomy import CATALOGUE, Taxonomy, TaxonomyError, load_taxonomy
+from trees import shared
+
+
+def test_cifar100_has_the_sizes_of_the_paper() -> None:
+    taxonomy = load_taxonomy("cifar100")
+    assert (taxonomy.height, taxonomy.num_classes, taxonomy.num_nodes) == (5, 100, 134)
+    assert [len(range(*taxonomy.level(level).indices(134))) for level in range(1, 6)] == [2, 4, 8, 20, 100]
+    assert set(taxonomy.depths[taxonomy.leaves].tolist()) == {5}
+
+
+def test_the_classes_of_cifar100_are_in_the_order_of_its_labels() -> None:
+    names = load_taxonomy("cifar100").class_names
+    assert list(names) == sorted(names)
+    assert (names[0], names[1], names[99]) == ("apple", "aquarium_fish", "worm")
+
+
+def test_the_coarse_labels_of_cifar100_have_five_classes_each() -> None:
+    taxonomy = load_taxonomy("cifar100")
+    assert taxonomy.child_counts[taxonomy.level(4)].tolist() == [5] * 20
+
+
+def test_cifar100_has_the_names_and_distances_of_the_shared_tree() -> None:
+    expected = Taxonomy.read(shared("hierarchies", "cifar100.csv"))
+    taxonomy = load_taxonomy("cifar100")
+    assert taxonomy.class_names == expected.class_names
+    assert (taxonomy.distance_matrix() == expected.distance_matrix()).all()
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_name_of_the_catalogue_loads(name: str) -> None:
+    assert load_taxonomy(name).num_classes > 1
+
+
+def test_an_unknown_name_suggests_the_nearest() -> None:
+    with pytest.raises(TaxonomyError, match=r"no taxonomy called 'cifar-10' .*did you mean 'cifar100'\?"):
+        load_taxonomy("cifar-10")
+
+
+def test_a_name_near_to_none_lists_them_all() -> None:
+    with pytest.raises(TaxonomyError, match=r"'wordnet' comes with the package \(there are: cifar100; Taxonomy\.read"):
+        load_taxonomy("wordnet")
