@@ -1,0 +1,5 @@
+"""`python -m hiercos` is the command `hiercos`."""
+
+from hiercos.cli import main
+
+main()

@@ -1,0 +1,83 @@
+"""The command and its subcommands, and what a user sees when something is wrong."""
+
+import sys
+import traceback
+from typing import Annotated
+
+import click
+import typer
+
+from hiercos.cli.compare import compare
+from hiercos.cli.data import data
+from hiercos.cli.evaluate import evaluate
+from hiercos.cli.methods import methods
+from hiercos.cli.predict import predict
+from hiercos.cli.taxonomy import app as taxonomy_app
+from hiercos.cli.train import train
+from hiercos.errors import FaultsError
+
+FAILED, BAD_INPUT = 1, 2
+
+app = typer.Typer(
+    name="hiercos",
+    help="Classification over a taxonomy: train, compare, predict, evaluate.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (compare, train, predict, evaluate, methods, data):
+    app.command()(command)
+app.add_typer(taxonomy_app, name="taxonomy")
+
+
+@app.callback(invoke_without_command=True)
+def common(
+    context: typer.Context,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+) -> None:
+    """Classification over a taxonomy: train, compare, predict, evaluate."""
+    context.obj = {"debug": debug}
+    if version:
+        from hiercos import __version__
+
+        typer.echo(__version__)
+        raise typer.Exit
+    if context.invoked_subcommand is None:
+        raise click.UsageError("expected a command; hiercos --help lists them")
+
+
+def main() -> None:
+    """Run the command line: exit 0 when done, 1 when it failed, 2 for wrong usage or bad input."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command and return its exit code; an error is one message on stderr, with a traceback on --debug."""
+    try:
+        return int(app(arguments, standalone_mode=False) or 0)
+    except click.exceptions.Abort:
+        return _report("stopped", FAILED)
+    except click.ClickException as error:
+        error.show(sys.stderr)
+        return error.exit_code
+    except (FaultsError, OSError, ImportError) as error:
+        return _report(_sentence(error), BAD_INPUT, debug="--debug" in arguments)
+    except KeyboardInterrupt:
+        return _report("stopped", FAILED)
+    except Exception as error:  # the last resort: whatever went wrong, the user gets one sentence
+        return _report(f"{type(error).__name__}: {error}", FAILED, debug="--debug" in arguments)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+    return str(error)
+
+
+def _report(message: str, code: int, *, debug: bool = False) -> int:
+    if debug:
+        traceback.print_exc()
+    sys.stderr.write(f"error: {message}\n")
+    return code

@@ -1,0 +1,48 @@
+"""`hiercos compare`: what the hierarchy buys on the user's own data."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hiercos.cli import options
+from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
+
+
+@grouped
+def compare(
+    *,
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="Folder for results.csv, report.html and the runs.")],
+    training: TrainingOptions,
+    columns: DataOptions,
+    place: DeviceOptions,
+    methods: Annotated[
+        str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
+    ] = "cross-entropy,cross-entropy-mlp,hier-cos",
+    seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
+    dim: options.Dim = 256,
+) -> None:
+    """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
+
+    What an earlier, interrupted call with the same --out finished is not run again.
+    """
+    from hiercos.benchmark import compare as run_grid
+    from hiercos.cli.display import watcher
+    from hiercos.cli.tables import print_records
+    from hiercos.engine import prepare
+    from hiercos.files import write_atomically
+    from hiercos.methods import METHODS
+    from hiercos.report import results_csv, summarize, verdict, write_report
+
+    names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",")]
+    configs = [training.config(name, {}, precision=place.precision) for name in dict.fromkeys(names)]
+    dataset = columns.read(data)
+    fabric = place.fabric()
+    seed_range = range(training.seed, training.seed + seeds)
+    records = run_grid(fabric, prepare(dataset, dim=dim), configs, seed_range, out, watcher=watcher)
+    write_atomically(out / "results.csv", results_csv(records))
+    print_records(records)
+    sentence = verdict(summarize(records))
+    typer.echo(sentence)
+    typer.echo(write_report(records, sentence, out / "report.html"), err=True)

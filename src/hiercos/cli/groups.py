@@ -1,0 +1,128 @@
+"""Groups of options that several commands share, each a frozen dataclass."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from hiercos.errors import FaultsError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from hiercos.data import Dataset
+    from hiercos.engine import TrainConfig
+
+
+class OptionError(FaultsError):
+    """An option with a value that cannot be used."""
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: every field of such a dataclass becomes an option of the command."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        if dataclasses.is_dataclass(hints[parameter.name]):
+            groups[parameter.name] = hints[parameter.name]
+            parameters += _field_parameters(hints[parameter.name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+
+    @functools.wraps(command)
+    def flat(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{entry.name: values.pop(entry.name) for entry in dataclasses.fields(group)})
+        command(**values)
+
+    ordered = sorted(parameters, key=lambda parameter: parameter.default is not parameter.empty)
+    flat.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]  # read by inspect.signature
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return flat
+
+
+def _field_parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=hints[entry.name]
+        )
+        for entry in dataclasses.fields(group)
+    ]
+
+
+@dataclass(frozen=True)
+class DataOptions:
+    """What goes with the user's own data."""
+
+    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
+    text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text"
+    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
+    split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
+
+    def read(self, source: str) -> "Dataset":
+        """The data set a user named; what was decided while reading goes to stderr."""
+        from hiercos.data import load_dataset
+
+        dataset = load_dataset(source, **dataclasses.asdict(self))
+        for note in dataset.notes:
+            typer.echo(note, err=True)
+        return dataset
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """Where to run."""
+
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
+    precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
+
+    def fabric(self) -> "Fabric":
+        """Lightning Fabric on this device, launched."""
+        import torch
+        from lightning_fabric import Fabric
+
+        if self.device not in ("auto", "cpu", "cuda", "mps"):
+            raise OptionError(f"--device {self.device}: expected auto, cpu, cuda or mps")
+        if self.device == "cuda" and not torch.cuda.is_available():
+            raise OptionError("--device cuda: there is no CUDA device here")
+        try:
+            fabric = Fabric(accelerator=self.device, devices="auto", precision=self.precision)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise OptionError(f"--precision {self.precision}: {error}") from error
+        fabric.launch()
+        return fabric
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How to train."""
+
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 30
+    batch_size: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 256
+    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 1e-3
+    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
+    optimizer: Annotated[str, typer.Option(help="adamw or sgd.")] = "adamw"
+    schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
+    gradient_clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None
+    width: Annotated[int | None, typer.Option(min=1, help="Width of the blocks; as published without.")] = None
+    dropout: Annotated[float | None, typer.Option(min=0, max=1, help="Dropout before the blocks.")] = None
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
+
+    def config(self, method: str, options: dict[str, Any], *, precision: str) -> "TrainConfig":
+        """The settings of one method; width and dropout go to methods that have them."""
+        from hiercos.engine import TrainConfig
+        from hiercos.methods import METHODS
+
+        METHODS.check_options(method, options)
+        settings = dataclasses.asdict(self)
+        blocks = {name: settings.pop(name) for name in ("width", "dropout")}
+        known = METHODS.options(method)
+        shared = {name: value for name, value in blocks.items() if value is not None and name in known}
+        return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings)

@@ -1,0 +1,14 @@
+"""`hiercos methods`: what can be trained."""
+
+import typer
+
+
+def methods() -> None:
+    """List the registered methods with their options."""
+    from hiercos.methods import METHODS
+
+    for name in METHODS:
+        typer.echo(f"{name}\n    {METHODS.summary(name)}")
+        options = ", ".join(f"{option}={default}" for option, default in METHODS.options(name).items())
+        if options:
+            typer.echo(f"    options: {options}")

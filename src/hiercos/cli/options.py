@@ -1,0 +1,35 @@
+"""Single options that several commands share, and `name=value` pairs."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hiercos.cli.groups import OptionError
+
+Data = Annotated[str, typer.Argument(help="Built-in name (see hiercos data), or a .csv, .tsv, .parquet or .npz file.")]
+Dim = Annotated[int, typer.Option(min=1, help="Number of features made of a text.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
+
+
+def method_options(pairs: list[str] | None) -> dict[str, Any]:
+    """`name=value` texts as options; a value is JSON where it can be, else text."""
+    options = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise OptionError(f"--set {pair}: expected name=value")
+        options[name.replace("-", "_")] = _json_or_text(value)
+    return options
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

@@ -1,0 +1,76 @@
+"""Rows as CSV, JSON, Parquet or a table, to standard output or to a file."""
+
+import csv
+import io
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hiercos.cli.groups import OptionError
+from hiercos.files import write_atomically
+
+Rows = Sequence[Mapping[str, Any]]
+Format = Annotated[str, typer.Option("--format", help="csv, json, parquet or table.")]
+FORMATS = ("csv", "json", "parquet", "table")
+
+
+def check_format(format: str, output: Path | None) -> None:
+    """Raise an `OptionError` for a format that is unknown or cannot go where it should, before any work is done."""
+    if format not in FORMATS:
+        raise OptionError(f"--format {format}: expected one of {', '.join(FORMATS)}")
+    if format == "parquet" and output is None:
+        raise OptionError("--format parquet: expected --output FILE, Parquet does not go to a terminal")
+
+
+def emit(rows: Rows, format: str, output: Path | None) -> None:
+    """Write rows of the same keys, whole or not at all."""
+    writers: dict[str, Callable[[Rows], str | bytes]] = {
+        "csv": _csv,
+        "json": _json,
+        "parquet": _parquet,
+        "table": _table,
+    }
+    content = writers[format](rows)
+    if output is not None:
+        write_atomically(output, content)
+    else:
+        sys.stdout.write(str(content))
+
+
+def _csv(rows: Rows) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _json(rows: Rows) -> str:
+    return json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n"
+
+
+def _parquet(rows: Rows) -> bytes:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError as error:
+        raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')") from error
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), sink)
+    return bytes(sink.getvalue())
+
+
+def _table(rows: Rows) -> str:
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(*rows[0])
+    for row in rows:
+        table.add_row(*(str(value) for value in row.values()))
+    stream = io.StringIO()
+    Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
+    return stream.getvalue()

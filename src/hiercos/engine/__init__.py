@@ -1,0 +1,29 @@
+"""Training, evaluation and prediction on Lightning Fabric; runs and models as folders."""
+
+from hiercos.engine.config import ConfigError, TrainConfig
+from hiercos.engine.evaluate import answers, class_scores, evaluate
+from hiercos.engine.fit import Epoch, Watcher, fit
+from hiercos.engine.folder import ModelError, StoredModel, load_model, save_model
+from hiercos.engine.model import Model
+from hiercos.engine.prepare import PreparedData, prepare
+from hiercos.engine.run import RunError, train_run
+
+__all__ = [
+    "ConfigError",
+    "Epoch",
+    "Model",
+    "ModelError",
+    "PreparedData",
+    "RunError",
+    "StoredModel",
+    "TrainConfig",
+    "Watcher",
+    "answers",
+    "class_scores",
+    "evaluate",
+    "fit",
+    "load_model",
+    "prepare",
+    "save_model",
+    "train_run",
+]

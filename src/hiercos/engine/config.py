@@ -1,0 +1,77 @@
+"""How a run is trained, as one frozen value that goes into its record."""
+
+import dataclasses
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from hiercos.errors import FaultsError
+
+
+class ConfigError(FaultsError):
+    """A setting that does not exist or has an impossible value."""
+
+
+@dataclass(frozen=True)
+class TrainConfig:
+    """Settings of one training run.
+
+    Attributes:
+        method: a name of `hiercos.methods.METHODS`.
+        options: options of that method, by name.
+        epochs: passes over the training data.
+        batch_size: samples a step, over all processes together.
+        optimizer: "adamw" or "sgd" (with momentum 0.9, as published).
+        learning_rate: the peak of the schedule.
+        weight_decay: of every weight, as published.
+        schedule: "cosine" down to 0, "one-cycle" (a linear rise over the first tenth, then cosine), or "constant".
+        gradient_clip: the largest norm of the gradient; None for no limit.
+        precision: a name of Lightning Fabric, such as "32-true", "bf16-mixed" or "16-mixed".
+        standardize: scale every feature to mean 0 and variance 1 over the training data.
+        seed: of the initial weights, the order of the samples and the dropout.
+    """
+
+    method: str = "hier-cos"
+    options: Mapping[str, Any] = field(default_factory=dict)
+    epochs: int = 30
+    batch_size: int = 256
+    optimizer: Literal["adamw", "sgd"] = "adamw"
+    learning_rate: float = 1e-3
+    weight_decay: float = 1e-2
+    schedule: Literal["cosine", "one-cycle", "constant"] = "cosine"
+    gradient_clip: float | None = None
+    precision: str = "32-true"
+    standardize: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "batch_size", "learning_rate"):
+            if not getattr(self, name) > 0:
+                raise ConfigError(f"expected {name} above 0, got {getattr(self, name)}")
+        _check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
+        _check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant"))
+        if not (self.gradient_clip is None or self.gradient_clip > 0):
+            raise ConfigError(f"expected gradient_clip above 0, got {self.gradient_clip}")
+        if not 0 <= self.seed < 2**31:
+            raise ConfigError(f"expected a seed from 0 to {2**31 - 1}, got {self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as JSON values."""
+        return {**dataclasses.asdict(self), "options": dict(self.options)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "TrainConfig":
+        """The settings from JSON values; an unknown key is an error that suggests the nearest one."""
+        known = [entry.name for entry in dataclasses.fields(cls)]
+        for key in values:
+            if key not in known:
+                near = difflib.get_close_matches(key, known, n=1)
+                hint = f"did you mean {near[0]!r}?" if near else f"expected one of {', '.join(known)}"
+                raise ConfigError(f"unknown setting {key!r}; {hint}")
+        return cls(**values)
+
+
+def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
+    if value not in choices:
+        raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")

@@ -1,0 +1,207 @@
+"""Training: one loop for every method, on one CPU, on GPUs, or on many nodes."""
+
+import copy
+import math
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from hiercos.engine.batches import LabelledVectors, epoch_batches
+from hiercos.engine.checkpoint import (
+    Checkpoint,
+    optimizer_tensors,
+    read_checkpoint,
+    restore_optimizer,
+    write_checkpoint,
+)
+from hiercos.engine.config import TrainConfig
+from hiercos.engine.evaluate import evaluate
+from hiercos.engine.model import Model
+from hiercos.engine.schedule import learning_rate, make_optimizer, set_learning_rate
+
+
+class TrainingError(RuntimeError):
+    """Training that cannot go on."""
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch gave: its number from 1, the mean training loss, and top-1 and HOPS on validation."""
+
+    number: int
+    loss: float
+    top1: float
+    hops: float
+    seconds: float
+
+
+class Watcher(Protocol):
+    """Who is told how training goes: a progress display, a log, or nobody."""
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """One batch of an epoch is done, out of so many."""
+
+    def epoch(self, epoch: Epoch, config: TrainConfig, *, is_best: bool) -> None:
+        """One epoch is done."""
+
+
+@dataclass
+class Progress:
+    """How far a run is: the part of its state that is not tensors."""
+
+    history: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    seconds: float = 0.0
+
+    @property
+    def best(self) -> Epoch:
+        """The epoch with the best validation top-1, the first of equals."""
+        return self.history[self.best_epoch - 1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON values."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
+        """From JSON values."""
+        return cls([Epoch(**epoch) for epoch in values["history"]], values["best_epoch"], values["seconds"])
+
+
+def fit(
+    fabric: Fabric,
+    model: Model,
+    train: LabelledVectors,
+    val: LabelledVectors,
+    config: TrainConfig,
+    *,
+    checkpoint: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> Progress:
+    """Train a model in place and leave it with the weights of its best epoch on validation (top-1).
+
+    Every epoch seeds its own order and dropout, so a run resumed from the checkpoint of its last epoch ends with
+    the same weights, bit for bit, as one that was never stopped (on a CPU).
+
+    Args:
+        fabric: where to run, launched.
+        model: the model, on the CPU and freshly made.
+        train: training data.
+        val: validation data.
+        config: the settings.
+        checkpoint: where to keep the state after each epoch; nowhere by default.
+        identity: JSON values that a checkpoint must agree in to be resumed (settings, data, taxonomy).
+        resume: go on from the checkpoint, if there is one.
+        watcher: is told how it goes.
+
+    Returns:
+        The history of the epochs.
+
+    Raises:
+        TrainingError: if there are fewer than two samples, or the loss is no longer finite.
+        CheckpointError: if the checkpoint belongs to another run.
+    """
+    if len(train) < 2:
+        raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
+    if config.standardize:
+        model.standardize.fit(train.features)
+    state = RunState(model, make_optimizer(model.parameters(), config))
+    if resume and checkpoint is not None and checkpoint.exists():
+        state.restore(read_checkpoint(checkpoint, identity or {}))
+    wrapped, optimizer = fabric.setup(model, state.optimizer)
+    train = LabelledVectors(*fabric.to_device((train.features, train.labels)))
+    while len(state.progress.history) < config.epochs:
+        start = time.perf_counter()
+        number = len(state.progress.history) + 1
+        loss = _train_epoch(fabric, wrapped, optimizer, train, config, number=number, watcher=watcher)
+        metrics = evaluate(fabric, model, val)
+        seconds = state.progress.seconds + time.perf_counter() - start
+        epoch = Epoch(number, loss, metrics["top1"], metrics["hops"], seconds)
+        is_best = state.add(epoch)
+        if checkpoint is not None and fabric.is_global_zero:
+            write_checkpoint(checkpoint, state.checkpoint(identity or {}))
+        if watcher:
+            watcher.epoch(epoch, config, is_best=is_best)
+    model.load_state_dict(state.best)
+    return state.progress
+
+
+class RunState:
+    """What changes while a run goes on: weights, the best of them, the optimiser, the history."""
+
+    def __init__(self, model: Model, optimizer: torch.optim.Optimizer) -> None:
+        self.model, self.optimizer = model, optimizer
+        self.progress = Progress()
+        self.best: Mapping[str, Tensor] = model.state_dict()
+
+    def add(self, epoch: Epoch) -> bool:
+        """Enter an epoch into the history; True where it is the best so far, whose weights are then kept."""
+        is_best = not self.progress.history or epoch.top1 > self.progress.best.top1
+        self.progress.history.append(epoch)
+        self.progress.seconds = epoch.seconds
+        if is_best:
+            self.progress.best_epoch = epoch.number
+            self.best = copy.deepcopy(self.model.state_dict())
+        return is_best
+
+    def checkpoint(self, identity: Mapping[str, Any]) -> Checkpoint:
+        """The state as tensors and JSON values."""
+        tensors = optimizer_tensors(self.optimizer)
+        return Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), identity)
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Take the state of a checkpoint."""
+        self.progress, self.best = Progress.from_dict(checkpoint.progress), checkpoint.best
+        self.model.load_state_dict(checkpoint.model)
+        restore_optimizer(self.optimizer, checkpoint.optimizer)
+
+
+def _train_epoch(
+    fabric: Fabric,
+    model: Any,
+    optimizer: Any,
+    train: LabelledVectors,
+    config: TrainConfig,
+    *,
+    number: int,
+    watcher: Watcher | None,
+) -> float:
+    """One pass over the training data; returns the mean loss of its batches."""
+    seed = epoch_seed(config.seed, number)
+    torch.manual_seed(seed + fabric.global_rank)
+    batches = epoch_batches(
+        len(train), config.batch_size, seed=seed, rank=fabric.global_rank, world_size=fabric.world_size
+    )
+    model.train()
+    total = torch.zeros((), device=fabric.device)
+    for index, batch in enumerate(batches):
+        step = (number - 1) * len(batches) + index
+        set_learning_rate(optimizer, learning_rate(config, step, config.epochs * len(batches)))
+        rows = batch.to(fabric.device)
+        optimizer.zero_grad(set_to_none=True)
+        loss = model.module.loss(model(train.features[rows]), train.labels[rows])
+        fabric.backward(loss)
+        if config.gradient_clip is not None:
+            fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
+        optimizer.step()
+        total += loss.detach()
+        if watcher:
+            watcher.batch(number, index + 1, len(batches))
+    reduced = fabric.all_reduce(total / len(batches), reduce_op="mean")
+    mean = float(torch.as_tensor(reduced))
+    if not math.isfinite(mean):
+        raise TrainingError(f"epoch {number}: the loss is {mean}; try a smaller learning rate or a gradient clip")
+    return mean
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """A seed of its own for every epoch of every run."""
+    return (seed * 1_000_003 + epoch * 7919) % 2**31

@@ -1,0 +1,71 @@
+"""A model: a method's head behind the scaling of its features, with the answers of its rule."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hiercos.methods import METHODS
+from hiercos.taxonomy import Taxonomy
+
+
+class Standardize(nn.Module):
+    """Scale every feature to mean 0 and variance 1, with statistics set once.
+
+    Shape:
+        features: (B, F). Output: (B, F).
+    """
+
+    mean: Tensor  # (F,)
+    scale: Tensor  # (F,), 1 for a feature that never varies
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(in_features))
+        self.register_buffer("scale", torch.ones(in_features))
+
+    def fit(self, features: Tensor) -> None:
+        """Take the statistics of these features, shape (M, F)."""
+        deviation = features.std(dim=0, correction=0)
+        self.mean.copy_(features.mean(dim=0))
+        self.scale.copy_(deviation.where(deviation > 0, 1))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to (B, F)."""
+        return (features - self.mean) / self.scale
+
+
+class Model(nn.Module):
+    """A method over a taxonomy as one module: what is trained, saved and asked.
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        method: a name of `METHODS`.
+        options: of the method, by name.
+
+    Shape:
+        features: (B, F). Output: the method's outputs, which `loss`, `rule` and `levels` read.
+    """
+
+    def __init__(
+        self, taxonomy: Taxonomy, in_features: int, method: str, options: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__()
+        METHODS.check_options(method, options or {})
+        self.taxonomy, self.in_features = taxonomy, in_features
+        self.method, self.options = method, dict(options or {})
+        parts = METHODS[method](taxonomy, in_features=in_features, **self.options)
+        self.standardize = Standardize(in_features)
+        self.head, self.loss, self.rule, self.levels = parts.head, parts.loss, parts.rule, parts.levels
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to the method's outputs."""
+        outputs: Tensor = self.head(self.standardize(features))
+        return outputs
+
+    def class_scores(self, features: Tensor) -> Tensor:
+        """Scores of the classes, shape (B, C), higher is better."""
+        scores: Tensor = self.rule(self(features))
+        return scores

@@ -1,0 +1,51 @@
+"""Answers of a stored model for inputs without labels."""
+
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.data import DataError
+from hiercos.data.dataset import Inputs
+from hiercos.data.inputs import UnlabelledInputs
+from hiercos.decisions import predicted_classes, predicted_paths
+from hiercos.engine.evaluate import class_scores
+from hiercos.engine.folder import StoredModel
+
+
+def model_features(stored: StoredModel, inputs: Inputs) -> torch.Tensor:
+    """The features a model reads, shape (M, F), made of texts where it takes texts.
+
+    Raises:
+        DataError: if the inputs are of another kind or width than the model takes.
+    """
+    if isinstance(inputs, tuple) != (stored.text_features is not None):
+        raise DataError(f"this model takes {stored.kind}, got {'texts' if isinstance(inputs, tuple) else 'vectors'}")
+    if stored.text_features is not None and isinstance(inputs, tuple):
+        return torch.tensor(stored.text_features.transform(inputs))
+    features = torch.tensor(inputs)
+    if features.shape[1] != stored.model.in_features:
+        raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
+    return features
+
+
+def prediction_rows(fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs) -> list[dict[str, Any]]:
+    """One row per input: its number, a name for each level ("" beyond the class's depth), the class, its score."""
+    model, taxonomy = stored.model, stored.model.taxonomy
+    model.to(fabric.device)
+    scores = class_scores(fabric, model, model_features(stored, unlabelled.inputs))
+    classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
+    best = scores.gather(1, classes[:, None]).squeeze(1)
+    return [
+        {
+            "row": row,
+            **{
+                f"level_{level}": taxonomy.names[node] if node >= 0 else ""
+                for level, node in enumerate(path.tolist(), 1)
+            },
+            "class": taxonomy.class_names[int(label)],
+            **({"id": taxonomy.ids[int(taxonomy.leaves[label])]} if taxonomy.ids else {}),
+            "score": round(float(score), 6),
+        }
+        for row, path, label, score in zip(unlabelled.rows, paths, classes, best, strict=True)
+    ]

@@ -1,0 +1,138 @@
+"""One run from data to a folder: train, test, and leave the model, the scores, a log and a record."""
+
+import csv
+import io
+import platform
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.config import TrainConfig
+from hiercos.engine.evaluate import class_scores, evaluate
+from hiercos.engine.fit import Progress, Watcher, fit
+from hiercos.engine.folder import StoredModel, save_model
+from hiercos.engine.model import Model
+from hiercos.engine.prepare import PreparedData, taxonomy_summary
+from hiercos.errors import FaultsError
+from hiercos.files import write_atomically
+from hiercos.records import RECORD_FILE, Record, run_identity
+
+CHECKPOINT, LOG, SCORES = "checkpoint.safetensors", "log.csv", "scores.npz"
+PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")
+
+
+class RunError(FaultsError):
+    """A folder that a run cannot be written to."""
+
+
+def train_run(
+    fabric: Fabric,
+    data: PreparedData,
+    config: TrainConfig,
+    folder: Path,
+    *,
+    resume: bool = False,
+    watcher: Watcher | None = None,
+) -> Record:
+    """Train one model and test it once; the folder is then a model folder with its record.
+
+    Args:
+        fabric: where to run, launched.
+        data: features and labels in three splits.
+        config: the settings.
+        folder: where to leave everything; made if missing.
+        resume: go on with an unfinished run of the same settings, or return the record of a finished one.
+        watcher: is told how training goes.
+
+    Returns:
+        The record of the run.
+
+    Raises:
+        RunError: if the folder already holds a run and `resume` is off.
+    """
+    data_summary, tree_summary = data.summary(), taxonomy_summary(data.taxonomy)
+    identity = run_identity(config.to_dict(), data_summary, tree_summary)
+    if finished := _earlier_record(folder, identity, resume=resume):
+        return finished
+    folder.mkdir(parents=True, exist_ok=True)
+    model = build_model(data, config)
+    progress = fit(
+        fabric,
+        model,
+        data.vectors("train"),
+        data.vectors("val"),
+        config,
+        checkpoint=folder / CHECKPOINT,
+        identity=identity,
+        resume=resume,
+        watcher=watcher,
+    )
+    record = Record(
+        method=config.method,
+        rule="none",
+        seed=config.seed,
+        config=config.to_dict(),
+        data=data_summary,
+        taxonomy=tree_summary,
+        metrics=evaluate(fabric, model, data.vectors("test")),
+        history=[asdict(epoch) for epoch in progress.history],
+        best_epoch=progress.best_epoch,
+        train_seconds=progress.seconds,
+        versions=package_versions(),
+    )
+    if fabric.is_global_zero:
+        _leave(fabric, folder, model, data, progress)
+        record.write(folder)
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+    return record
+
+
+def build_model(data: PreparedData, config: TrainConfig) -> Model:
+    """A fresh model whose weights depend on the seed alone."""
+    torch.manual_seed(config.seed)
+    return Model(data.taxonomy, data.features.shape[1], config.method, config.options)
+
+
+def package_versions() -> dict[str, str]:
+    """Versions of Python and of the packages a result may depend on."""
+    return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) -> Record | None:
+    """The record of a finished run of these settings, if the folder has one and may be resumed."""
+    if not resume and any((folder / name).exists() for name in (RECORD_FILE, CHECKPOINT)):
+        raise RunError(f"{folder}: already holds a run; resume it, or choose another folder")
+    if not (folder / RECORD_FILE).exists():
+        return None
+    record = Record.read(folder)
+    changed = sorted(key for key in identity if record.identity.get(key) != identity[key])
+    if changed:
+        raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")
+    return record
+
+
+def _leave(fabric: Fabric, folder: Path, model: Model, data: PreparedData, progress: Progress) -> None:
+    """Write the log, the test scores and the model."""
+    write_atomically(folder / LOG, _history_csv(progress))
+    write_atomically(folder / SCORES, _scores_npz(fabric, model, data.vectors("test")))
+    save_model(folder, StoredModel(model, data.text_features))
+
+
+def _history_csv(progress: Progress) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, ["number", "loss", "top1", "hops", "seconds"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(epoch) for epoch in progress.history)
+    return stream.getvalue()
+
+
+def _scores_npz(fabric: Fabric, model: Model, test: LabelledVectors) -> bytes:
+    """Scores (M, C) and labels (M,) of the test split, as `hiercos evaluate --scores` reads them."""
+    stream = io.BytesIO()
+    np.savez(stream, scores=class_scores(fabric, model, test.features).numpy(), labels=test.labels.numpy())
+    return stream.getvalue()

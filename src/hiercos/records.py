@@ -1,0 +1,85 @@
+"""A run as a JSON record: what was run on what, and what came out. Plain Python."""
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hiercos.errors import FaultsError
+from hiercos.files import write_atomically
+
+RECORD_FILE = "record.json"
+
+
+class RecordError(FaultsError):
+    """A record that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """One finished run.
+
+    Attributes:
+        method: its name in the registry.
+        rule: the decision rule on its scores; "none" for the method's own.
+        seed: of the run.
+        config: the training settings.
+        data: name, source, fingerprint and sizes of the data.
+        taxonomy: fingerprint and shape of the taxonomy.
+        metrics: of the test split, by name; nan where a metric is undefined.
+        history: of the epochs: number, loss, top1, hops, seconds.
+        best_epoch: the epoch whose weights were kept.
+        train_seconds: time spent in training and validation.
+        versions: of Python and the packages that matter.
+    """
+
+    method: str
+    rule: str
+    seed: int
+    config: Mapping[str, Any]
+    data: Mapping[str, Any]
+    taxonomy: Mapping[str, Any]
+    metrics: Mapping[str, float]
+    history: list[Mapping[str, float]]
+    best_epoch: int
+    train_seconds: float
+    versions: Mapping[str, str]
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """What makes two runs the same run: settings, data and taxonomy."""
+        return run_identity(self.config, self.data, self.taxonomy)
+
+    def write(self, folder: Path) -> None:
+        """Write record.json into a folder, atomically; nan becomes null."""
+        values = dataclasses.asdict(self)
+        values["metrics"] = {name: _null_for_nan(value) for name, value in self.metrics.items()}
+        write_atomically(folder / RECORD_FILE, json.dumps(values, indent=2) + "\n")
+
+    @classmethod
+    def read(cls, folder: Path) -> "Record":
+        """Read record.json of a folder.
+
+        Raises:
+            RecordError: if it is not a record.
+        """
+        path = folder / RECORD_FILE
+        try:
+            values = json.loads(path.read_text(encoding="utf-8"))
+            metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}
+            return cls(**{**values, "metrics": metrics})
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise RecordError(f"{path}: not a record of a run ({error})") from error
+
+
+def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings, data and taxonomy as flat JSON values that can be compared one by one."""
+    flat = {**config, "data": data["fingerprint"], "taxonomy": taxonomy["fingerprint"]}
+    return dict(json.loads(json.dumps(flat)))
+
+
+def _null_for_nan(value: float) -> float | None:
+    return None if math.isnan(value) else value

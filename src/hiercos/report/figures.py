@@ -1,0 +1,66 @@
+"""Figures of a comparison, with plotly (the extra `report`)."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hiercos.records import Record
+
+ORDER_KEYS = ("1", "3", "5", "10", "20", "50", "all")
+PALETTE = ("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00")
+
+
+def mean_metric(records: Sequence[Record], key: str) -> float:
+    """The mean of a metric over records."""
+    return sum(record.metrics[key] for record in records) / len(records)
+
+
+def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:
+    """Records of each method and rule, in order of appearance."""
+    groups: dict[str, list[Record]] = {}
+    for record in records:
+        name = record.method if record.rule == "none" else f"{record.method} + {record.rule}"
+        groups.setdefault(name, []).append(record)
+    return groups
+
+
+def correct_order_figure(records: Sequence[Record]) -> Any:
+    """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1]."""
+    classes = int(records[0].taxonomy["classes"])
+    keys = [key for key in ORDER_KEYS if key == "all" or int(key) < classes]
+    series = {
+        name: [100 * mean_metric(group, _order_key(key)) for key in keys] for name, group in by_method(records).items()
+    }
+    return _lines(keys, series, x_title="first k predictions", y_title="samples in the right order, %")
+
+
+def level_accuracy_figure(records: Sequence[Record]) -> Any:
+    """Accuracy of each method's own answer at every level, the coarsest first."""
+    levels = [str(level) for level in range(1, int(records[0].taxonomy["height"]) + 1)]
+    series = {
+        name: [100 * mean_metric(group, f"accuracy_level_{level}") for level in levels]
+        for name, group in by_method(records).items()
+    }
+    return _lines(levels, series, x_title="level (1 is the coarsest)", y_title="accuracy, %")
+
+
+def _order_key(key: str) -> str:
+    return "correct_order_all" if key == "all" else f"correct_order_at_{key}"
+
+
+def _lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> Any:
+    """A line per method over the same labels."""
+    from plotly import graph_objects
+
+    figure = graph_objects.Figure()
+    for index, (name, values) in enumerate(series.items()):
+        line = {"color": PALETTE[index % len(PALETTE)], "width": 3}
+        figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
+    figure.update_layout(
+        template="plotly_white",
+        height=420,
+        margin={"l": 60, "r": 20, "t": 20, "b": 50},
+        legend={"orientation": "h", "y": -0.2},
+        xaxis={"title": x_title, "type": "category"},
+        yaxis={"title": y_title, "rangemode": "tozero"},
+    )
+    return figure

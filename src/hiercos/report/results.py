@@ -1,0 +1,116 @@
+"""Records as the rows of results.csv, and their summary: one line per method with mean and interval over seeds."""
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hiercos.records import Record
+from hiercos.report.intervals import Estimate, t_interval
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of figures: its key in results.csv, its heading, how it is shown, and which way is better."""
+
+    key: str
+    heading: str
+    higher_is_better: bool
+    scale: float = 1.0
+    digits: int = 3
+
+
+COLUMNS = (
+    Column("top1", "top-1 %", True, scale=100, digits=2),
+    Column("mistake_severity", "MS", False, digits=2),
+    Column("ahd_at_1", "AHD@1", False),
+    Column("ahd_at_5", "AHD@5", False),
+    Column("ahd_at_20", "AHD@20", False),
+    Column("hops", "HOPS", True),
+    Column("hops_at_5", "HOPS@5", True),
+    Column("hops_at_20", "HOPS@20", True),
+    Column("fpa", "FPA %", True, scale=100, digits=2),
+    Column("train_seconds", "train s", False, digits=1),
+)
+
+
+def result_row(record: Record) -> dict[str, Any]:
+    """One row of results.csv."""
+    figures = {**record.metrics, "train_seconds": record.train_seconds}
+    return {
+        "method": record.method,
+        "rule": record.rule,
+        "seed": record.seed,
+        **{column.key: figures[column.key] for column in COLUMNS},
+    }
+
+
+def results_csv(records: Iterable[Record]) -> str:
+    """The text of results.csv: one row per method, rule and seed."""
+    stream = io.StringIO()
+    header = ["method", "rule", "seed", *(column.key for column in COLUMNS)]
+    writer = csv.DictWriter(stream, header, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(result_row(record) for record in records)
+    return stream.getvalue()
+
+
+@dataclass(frozen=True)
+class Line:
+    """A method's figures over its seeds.
+
+    Attributes:
+        method: its name.
+        rule: the decision rule.
+        values: per column key, one value per seed.
+    """
+
+    method: str
+    rule: str
+    values: dict[str, list[float]]
+
+    @property
+    def name(self) -> str:
+        """Method and rule as a table calls them."""
+        return self.method if self.rule == "none" else f"{self.method} + {self.rule}"
+
+    def estimate(self, key: str) -> Estimate:
+        """Mean and 95% interval of one column over the seeds."""
+        return t_interval(self.values[key])
+
+
+def summarize(records: Iterable[Record]) -> list[Line]:
+    """One line per method and rule, in order of appearance, values in order of the seeds."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault((record.method, record.rule), []).append(result_row(record))
+    return [
+        Line(method, rule, {column.key: [row[column.key] for row in _by_seed(rows)] for column in COLUMNS})
+        for (method, rule), rows in groups.items()
+    ]
+
+
+def _by_seed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: row["seed"])
+
+
+def best_lines(lines: Sequence[Line]) -> dict[str, int]:
+    """For each column, the index of the line with the best mean; columns that are nan everywhere are left out."""
+    best = {}
+    for column in COLUMNS:
+        means = [line.estimate(column.key).mean for line in lines]
+        known = [index for index, mean in enumerate(means) if not math.isnan(mean)]
+        if known:
+            choose = max if column.higher_is_better else min
+            best[column.key] = choose(known, key=lambda index: means[index])
+    return best
+
+
+def cell(estimate: Estimate, column: Column) -> str:
+    """A figure as a table shows it: mean, and ± half-width where there is one."""
+    mean = f"{estimate.mean * column.scale:.{column.digits}f}"
+    if math.isnan(estimate.half_width):
+        return mean
+    return f"{mean} ±{estimate.half_width * column.scale:.{column.digits}f}"
