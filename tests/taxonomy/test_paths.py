@@ -5,12 +5,15 @@ from hiercos import Taxonomy, TaxonomyError
 
 def test_every_fault_of_the_paths_is_said_at_once() -> None:
     with pytest.raises(TaxonomyError) as error:
-        Taxonomy.from_paths([("a", "b"), (), ("a", ""), ("a", "b"), "ab", ("a", "b", "c"), ("d", "e")])
+        Taxonomy.from_paths(
+            [("a", "b"), (), ("a", ""), ("a", "b"), "ab", ("a", "b", "c"), ("d", 7)]  # type: ignore[list-item]
+        )
     assert list(error.value.faults) == [
         "path 2: expected at least one name, got none",
-        "path 3: the name at level 2 is empty or not text",
+        "path 3: the name at level 2 of 'a > ' is empty",
         "path 4: 'a > b' is already path 1",
         "path 5: expected a sequence of names, got the text 'ab'",
+        "path 7: expected a name at level 2, got 7",
         "path 1: class 'b' is also an inner node, so its own samples have no leaf",
     ]
 

@@ -21,7 +21,7 @@ class TaxonomyFacts:
         fewest_children: of the root and the inner nodes, as are the next two.
         mean_children: their mean.
         most_children: the largest.
-        one_child_nodes: inner nodes with one child; the distance cannot tell them from their child.
+        one_child_nodes: inner nodes with a single child.
         repeated_names: each name that several nodes bear, with their number, most first.
     """
 

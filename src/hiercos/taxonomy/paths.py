@@ -78,8 +78,12 @@ def _path_fault(path: Sequence[str]) -> str | None:
         return f"expected a sequence of names, got the text {path!r}"
     if not len(path):
         return "expected at least one name, got none"
-    empty = [level for level, name in enumerate(path, 1) if not isinstance(name, str) or not name.strip()]
-    return f"the name at level {empty[0]} is empty or not text" if empty else None
+    for level, name in enumerate(path, 1):
+        if not isinstance(name, str):
+            return f"expected a name at level {level}, got {name!r}"
+        if not name.strip():
+            return f"the name at level {level} of {PATH_SEPARATOR.join(map(str, path))!r} is empty"
+    return None
 
 
 def _add_path(nodes: _Nodes, row: PathRow, faults: list[str]) -> int:

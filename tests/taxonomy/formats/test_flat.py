@@ -38,10 +38,10 @@ def test_the_nodes_may_be_numbered_in_any_way() -> None:
         ({"names": "ab", "parents": None}, ["names: expected a list, got 'ab'", "parents: expected a list, got None"]),
         ({"names": ["pet", 7, "cat", "dog", "car"]}, ["names[1]: expected text, got 7"]),
         (
-            {"parents": [-1, -1, 0.0, True, 10**30]},
+            {"parents": [-1, -1, 0.0, True, 2**63]},
             [
                 f"parents[{place}]: expected a whole number, got {value}"
-                for place, value in ((2, 0.0), (3, True), (4, 10**30))
+                for place, value in ((2, 0.0), (3, True), (4, 2**63))
             ],
         ),
         ({"leaves": [2, 3, 9]}, ["class 2: leaf 9 is not a node"]),

@@ -54,7 +54,7 @@ def test_with_a_name_column_alone_the_last_level_is_the_id_of_the_class(tmp_path
 def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
     rows = ["a,b,c", "x,y,z", "x,,z", ",,", "x,y,z", '"two\nlines",v', "x,y,", "x,w,"]
     assert faults_of(tmp_path, "tree.csv", "\n".join(rows)) == [
-        "row 3: the name at level 2 is empty or not text",
+        "row 3: the name at level 2 of 'x >  > z' is empty",
         "row 4: expected at least one name, got none",
         "row 5: 'x > y > z' is already row 2",
         "row 6: expected 3 fields as in the header, got 2: ['two\\nlines', 'v']",

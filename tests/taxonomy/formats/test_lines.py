@@ -11,10 +11,10 @@ def test_a_line_is_the_path_of_a_class(tmp_path: Path) -> None:
 def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
     text = "a > b\n\na > > c\na > b\n>\na > b > c\nd > \n"
     assert faults_of(tmp_path, "tree.txt", text) == [
-        "row 3: the name at level 2 is empty or not text",
+        "row 3: the name at level 2 of 'a >  > c' is empty",
         "row 4: 'a > b' is already row 1",
-        "row 5: the name at level 1 is empty or not text",
-        "row 7: the name at level 2 is empty or not text",
+        "row 5: the name at level 1 of ' > ' is empty",
+        "row 7: the name at level 2 of 'd > ' is empty",
         "row 1: class 'b' is also an inner node, so its own samples have no leaf",
     ]
 

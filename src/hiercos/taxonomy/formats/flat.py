@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from reprlib import repr as shortened
 from typing import Any, TypeGuard
 
 from hiercos.taxonomy.errors import TaxonomyError
@@ -47,11 +48,11 @@ def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
     for key, kind in (("names", str), ("parents", int), ("leaves", int), ("ids", str)):
         items = value.get(key, [] if key == "ids" else None)
         if not isinstance(items, list):
-            yield f"{key}: expected a list, got {items!r}"
+            yield f"{key}: expected a list, got {shortened(items)}"
             continue
         for place, item in enumerate(items):
             if type(item) is not kind or (isinstance(item, int) and item.bit_length() > 63):
-                yield f"{key}[{place}]: expected {'text' if kind is str else 'a whole number'}, got {item!r}"
+                yield f"{key}[{place}]: expected {'text' if kind is str else 'a whole number'}, got {shortened(item)}"
 
 
 def flat_json_text(taxonomy: Taxonomy) -> str:

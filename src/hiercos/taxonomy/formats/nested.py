@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from reprlib import repr as shortened
 from typing import Any
 
 from hiercos.taxonomy.errors import TaxonomyError
@@ -62,7 +63,7 @@ def taxonomy_from_nested(value: object) -> Taxonomy:
         parent, entry = pending.pop()
         _append(nodes, parent, entry, faults)
         node = len(nodes.names) - 1
-        children = list(_entries(entry.children, nodes.place(node), faults)) if entry.children else []
+        children = list(_entries(entry.children, nodes.place(node), faults)) if entry.children is not None else []
         pending += [(node, child) for child in reversed(children)]
     leaves = _class_order(nodes, faults)
     if faults:
@@ -90,9 +91,9 @@ def _entries(value: object, place: str, faults: list[str]) -> Iterator[_Entry]:
             elif isinstance(item, Mapping):
                 yield from _entries(item, place, faults)
             else:
-                faults.append(f"under {place}: expected a name in quotes or an object, got {item!r}")
+                faults.append(f"under {place}: expected a name in quotes or an object, got {shortened(item)}")
     else:
-        faults.append(f"under {place}: expected an object, a list or null, got {value!r}")
+        faults.append(f"under {place}: expected an object, a list or null, got {shortened(value)}")
 
 
 def _append(nodes: _Nodes, parent: int, entry: _Entry, faults: list[str]) -> None:

@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from reprlib import repr as shortened
 
 from hiercos.taxonomy.checks import repeated
 from hiercos.taxonomy.errors import TaxonomyError
@@ -51,7 +52,7 @@ def _fitting_rows(columns: list[str], lines: Iterable[tuple[int, list[str]]], fa
             yield f"row {number}", dict(zip(columns, map(str.strip, fields), strict=True))
         else:
             faults.append(
-                f"row {number}: expected {len(columns)} fields as in the header, got {len(fields)}: {fields!r}"
+                f"row {number}: expected {len(columns)} fields as in the header, got {len(fields)}: {shortened(fields)}"
             )
 
 
