@@ -1,0 +1,100 @@
+"""A package imports only packages on its left, lazy imports within functions included."""
+
+import ast
+from pathlib import Path
+
+import hiercos
+
+SOURCE = Path(hiercos.__file__).parent
+OPEN_TO_ALL = {"errors", "files", "records"}
+BRICKS = {"taxonomy", "geometry", "decisions", "nn", "losses"}
+LEFT_OF_ENGINE = BRICKS | {"methods", "metrics", "data"}
+ALLOWED = {
+    "taxonomy": set(),
+    "geometry": {"taxonomy"},
+    "decisions": {"taxonomy", "geometry"},
+    "nn": {"taxonomy", "geometry"},
+    "losses": {"taxonomy", "geometry"},
+    "metrics": {"taxonomy"},
+    "data": {"taxonomy"},
+    "methods": BRICKS,
+    "engine": LEFT_OF_ENGINE,
+    "benchmark": LEFT_OF_ENGINE | {"engine"},
+    "report": set(),  # records in, tables and figures out
+    "serve": LEFT_OF_ENGINE | {"engine"},
+}
+ABOVE_ALL = {"cli", "interop"}
+
+
+def imported_names(text: str, package: str) -> set[str]:
+    """The absolute names of everything that a file of a package imports, wherever the import stands."""
+    parents = package.split(".")
+    names = set()
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = parents[: len(parents) + 1 - node.level] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names |= {f"{module}.{alias.name}" for alias in node.names}
+    return names
+
+
+def names_in(file: Path) -> set[str]:
+    package = ".".join(["hiercos", *file.relative_to(SOURCE).parent.parts])
+    return imported_names(file.read_text(encoding="utf-8"), package)
+
+
+def imported_packages(file: Path) -> set[str]:
+    """The packages and modules just under hiercos that a file imports from."""
+    parts = [name.split(".") for name in names_in(file)]
+    inside = {part[1] for part in parts if part[0] == "hiercos" and len(part) > 1}
+    return {name for name in inside if (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()}
+
+
+def files_of(package: str) -> list[Path]:
+    return sorted((SOURCE / package).rglob("*.py"))
+
+
+def test_every_package_has_its_place_in_the_order() -> None:
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    modules = {path.stem for path in SOURCE.glob("*.py")} - {"__init__", "__main__"}
+    assert packages <= ALLOWED.keys() | ABOVE_ALL
+    assert modules <= OPEN_TO_ALL
+
+
+def test_a_package_imports_only_packages_on_its_left() -> None:
+    wrong = [
+        f"{file.relative_to(SOURCE)} imports {name}"
+        for package, allowed in ALLOWED.items()
+        for file in files_of(package)
+        for name in sorted(imported_packages(file) - allowed - OPEN_TO_ALL - {package})
+    ]
+    assert wrong == []
+
+
+def test_what_is_open_to_all_imports_no_package_in_turn() -> None:
+    files = [SOURCE / f"{name}.py" for name in sorted(OPEN_TO_ALL) if (SOURCE / f"{name}.py").is_file()]
+    assert {file.name: imported_packages(file) - OPEN_TO_ALL for file in files} == {file.name: set() for file in files}
+
+
+def test_the_taxonomy_and_records_need_no_torch() -> None:
+    files = [*files_of("taxonomy"), *(SOURCE / f"{name}.py" for name in OPEN_TO_ALL)]
+    heavy = {
+        file.name
+        for file in files
+        if file.is_file() and {name.split(".")[0] for name in names_in(file)} & {"torch", "torchmetrics"}
+    }
+    assert heavy == set()
+
+
+def test_imports_are_found_within_functions_and_in_relative_form() -> None:
+    lazy = ("from hiercos.data import labels", "from ..taxonomy import tree", "from . import index")
+    text = "\n    ".join(["import torch.nn\ndef f():", *lazy])
+    assert imported_names(text, "hiercos.geometry") == {
+        "torch.nn",
+        "hiercos.data.labels",
+        "hiercos.taxonomy.tree",
+        "hiercos.geometry.index",
+    }
+    assert imported_packages(SOURCE / "geometry" / "scores.py") == {"geometry", "taxonomy"}
