@@ -9,7 +9,7 @@ from trees import TOY
 from hiercos import Taxonomy
 
 PAGE = Path(__file__).parents[2] / "docs" / "taxonomies.md"
-EXAMPLES = dict(re.findall(r"```\w+ file=(\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL))
+EXAMPLES = dict(re.findall(r"```\w+ title="(\S+)"\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
 @pytest.mark.parametrize(
