@@ -102,10 +102,10 @@ def test_the_same_mistake_is_told_once_and_twenty_are_shown() -> None:
 
 def test_suggestions_stay_cheap_with_very_many_classes() -> None:
     taxonomy = Taxonomy.from_paths([("all", f"product number {number}") for number in range(50_000)])
-    reader, start = LabelReader(taxonomy), time.perf_counter()
+    reader, start = LabelReader(taxonomy), time.process_time()
     with pytest.raises(DataError, match="unknown label 'product namber 7'; the nearest known label is 'product"):
         reader.read(["product namber 7"], source="a.csv")
-    assert time.perf_counter() - start < 5
+    assert time.process_time() - start < 5
 
 
 def test_a_very_deep_chain_is_read() -> None:

@@ -100,14 +100,6 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
     assert fault_of(path) == f"toy.npz: the labels (such as '4') {expected}"
 
 
-def test_paths_that_make_no_tree_are_named_with_their_rows(tmp_path: Path) -> None:
-    rows = [("a", "pet > dog", "train"), ("b", "pet", "train"), ("c", "pet > > cat", "val")]
-    assert fault_of(table(tmp_path, rows)) == (
-        "toy.csv: row 3: the path 'pet' goes on in other rows: expected a class (a leaf)\n"
-        "toy.csv: row 4: expected a name at every step of the path, got 'pet > > cat'"
-    )
-
-
 @pytest.mark.parametrize(
     ("rows", "message"),
     [

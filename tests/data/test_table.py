@@ -1,4 +1,4 @@
-import builtins
+import sys
 from pathlib import Path
 
 import pyarrow as pa
@@ -97,12 +97,5 @@ def test_another_file_named_parquet_is_refused(tmp_path: Path) -> None:
 
 def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = written_parquet(tmp_path, {"label": ["x"], "text": ["a"]})
-    real = builtins.__import__
-
-    def without_pyarrow(name: str, *args, **kwargs):
-        if name.startswith("pyarrow"):
-            raise ImportError(name)
-        return real(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without_pyarrow)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     assert fault_of(path) == "a.parquet: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'"

@@ -1,7 +1,7 @@
 """Texts to vectors with no download: TF-IDF of character n-grams, then a truncated SVD.
 
 Character n-grams within words see stems and misspellings, which is most of what short phrases and codes offer:
-on ICD-10-CM (chapters 9, 10, 11, 13) logistic regression reaches 94% on them, 90% on words.
+on ICD-10-CM (chapters 9, 10, 11, 13) logistic regression is right on 92% of the validation phrases, with words on 87%.
 """
 
 from collections.abc import Mapping, Sequence

@@ -104,7 +104,6 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
 def _vectors(path: Path, taxonomy: Taxonomy | None) -> Dataset:
     arrays = read_npz(path, arrays=("features", "labels"), optional=("split",))
     features = feature_matrix(path, arrays["features"])
-    check_inputs(features, source=str(path))
     for name in ("labels", "split"):
         if name in arrays and arrays[name].shape != (len(features),):
             raise DataError(

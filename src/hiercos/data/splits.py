@@ -25,8 +25,8 @@ def hash_fraction(key: Key, purpose: str = "split") -> float:
     """A number in [0, 1) that depends on the key and the purpose alone, the same on every machine.
 
     Example:
-        >>> round(hash_fraction("Asthma"), 4) == round(hash_fraction("Asthma"), 4) != hash_fraction("Asthma", "val")
-        True
+        >>> round(hash_fraction("Asthma"), 4)
+        0.4537
     """
     content = key.encode("utf-8", "surrogatepass") if isinstance(key, str) else key
     digest = hashlib.blake2b(content, digest_size=8, person=purpose.encode()).digest()
