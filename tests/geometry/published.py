@@ -5,9 +5,9 @@ import csv
 import numpy as np
 import torch
 from torch import Tensor
-from trees import shared
 
 from hiercos import Taxonomy
+from trees import shared
 
 NAMES = ("cifar100", "fgvc_aircraft", "tiered_imagenet_h")
 

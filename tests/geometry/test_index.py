@@ -2,10 +2,10 @@ import gc
 import weakref
 
 import torch
-from trees import random_tree
 
 from hiercos.geometry import leaf_scores
 from hiercos.geometry.index import tree_index
+from trees import random_tree
 
 CPU = torch.device("cpu")
 

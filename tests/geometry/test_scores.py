@@ -2,15 +2,15 @@ from itertools import product
 
 import pytest
 import torch
-from geometry.published import NAMES, PublishedRun
-from geometry.spans import normal, projections, spanning_axes
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from trees import TOY, TOY17, random_tree, taxonomies
 
+from geometry.published import NAMES, PublishedRun
+from geometry.spans import normal, projections, spanning_axes
 from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores, level_scores, node_scores, subspace_dimensions, subspace_distance
+from trees import TOY, TOY17, random_tree, taxonomies
 
 SWITCHES = list(product((True, False), repeat=2))
 seeds = st.integers(0, 2**16)

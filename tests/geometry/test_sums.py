@@ -1,14 +1,14 @@
 import pytest
 import torch
-from geometry.spans import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from trees import TOY, taxonomies
 
+from geometry.spans import normal
 from hiercos import Taxonomy
 from hiercos.geometry import node_probabilities
 from hiercos.geometry.index import tree_index
 from hiercos.geometry.sums import path_sums, sibling_sums, subtree_sums
+from trees import TOY, taxonomies
 
 
 @settings(deadline=None, max_examples=50)

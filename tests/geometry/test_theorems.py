@@ -4,16 +4,16 @@ from math import pi
 
 import numpy as np
 import torch
-from geometry.spans import ideal_vectors, projections
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from trees import TOY, taxonomies
 
+from geometry.spans import ideal_vectors, projections
 from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores, level_scores, subspace_distance
 from hiercos.nn.head import random_orthogonal
 from hiercos.taxonomy.distances import preference_ranks
+from trees import TOY, taxonomies
 
 UNEVEN = Taxonomy.from_paths([("a",), ("b", "d", "c1"), ("b", "e", "c2")])
 seeds = st.integers(0, 2**16)

@@ -2,16 +2,16 @@ from itertools import product
 
 import pytest
 import torch
-from geometry.published import NAMES, PublishedRun
-from geometry.spans import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
-from trees import TOY, TOY17, random_tree, taxonomies
 
+from geometry.published import NAMES, PublishedRun
+from geometry.spans import normal
 from hiercos import Taxonomy
 from hiercos.losses import HierCOSLoss
 from hiercos.losses.hier_cos import path_nodes, path_targets
+from trees import TOY, TOY17, random_tree, taxonomies
 
 DIRECTIONS = ("leaf", "uniform", "root")
 PENALTIES = ("published", "printed", "scale-free")

@@ -1,11 +1,11 @@
 import pytest
 import torch
-from geometry.published import published_tree
 from torch import nn
-from trees import TOY, TOY17
 
+from geometry.published import published_tree
 from hiercos.nn import HierCOSHead, TransformationModule
 from hiercos.nn.head import random_orthogonal
+from trees import TOY, TOY17
 
 
 def trainable(module: nn.Module) -> int:
