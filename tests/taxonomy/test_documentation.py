@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from trees import TOY
 
 from hiercos import Taxonomy
+from trees import TOY
 
 PAGE = Path(__file__).parents[2] / "docs" / "taxonomies.md"
-EXAMPLES = dict(re.findall(r"```\w+ title="(\S+)"\n(.*?)```", PAGE.read_text(encoding="utf-8"), flags=re.DOTALL))
+EXAMPLES = dict(re.findall(r'```\w+ title="(\S+)"\n(.*?)```', PAGE.read_text(encoding="utf-8"), flags=re.DOTALL))
 
 
 @pytest.mark.parametrize(

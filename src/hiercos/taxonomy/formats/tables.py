@@ -3,6 +3,7 @@
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from reprlib import repr as shortened
 
 from hiercos.taxonomy.checks import repeated
@@ -22,15 +23,16 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
     Raises:
         TaxonomyError: if there is no usable header, or no row under it.
     """
-    lines = list(_lines(text, delimiter, faults))
-    columns = [field.strip().casefold() for field in lines[0][1]] if lines else []
+    lines = _lines(text, delimiter, faults)
+    header, first = next(lines, (1, [])), next(lines, None)
+    columns = [field.strip().casefold() for field in header[1]]
     header_faults = [f"row 1: column {place} has no name" for place, name in enumerate(columns, 1) if not name]
     header_faults += [f"row 1: column {name!r} stands {count} times" for name, count in repeated(columns) if name]
-    if len(lines) < 2:
+    if first is None and not faults:
         header_faults.append("the file has no rows: expected a header and one row under it for each class")
-    if header_faults:
+    if header_faults or first is None:
         raise TaxonomyError(faults + header_faults)
-    return columns, _fitting_rows(columns, lines[1:], faults)
+    return columns, _fitting_rows(columns, chain([first], lines), faults)
 
 
 def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
