@@ -118,7 +118,7 @@ def _label_fault(row: int, label: int, taxonomy: Taxonomy) -> str:
     classes, nodes = taxonomy.num_classes, taxonomy.num_nodes
     if classes <= label < classes + nodes:
         name = taxonomy.path_text(label - classes)
-        return f"row {row}: label {label} is the inner node {name!r}; metrics need a class, 0 to {classes - 1}"
+        return f"row {row}: label {label} is the node {name!r}; metrics need a class, 0 to {classes - 1}"
     return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
 
 

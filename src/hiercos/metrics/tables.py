@@ -86,10 +86,11 @@ class RankTables:
 
     def distances(self, labels: Tensor, classes: Tensor) -> Tensor:
         """Tree distances of each label to some classes: (B,) and (B, K) -> (B, K)."""
-        distances = torch.full(classes.shape, self.height, dtype=torch.int16, device=classes.device)
+        own = self._own_path(labels)
+        shared = torch.zeros(classes.shape, dtype=torch.int16, device=classes.device)
         for level in range(self.height):
-            distances -= self.paths[classes, level] == self._own_path(labels)[:, level, None]
-        return distances.masked_fill_(classes == labels[:, None], 0)
+            shared += self.paths[classes, level] == own[:, level, None]
+        return (self.height - shared).masked_fill_(classes == labels[:, None], 0)
 
     def _own_path(self, labels: Tensor) -> Tensor:
         """Paths of the labels, shape (B, H), with -2 beyond their depth: equal to nothing in `paths`."""

@@ -59,9 +59,7 @@ def _order_and_weights(tables: RankTables, profiles: Tensor, k: int, tail: Tail)
     return desired.to(tables.rank_of_distance.dtype), decay_weights(profiles, desired, tail)
 
 
-def reversed_disorder(
-    tables: RankTables, labels: Tensor, desired: Tensor, weights: Tensor, *, tail: Tail
-) -> Tensor:
+def reversed_disorder(tables: RankTables, labels: Tensor, desired: Tensor, weights: Tensor, *, tail: Tail) -> Tensor:
     """The weighted disorder of the preferred order with its first k positions reversed, shape (B,).
 
     Args:

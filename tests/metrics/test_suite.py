@@ -1,0 +1,115 @@
+"""The suite: its names, its values one by one, many classes, and several processes."""
+
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+from torchmetrics import MetricCollection
+
+from hiercos import Taxonomy
+from hiercos.metrics import default_suite, tables
+from hiercos.metrics import functional as HF
+from trees import TOY, TOY17, random_tree
+
+TREE = random_tree(5, 60)
+
+
+def batch(taxonomy: Taxonomy, rows: int) -> tuple[Tensor, Tensor, Tensor]:
+    generator = torch.Generator().manual_seed(rows)
+    scores = torch.randn(rows, taxonomy.num_classes, generator=generator)
+    labels = torch.randint(taxonomy.num_classes, (rows,), generator=generator)
+    scores[torch.arange(rows), labels] += 2.0
+    return scores, labels, torch.randn(rows, taxonomy.num_nodes, generator=generator)
+
+
+def test_the_suite_has_the_columns_of_a_results_table_and_more() -> None:
+    assert default_suite(TOY).names == (
+        *("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20"),
+        *("correct_order_at_1", "correct_order_at_3", "correct_order_at_5", "correct_order_at_10"),
+        *("correct_order_at_20", "correct_order_at_50", "correct_order_all", "mrr"),
+        *("accuracy_level_1", "accuracy_level_2", "fpa"),
+    )
+
+
+@pytest.mark.parametrize("most_tabulated", [0, 5_000])
+@pytest.mark.parametrize("taxonomy", [TOY, TOY17, TREE])
+def test_every_value_of_the_suite_is_that_of_its_function(
+    taxonomy: Taxonomy, most_tabulated: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scores, labels, node_scores = batch(taxonomy, 50)
+    monkeypatch.setattr(tables, "MOST_TABULATED", most_tabulated)
+    monkeypatch.setattr(tables, "CHUNK", 20 * taxonomy.num_classes)
+    suite = default_suite(taxonomy)
+    suite.update(scores, labels, node_scores)
+    monkeypatch.undo()
+    levels = HF.level_accuracy(node_scores, labels, taxonomy).nanmean(dim=0)
+    expected = {
+        "top1": HF.top_k_accuracy(scores, labels, taxonomy),
+        "mistake_severity": HF.mistake_severity(scores, labels, taxonomy),
+        **{f"ahd_at_{k}": HF.average_hierarchical_distance(scores, labels, taxonomy, k) for k in (1, 5, 20)},
+        "hops": HF.hops(scores, labels, taxonomy),
+        **{f"hops_at_{k}": HF.hops(scores, labels, taxonomy, k) for k in (5, 20)},
+        **{f"correct_order_at_{k}": HF.correct_order(scores, labels, taxonomy, k) for k in (1, 3, 5, 10, 20, 50)},
+        "correct_order_all": HF.correct_order(scores, labels, taxonomy),
+        "mrr": HF.reciprocal_rank(scores, labels, taxonomy),
+        **{f"accuracy_level_{level}": value for level, value in enumerate(levels, 1)},
+        "fpa": HF.full_path_accuracy(node_scores, labels, taxonomy),
+    }
+    result = suite.compute()
+    assert list(result) == list(expected)
+    for name, values in expected.items():
+        assert result[name].item() == pytest.approx(values.double().mean().item(), abs=1e-14), name
+
+
+def test_without_node_scores_the_levels_are_those_of_the_best_class() -> None:
+    scores, labels, _ = batch(TREE, 30)
+    suite = default_suite(TREE)
+    suite.update(scores, labels)
+    result = suite.compute()
+    paths = torch.tensor(TREE.path_table(TREE.leaves))
+    answers = paths[scores.argmax(dim=1)]
+    assert result["fpa"] == result["top1"]
+    expected = HF.level_accuracy(answers, labels, TREE).nanmean(dim=0)
+    assert result["accuracy_level_2"].item() == pytest.approx(expected[1].item())
+
+
+def test_the_suite_works_in_a_collection_and_is_nan_before_any_sample() -> None:
+    collection = MetricCollection([default_suite(TOY)])
+    scores, labels, _ = batch(TOY, 4)
+    collection.update(scores[:0], labels[:0])
+    assert math.isnan(collection.compute()["hops"].item())
+    collection.update(scores, labels)
+    assert collection.compute()["hops"].item() == pytest.approx(HF.hops(scores, labels, TOY).mean().item())
+
+
+def test_two_processes_with_uneven_shards_give_the_same_numbers(tmp_path: Path) -> None:
+    whole = batch(TREE, 41)
+    np.savez(tmp_path / "tree.npz", names=np.array(TREE.names), parents=TREE.parents, leaves=TREE.leaves)
+    for rank, rows in enumerate([slice(0, 30), slice(30, 41)]):
+        shard = zip(("scores", "labels", "node_scores"), whole, strict=True)
+        np.savez(tmp_path / f"samples-{rank}.npz", **{name: values[rows].numpy() for name, values in shard})
+    script = Path(__file__).with_name("count_shard.py")
+    processes = [subprocess.Popen([sys.executable, str(script), str(tmp_path), str(rank), "2"]) for rank in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    suite = default_suite(TREE)
+    suite.update(*whole)
+    expected = {name: value.item() for name, value in suite.compute().items()}
+    for rank in range(2):
+        found = json.loads((tmp_path / f"result-{rank}.json").read_text(encoding="utf-8"))
+        assert found == pytest.approx(expected, rel=0, abs=1e-14, nan_ok=True)
+
+
+def test_many_classes_need_no_table_of_pairs() -> None:
+    taxonomy = Taxonomy.from_paths([(f"{c % 40}", f"{c % 400}", f"{c}") for c in range(tables.MOST_TABULATED + 1)])
+    scores, labels, _ = batch(taxonomy, 3)
+    found = HF.hops(scores, labels, taxonomy, 20)
+    suite = default_suite(taxonomy)
+    suite.update(scores, labels)
+    assert suite.compute()["hops_at_20"].item() == pytest.approx(found.mean().item(), abs=1e-14)
+    assert "rank_table" not in vars(tables.rank_tables(taxonomy, scores.device))
