@@ -1,6 +1,23 @@
-"""Classification over a taxonomy."""
+"""Classification over a taxonomy: Hier-COS, its baselines, and every hierarchical metric."""
 
-from hiercos.taxonomy import Taxonomy, TaxonomyError
+from importlib import import_module
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Taxonomy", "TaxonomyError"]
-__version__ = "0.1.0"
+from hiercos.taxonomy import Taxonomy, TaxonomyError, load_taxonomy
+
+if TYPE_CHECKING:
+    from hiercos.losses import HierCOSLoss
+    from hiercos.nn import HierCOSHead
+
+__all__ = ["HierCOSHead", "HierCOSLoss", "Taxonomy", "TaxonomyError", "load_taxonomy"]
+__version__ = version("hiercos")
+
+_NEED_TORCH = {"HierCOSHead": "hiercos.nn", "HierCOSLoss": "hiercos.losses"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs torch when it is first asked for, so that a taxonomy or a --help never waits for it."""
+    if name in _NEED_TORCH:
+        return getattr(import_module(_NEED_TORCH[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

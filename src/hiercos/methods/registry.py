@@ -4,12 +4,13 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 
+from hiercos.errors import FaultsError
 from hiercos.methods.method import Method
 
 Build = Callable[..., Method]
 
 
-class MethodError(ValueError):
+class MethodError(FaultsError):
     """An unknown method, or an option a method does not have."""
 
 

@@ -1,0 +1,53 @@
+# Everything sets itself up: `make demo` and `make test` work on a machine that has only Python 3.11 or newer.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+SHARED := $(wildcard ../shared)
+ifneq ($(SHARED),)
+export HIERCOS_SHARED ?= $(abspath $(SHARED))
+endif
+
+.PHONY: demo test check lint types tests docs bench clean
+
+demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
+	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --width 512 --dropout 0.2 --out demo
+
+test: lint types tests  ## lint, types and tests
+
+check: test docs  ## all that CI runs
+
+lint: $(VENV)/.test
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+
+types: $(VENV)/.test
+	$(BIN)/mypy
+
+tests: $(VENV)/.test
+	$(BIN)/pytest
+
+docs: $(VENV)/.docs  ## build the documentation strictly into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+bench: $(VENV)/.test  ## every figure of benchmarks/
+	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+
+clean:
+	rm -rf $(VENV) site demo
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hiercos needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[report]'
+	touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[test]'
+	touch $@
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(INSTALL) -e '.[docs]'
+	touch $@

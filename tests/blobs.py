@@ -1,0 +1,28 @@
+"""A small learnable problem over any taxonomy: a cloud of vectors around a point for each class."""
+
+import numpy as np
+import torch
+
+from hiercos import Taxonomy
+from hiercos.data import Dataset
+from hiercos.engine import PreparedData, prepare
+from trees import TOY
+
+FEATURES = 12
+
+
+def cloud(taxonomy: Taxonomy, count: int, *, seed: int = 0, noise: float = 0.4) -> tuple[torch.Tensor, torch.Tensor]:
+    """Features (count, 12) and labels (count,); siblings are near each other, as in a real taxonomy."""
+    generator = np.random.default_rng(seed)
+    directions = np.random.default_rng(1234).normal(size=(taxonomy.num_nodes, FEATURES))
+    centres = np.stack([directions[list(taxonomy.path(leaf))].sum(axis=0) for leaf in taxonomy.leaves])
+    labels = np.arange(count) % taxonomy.num_classes
+    features = centres[labels] + noise * generator.normal(size=(count, FEATURES))
+    return torch.tensor(features, dtype=torch.float32), torch.tensor(labels)
+
+
+def blob_data(taxonomy: Taxonomy = TOY, count: int = 120) -> PreparedData:
+    """The same as a prepared data set with three splits."""
+    features, labels = cloud(taxonomy, count)
+    split = np.array(["train", "train", "train", "val", "test"])[np.arange(count) // taxonomy.num_classes % 5]
+    return prepare(Dataset("blobs", taxonomy, features.numpy(), labels.numpy(), split))

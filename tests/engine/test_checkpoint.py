@@ -1,0 +1,74 @@
+from pathlib import Path
+
+import pytest
+import torch
+from torch import nn
+
+from hiercos.engine.checkpoint import (
+    Checkpoint,
+    CheckpointError,
+    optimizer_tensors,
+    read_checkpoint,
+    restore_optimizer,
+    write_checkpoint,
+)
+
+CONFIG = {"epochs": 3, "seed": 0}
+
+
+def written(path: Path) -> Checkpoint:
+    checkpoint = Checkpoint(
+        model={"weight": torch.arange(6.0).reshape(2, 3).T},  # not contiguous
+        best={"weight": torch.ones(3, 2)},
+        optimizer={"0/step": torch.tensor(4.0)},
+        progress={"history": [], "best_epoch": 0, "seconds": 1.5},
+        config=CONFIG,
+    )
+    write_checkpoint(path, checkpoint)
+    return checkpoint
+
+
+def test_a_checkpoint_reads_back_as_it_was_written(tmp_path: Path) -> None:
+    before = written(tmp_path / "c.safetensors")
+    after = read_checkpoint(tmp_path / "c.safetensors", CONFIG)
+    assert torch.equal(after.model["weight"], before.model["weight"])
+    assert torch.equal(after.best["weight"], before.best["weight"])
+    assert torch.equal(after.optimizer["0/step"], before.optimizer["0/step"])
+    assert (after.progress, after.config) == (before.progress, before.config)
+    assert [file.name for file in tmp_path.iterdir()] == ["c.safetensors"]
+
+
+def test_other_settings_are_named(tmp_path: Path) -> None:
+    written(tmp_path / "c.safetensors")
+    with pytest.raises(CheckpointError, match="epochs was 3, now 5"):
+        read_checkpoint(tmp_path / "c.safetensors", {"epochs": 5, "seed": 0})
+
+
+@pytest.mark.parametrize("keep", [0, 4, 40, -7])
+def test_a_damaged_checkpoint_is_an_error_that_names_the_file(tmp_path: Path, keep: int) -> None:
+    path = tmp_path / "c.safetensors"
+    written(path)
+    path.write_bytes(path.read_bytes()[:keep])
+    with pytest.raises(CheckpointError, match=r"c\.safetensors: not a checkpoint"):
+        read_checkpoint(path, CONFIG)
+
+
+@pytest.mark.parametrize("kind", [torch.optim.AdamW, torch.optim.SGD])
+def test_an_optimizer_goes_on_as_if_it_had_never_stopped(kind: type[torch.optim.Optimizer]) -> None:
+    def step(layer: nn.Linear, optimizer: torch.optim.Optimizer) -> None:
+        optimizer.zero_grad()
+        layer(torch.ones(1, 3)).square().sum().backward()
+        optimizer.step()
+
+    options = {"momentum": 0.9} if kind is torch.optim.SGD else {}
+    torch.manual_seed(0)
+    layer = nn.Linear(3, 2)
+    optimizer = kind(layer.parameters(), lr=0.1, **options)
+    step(layer, optimizer)
+    twin = nn.Linear(3, 2)
+    twin.load_state_dict(layer.state_dict())
+    resumed = kind(twin.parameters(), lr=0.1, **options)
+    restore_optimizer(resumed, {name: tensor.clone() for name, tensor in optimizer_tensors(optimizer).items()})
+    step(layer, optimizer)
+    step(twin, resumed)
+    assert torch.equal(layer.weight, twin.weight)

@@ -1,0 +1,30 @@
+import pytest
+
+from hiercos.engine import ConfigError, TrainConfig
+
+
+def test_settings_survive_the_way_through_json_values() -> None:
+    config = TrainConfig(method="cross-entropy-mlp", options={"width": 8}, epochs=3, gradient_clip=1.0)
+    assert TrainConfig.from_dict(config.to_dict()) == config
+
+
+def test_an_unknown_setting_suggests_the_nearest() -> None:
+    with pytest.raises(ConfigError, match="unknown setting 'epoch'; did you mean 'epochs'"):
+        TrainConfig.from_dict({"epoch": 3})
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("epochs", 0),
+        ("learning_rate", -1.0),
+        ("learning_rate", float("nan")),
+        ("optimizer", "adam"),
+        ("schedule", "step"),
+        ("gradient_clip", 0.0),
+        ("seed", -1),
+    ],
+)
+def test_an_impossible_setting_is_named(setting: str, value: object) -> None:
+    with pytest.raises(ConfigError, match=setting):
+        TrainConfig.from_dict({setting: value})

@@ -1,0 +1,57 @@
+import csv
+from pathlib import Path
+
+import numpy as np
+import pytest
+from lightning_fabric import Fabric
+
+from blobs import blob_data
+from hiercos.engine import RunError, TrainConfig, evaluate, load_model, train_run
+from hiercos.records import Record
+
+CONFIG = TrainConfig(epochs=4, batch_size=16, learning_rate=0.01, seed=3)
+
+
+def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: Path) -> None:
+    data, folder = blob_data(), tmp_path / "run"
+    record = train_run(fabric, data, CONFIG, folder)
+    assert {file.name for file in folder.iterdir()} == {
+        "config.json",
+        "log.csv",
+        "model.safetensors",
+        "record.json",
+        "scores.npz",
+        "taxonomy.json",
+    }
+    assert Record.read(folder) == record
+    assert record.config["seed"] == record.seed == 3
+    test = data.vectors("test")
+    assert evaluate(fabric, load_model(folder).model, test) == pytest.approx(record.metrics, nan_ok=True)
+    with np.load(folder / "scores.npz") as file:
+        scores = dict(file)
+    assert scores["scores"].shape == (len(test), 3)
+    assert (scores["scores"].argmax(axis=1) == scores["labels"]).mean() == record.metrics["top1"]
+    log = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
+    assert [int(row["number"]) for row in log] == [1, 2, 3, 4]
+
+
+def test_a_finished_run_is_returned_and_not_run_again(fabric: Fabric, tmp_path: Path) -> None:
+    first = train_run(fabric, blob_data(), CONFIG, tmp_path)
+    weights = (tmp_path / "model.safetensors").stat().st_mtime_ns
+    assert train_run(fabric, blob_data(), CONFIG, tmp_path, resume=True) == first
+    assert (tmp_path / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path) -> None:
+    train_run(fabric, blob_data(), CONFIG, tmp_path)
+    with pytest.raises(RunError, match="already holds a run"):
+        train_run(fabric, blob_data(), CONFIG, tmp_path)
+    with pytest.raises(RunError, match="finished run with another epochs"):
+        train_run(fabric, blob_data(), TrainConfig(epochs=5, batch_size=16, seed=3), tmp_path, resume=True)
+    with pytest.raises(RunError, match="finished run with another data"):
+        train_run(fabric, blob_data(count=150), CONFIG, tmp_path, resume=True)
+
+
+def test_the_same_seed_gives_the_same_figures(fabric: Fabric, tmp_path: Path) -> None:
+    records = [train_run(fabric, blob_data(), CONFIG, tmp_path / name) for name in ("a", "b")]
+    assert records[0].metrics == pytest.approx(records[1].metrics, rel=0, abs=0, nan_ok=True)
