@@ -297,6 +297,12 @@ def test_tensors_of_another_shape_are_refused(z, labels, weights, message: str) 
         HierCOSLoss(TOY)(torch.zeros(z), torch.zeros(labels, dtype=torch.int64), weight)
 
 
+@pytest.mark.parametrize("label", [-1, 3])
+def test_a_label_that_is_no_class_is_refused(label: int) -> None:
+    with pytest.raises(IndexError):
+        HierCOSLoss(TOY)(torch.ones(1, 5), torch.tensor([label]))
+
+
 @pytest.mark.parametrize("option", ["direction", "penalty", "grouping"])
 def test_an_unknown_choice_is_refused(option: str) -> None:
     with pytest.raises(ValueError, match=f"expected {option} to be one of .*, got 'sideways'"):

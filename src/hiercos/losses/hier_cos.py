@@ -44,6 +44,7 @@ class HierCOSLoss(nn.Module):
 
     Raises:
         ValueError: for an unknown choice; on call, for z, labels or weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -88,9 +89,10 @@ class HierCOSLoss(nn.Module):
         z = checked_embeddings(z, sum(self.level_sizes))
         weights = z.new_ones(len(z)) if weights is None else weights.to(z.dtype)
         _check_rows(len(z), labels=labels, weights=weights)
-        depths, height = self.depths[labels], len(self.level_sizes)
+        leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))  # (B,) each
+        height = len(self.level_sizes)
         magnitude = z.abs()
-        on_path = z.gather(1, path_nodes(self.leaves[labels], depths, self.parents, height))  # (B, H)
+        on_path = z.gather(1, path_nodes(leaves, depths, self.parents, height))  # (B, H)
         target = path_targets(depths, height, exponent=self.exponent, direction=self.direction, dtype=z.dtype)
         loss = _mean(path_kl(magnitude, on_path.abs(), target), weights)
         if self.alpha == 0:

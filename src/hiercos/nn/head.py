@@ -18,8 +18,9 @@ class HierCOSHead(nn.Module):
     map leads to the N nodes: for taxonomies whose N x N layers would be too large.
 
     Note:
-        The published code ends in a fixed random orthogonal N x N matrix. It only rotates a space that the
-        layer before it is free to choose, so the identity, which costs nothing, is the default here.
+        The published code ends in a fixed random orthogonal N x N matrix and a frozen bias of N zeros. The
+        matrix only rotates a space that the layer before it is free to choose, so the identity, which costs
+        nothing, is the default here; the bias is left out.
 
     Args:
         in_features: F, the width of the features.
