@@ -1,7 +1,7 @@
 """One of several processes: count a shard of the samples and write what the suite computes over all of them.
 
-Run as `count_shard.py FOLDER RANK WORLD_SIZE`; FOLDER has tree.npz (names, parents, leaves), and samples-RANK.npz (scores,
-labels, node_scores). It imports nothing from the tests.
+Run as `count_shard.py FOLDER RANK WORLD_SIZE`; FOLDER has tree.npz (names, parents, leaves), and samples-RANK.npz
+(scores, labels, node_scores). It imports nothing from the tests.
 """
 
 import json

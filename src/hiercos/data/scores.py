@@ -1,0 +1,140 @@
+"""Predictions made elsewhere: files of class scores, or of class names from best to worst, with the true labels.
+
+An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
+taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
+column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given as everywhere: by id,
+path or name, or in .npz by index.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data.errors import DataError
+from hiercos.data.labels import LabelReader
+from hiercos.data.npz import array_row_name, read_npz
+from hiercos.data.rows import AnyArray, RowName
+from hiercos.data.score_tables import LABEL, ScoreArray, column_names, read_score_columns
+from hiercos.data.table import TABLES, read_table
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
+
+RANK = "rank_"
+
+
+@dataclass(frozen=True)
+class ScoreSet:
+    """Scores of some samples with their true classes.
+
+    Attributes:
+        scores: higher is better, shape (M, C), in the taxonomy's class order.
+        labels: true classes, shape (M,).
+        depth: how many classes of each sample are ranked: C for scores, K for K names; the other classes share
+            the lowest score.
+    """
+
+    scores: ScoreArray
+    labels: IntArray
+    depth: int
+
+
+def read_scores(path: Path, taxonomy: Taxonomy) -> ScoreSet:
+    """Read a file of scores or of ranked class names; the module says what it holds.
+
+    Raises:
+        DataError: for another kind of file, a missing array or column, a class that is unknown, missing or there
+            twice, or a score that is no number, naming the file and the row.
+    """
+    suffix = path.suffix.lower()
+    if suffix == ".npz":
+        return _from_npz(path, taxonomy)
+    if suffix not in TABLES:
+        raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet")
+    names = column_names(path)
+    if f"{RANK}1" in names:
+        return _from_rank_columns(path, names, taxonomy)
+    return _from_score_columns(path, names, taxonomy)
+
+
+def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
+    reader = LabelReader(taxonomy)
+    arrays = read_npz(path, arrays=("labels",), optional=("scores", "classes", "ranked"))
+    labels = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
+    if "scores" in arrays:
+        scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)
+        if "classes" in arrays:
+            scores = scores[:, _column_order(path, arrays["classes"], reader)]
+        depth = taxonomy.num_classes
+    elif "ranked" in arrays:
+        scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
+    else:
+        raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
+    if len(scores) != len(labels):
+        raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(labels)}")
+    return ScoreSet(scores, labels, depth)
+
+
+def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
+    columns = [f"{RANK}{place}" for place in range(1, sum(name.startswith(RANK) for name in names) + 1)]
+    table = read_table(path, columns=(LABEL, *columns))
+    reader = LabelReader(taxonomy)
+    labels = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name)
+    ranked = np.column_stack([np.array(table.columns[name], dtype=object) for name in columns])
+    scores, depth = _scores_of_ranked(path, ranked, reader, table.row_name)
+    return ScoreSet(scores, labels, depth)
+
+
+def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
+    reader = LabelReader(taxonomy)
+    if LABEL not in names:
+        raise DataError(f"{path}: expected a column {LABEL!r} and one column per class")
+    order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
+    texts, scores, row_name = read_score_columns(path, names)
+    labels = reader.read(texts, source=str(path), row_name=row_name)
+    return ScoreSet(_score_matrix(path, scores, taxonomy, row_name)[:, order], labels, taxonomy.num_classes)
+
+
+def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
+    """The column of each class, from the class of each column; every class must be there once."""
+    named = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
+    counts = np.bincount(named, minlength=reader.taxonomy.num_classes)
+    wrong = np.flatnonzero(counts != 1)
+    if len(wrong):
+        raise DataError(
+            f"{path}: expected one score column for class {reader.taxonomy.class_names[label]!r}, got {counts[label]}"
+            for label in wrong
+        )
+    return np.argsort(named)
+
+
+def _score_matrix(path: Path, scores: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> ScoreArray:
+    """Scores of shape (M, C) as they are, if they are real numbers and none is NaN."""
+    if scores.dtype.kind not in "fiu" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
+        raise DataError(
+            f"{path}: expected scores as numbers of shape (M, {taxonomy.num_classes}), one column per class, "
+            f"got {scores.shape} of {scores.dtype}"
+        )
+    rows = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(rows):
+        raise DataError(f"{path}: {row_name(int(rows[0]))}: a score is NaN")
+    return scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+
+
+def _scores_of_ranked(path: Path, ranked: AnyArray, reader: LabelReader, row_name: RowName) -> tuple[ScoreArray, int]:
+    """Scores (M, C) that fall with the place of a class, 0 for classes not named; and K."""
+    if ranked.ndim != 2 or not 1 <= ranked.shape[1] <= reader.taxonomy.num_classes:
+        raise DataError(
+            f"{path}: expected ranked classes of shape (M, K), K from 1 to {reader.taxonomy.num_classes}, "
+            f"got {ranked.shape}"
+        )
+    count, depth = ranked.shape
+    classes = reader.read(ranked.reshape(-1), source=str(path), row_name=lambda cell: row_name(cell // depth))
+    classes = classes.reshape(count, depth)
+    twice = np.flatnonzero((np.diff(np.sort(classes, axis=1), axis=1) == 0).any(axis=1))
+    if len(twice):
+        raise DataError(f"{path}: {row_name(int(twice[0]))}: a class is ranked twice")
+    scores = np.zeros((count, reader.taxonomy.num_classes), dtype=np.float32)
+    np.put_along_axis(scores, classes, np.arange(depth, 0, -1, dtype=np.float32)[None, :], axis=1)
+    return scores, depth
