@@ -33,6 +33,14 @@ def suite_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     )
 
 
+def needed_depth(name: str, taxonomy: Taxonomy) -> int:
+    """How many classes of a sample must be ranked to know a value of the suite."""
+    if name in ("hops", "correct_order_all", "mrr"):
+        return taxonomy.num_classes
+    _, at, k = name.partition("_at_")
+    return min(int(k), taxonomy.num_classes) if at else 1
+
+
 def suite_values(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, node_scores: Tensor | None = None) -> Tensor:
     """Every value of the suite for each sample; nan where the sample does not count.
 

@@ -1,0 +1,83 @@
+"""Every metric of predictions made elsewhere: for each sample, for each class, for each node of the tree."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from hiercos.benchmark.resampling import FloatArray, sample_means
+from hiercos.data.scores import ScoreSet
+from hiercos.metrics.suite import needed_depth, suite_names, suite_values
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
+
+BROKEN_DOWN = ("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20")
+Row = Mapping[str, str | int | float]
+
+
+@dataclass(frozen=True)
+class SampleMetrics:
+    """Every value of the metric suite for each sample.
+
+    Attributes:
+        names: the K values.
+        values: shape (M, K); nan where a sample does not count, or too few classes are ranked to know.
+        labels: true classes, shape (M,).
+    """
+
+    names: tuple[str, ...]
+    values: FloatArray
+    labels: IntArray
+
+    def columns(self, names: Sequence[str]) -> FloatArray:
+        """The values of some names, shape (M, len(names))."""
+        return self.values[:, [self.names.index(name) for name in names]]
+
+
+def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
+    """The suite's values of each sample; those that need more ranked classes than there are, are nan."""
+    scores, labels = torch.from_numpy(predictions.scores), torch.from_numpy(predictions.labels)
+    values = suite_values(scores, labels, taxonomy).numpy()
+    names = suite_names(taxonomy)
+    unknown = [needed_depth(name, taxonomy) > predictions.depth for name in names]
+    values[:, unknown] = np.nan
+    return SampleMetrics(names, values, predictions.labels)
+
+
+def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
+    """One row for each class that has samples: its path, their number, and the means over them."""
+    values = samples.columns(BROKEN_DOWN)
+    return [
+        {
+            "class": taxonomy.class_names[label],
+            "path": taxonomy.path_text(int(taxonomy.leaves[label])),
+            **_means(values[samples.labels == label]),
+        }
+        for label in np.unique(samples.labels).tolist()
+    ]
+
+
+def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
+    """For each level one row of all its samples, then one for each of its nodes that has samples.
+
+    The accuracy is that of the answer at this level, the other means are over the samples of the classes below.
+    """
+    paths = taxonomy.path_table(taxonomy.leaves)[samples.labels]  # (M, H)
+    values = samples.columns(BROKEN_DOWN)
+    rows: list[Row] = []
+    for level in range(1, taxonomy.height + 1):
+        right = samples.columns([f"accuracy_level_{level}"])[:, 0]
+        nodes = paths[:, level - 1]
+        present = np.unique(nodes[nodes >= 0]).tolist()
+        groups = [("(all)", nodes >= 0), *((taxonomy.path_text(node), nodes == node) for node in present)]
+        rows += [
+            {"level": level, "node": name, "accuracy": float(right[chosen].mean()), **_means(values[chosen])}
+            for name, chosen in groups
+        ]
+    return rows
+
+
+def _means(values: FloatArray) -> dict[str, int | float]:
+    means = sample_means(values).tolist()
+    return {"samples": len(values), **dict(zip(BROKEN_DOWN, means, strict=True))}

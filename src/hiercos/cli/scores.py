@@ -1,0 +1,182 @@
+"""`hiercos evaluate --scores`: every metric of predictions made elsewhere."""
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hiercos.cli.groups import OptionError
+from hiercos.cli.output import FORMATS, check_format, emit
+from hiercos.files import write_atomically
+
+if TYPE_CHECKING:
+    from hiercos.benchmark.predictions import SampleMetrics
+    from hiercos.taxonomy import Taxonomy
+
+Row = Mapping[str, Any]
+LATEX = "latex"
+
+
+def evaluate_scores(
+    scores: Path,
+    taxonomy: "Taxonomy",
+    *,
+    against: Path | None = None,
+    per_class: bool = False,
+    per_level: bool = False,
+    format: str = "table",
+    output: Path | None = None,
+    seed: int = 0,
+) -> None:
+    """Write one table: the metrics with intervals, their difference to another file's, or a break-down.
+
+    Args:
+        scores: file of scores or ranked class names with labels; see `hiercos.data.scores`.
+        taxonomy: the tree over its classes.
+        against: another predictor's file of the same samples in the same order.
+        per_class: a row for each class instead.
+        per_level: a row for each level and each of its nodes instead.
+        format: table, csv, json, parquet or latex.
+        output: file to write instead of standard output.
+        seed: of the bootstrap and the paired test.
+    """
+    if sum((against is not None, per_class, per_level)) > 1:
+        raise OptionError("expected at most one of --against, --per-class and --per-level")
+    check_score_format(format, output)
+    rows = _rows(scores, taxonomy, against=against, per_class=per_class, per_level=per_level, seed=seed)
+    write_rows(rows, format, output)
+
+
+def check_score_format(format: str, output: Path | None) -> None:
+    """Raise an `OptionError` for a format that is unknown or cannot go where it should."""
+    if format not in (*FORMATS, LATEX):
+        raise OptionError(f"--format {format}: expected one of {', '.join((*FORMATS, LATEX))}")
+    if format != LATEX:
+        check_format(format, output)
+
+
+def _rows(
+    scores: Path, taxonomy: "Taxonomy", *, against: Path | None, per_class: bool, per_level: bool, seed: int
+) -> Sequence[Row]:
+    from hiercos.benchmark.predictions import class_rows, node_rows, sample_metrics
+    from hiercos.data.scores import read_scores
+
+    samples = sample_metrics(read_scores(scores, taxonomy), taxonomy)
+    if per_class:
+        return class_rows(samples, taxonomy)
+    if per_level:
+        return node_rows(samples, taxonomy)
+    if against is None:
+        return metric_rows(samples, seed=seed)
+    other = sample_metrics(read_scores(against, taxonomy), taxonomy)
+    _refuse_other_samples(samples, other, scores, against, taxonomy)
+    return difference_rows(samples, other, seed=seed)
+
+
+def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
+    """A row for each metric: its value, a 95% interval, and over how many samples."""
+    from hiercos.benchmark.resampling import bootstrap_interval
+
+    found = bootstrap_interval(samples.values, seed=seed)
+    counts = len(samples.values) - _missing(samples)
+    columns = zip(samples.names, found.mean, found.low, found.high, counts, strict=True)
+    return [
+        {"metric": name, "value": float(mean), "low": float(low), "high": float(high), "samples": int(count)}
+        for name, mean, low, high, count in columns
+    ]
+
+
+def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: int = 0) -> list[Row]:
+    """A row for each metric: both values, their difference with a 95% interval, and the p-value of the paired test."""
+    from hiercos.benchmark.resampling import paired_difference, sample_means
+
+    found = paired_difference(samples.values, other.values, seed=seed)
+    columns = zip(
+        samples.names,
+        *(sample_means(values) for values in (samples.values, other.values)),
+        *(found.difference, found.low, found.high, found.p_value),
+        strict=True,
+    )
+    keys = ("value", "against", "difference", "low", "high", "p_value")
+    return [{"metric": name, **dict(zip(keys, map(float, numbers), strict=True))} for name, *numbers in columns]
+
+
+def _missing(samples: "SampleMetrics") -> Any:
+    import numpy as np
+
+    return np.isnan(samples.values).sum(axis=0)
+
+
+def _refuse_other_samples(
+    samples: "SampleMetrics", other: "SampleMetrics", scores: Path, against: Path, taxonomy: "Taxonomy"
+) -> None:
+    from hiercos.data.errors import DataError
+
+    if len(samples.labels) != len(other.labels):
+        raise DataError(f"{against}: expected the {len(samples.labels)} samples of {scores}, got {len(other.labels)}")
+    differing = (samples.labels != other.labels).nonzero()[0]
+    if len(differing):
+        row = int(differing[0])
+        mine, theirs = (taxonomy.class_names[labels[row]] for labels in (samples.labels, other.labels))
+        raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
+
+
+def write_rows(rows: Sequence[Row], format: str, output: Path | None) -> None:
+    """Write rows of the same keys; what is not known is empty, and in a table a dash."""
+    if format not in ("table", LATEX):
+        emit([{key: None if _is_nan(value) else value for key, value in row.items()} for row in rows], format, output)
+        return
+    texts = [{key: _text(value) for key, value in row.items()} for row in rows]
+    if format == "table":
+        emit(texts, format, output)
+    elif output is not None:
+        write_atomically(output, latex_table(texts))
+    else:
+        import typer
+
+        typer.echo(latex_table(texts), nl=False)
+
+
+def _is_nan(value: object) -> bool:
+    return isinstance(value, float) and math.isnan(value)
+
+
+def _text(value: object) -> str:
+    if _is_nan(value):
+        return "–"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def latex_table(rows: Sequence[Mapping[str, str]]) -> str:
+    r"""A tabular of the package booktabs, texts to the left and the rest to the right.
+
+    Example:
+        >>> print(latex_table([{"metric": "ahd_at_1", "value": "0.5000"}]), end="")
+        \begin{tabular}{lr}
+        \toprule
+        metric & value \\
+        \midrule
+        ahd\_at\_1 & 0.5000 \\
+        \bottomrule
+        \end{tabular}
+    """
+    texts = ("metric", "class", "path", "node")
+    columns = "".join("l" if key in texts else "r" for key in rows[0])
+    lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in (rows[0], *(row.values() for row in rows))]
+    head, body = lines[0], lines[1:]
+    parts = (
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        head,
+        r"\midrule",
+        *body,
+        r"\bottomrule",
+        r"\end{tabular}",
+    )
+    return "\n".join(parts) + "\n"
+
+
+def _escaped(text: str) -> str:
+    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", ">": r"$>$", "<": r"$<$"}
+    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
+    return "".join(signs.get(sign, sign) for sign in text)
