@@ -23,7 +23,8 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     before, after = stored(tmp_path / "m"), load_model(tmp_path / "m")
     assert after.kind == "texts"
     assert after.model.taxonomy == TOY17
-    assert after.text_features is not None and before.text_features is not None
+    assert after.text_features is not None
+    assert before.text_features is not None
     vectors = torch.tensor(before.text_features.transform(TEXTS))
     assert torch.equal(torch.tensor(after.text_features.transform(TEXTS)), vectors)
     assert torch.equal(after.model.class_scores(vectors), before.model.class_scores(vectors))

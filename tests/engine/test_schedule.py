@@ -1,4 +1,5 @@
 import math
+from itertools import pairwise
 
 import pytest
 from torch import nn
@@ -19,7 +20,7 @@ def test_cosine_falls_from_the_peak_towards_zero_as_published() -> None:
 def test_one_cycle_rises_over_the_first_tenth_and_then_falls() -> None:
     values = rates("one-cycle")
     assert values[:3] == [1.0, 2.0, 2.0]
-    assert all(before > after for before, after in zip(values[2:], values[3:], strict=False))
+    assert all(before > after for before, after in pairwise(values[2:]))
     assert values[-1] < 0.05
 
 

@@ -9,7 +9,7 @@ def test_an_unknown_method_suggests_the_nearest() -> None:
 
 
 def test_an_unknown_method_without_a_near_one_lists_all() -> None:
-    with pytest.raises(MethodError, match="expected one of .*cross-entropy.*hier-cos"):
+    with pytest.raises(MethodError, match=r"expected one of .*cross-entropy.*hier-cos"):
         METHODS["zzz"]
 
 

@@ -4,7 +4,6 @@ import sys
 import traceback
 from typing import Annotated
 
-import click
 import typer
 
 from hiercos.cli.compare import compare
@@ -21,7 +20,6 @@ FAILED, BAD_INPUT = 1, 2
 app = typer.Typer(
     name="hiercos",
     help="Classification over a taxonomy: train, compare, predict, evaluate.",
-    no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -34,18 +32,18 @@ app.add_typer(taxonomy_app, name="taxonomy")
 @app.callback(invoke_without_command=True)
 def common(
     context: typer.Context,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,  # noqa: ARG001
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
 ) -> None:
     """Classification over a taxonomy: train, compare, predict, evaluate."""
-    context.obj = {"debug": debug}
     if version:
         from hiercos import __version__
 
         typer.echo(__version__)
         raise typer.Exit
     if context.invoked_subcommand is None:
-        raise click.UsageError("expected a command; hiercos --help lists them")
+        typer.echo(context.get_help(), err=True)
+        raise typer.Exit(BAD_INPUT)
 
 
 def main() -> None:
@@ -55,19 +53,23 @@ def main() -> None:
 
 def run(arguments: list[str]) -> int:
     """Run one command and return its exit code; an error is one message on stderr, with a traceback on --debug."""
+    debug = "--debug" in arguments
+    arguments = [argument for argument in arguments if argument != "--debug"]  # it may stand behind a command, too
     try:
         return int(app(arguments, standalone_mode=False) or 0)
-    except click.exceptions.Abort:
-        return _report("stopped", FAILED)
-    except click.ClickException as error:
-        error.show(sys.stderr)
-        return error.exit_code
+    except typer.TyperException as error:
+        return _report(f"{_message(error)}; hiercos --help says what is expected", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
-        return _report(_sentence(error), BAD_INPUT, debug="--debug" in arguments)
-    except KeyboardInterrupt:
+        return _report(_sentence(error), BAD_INPUT, debug=debug)
+    except (KeyboardInterrupt, typer.Abort):
         return _report("stopped", FAILED)
     except Exception as error:  # the last resort: whatever went wrong, the user gets one sentence
-        return _report(f"{type(error).__name__}: {error}", FAILED, debug="--debug" in arguments)
+        return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
+
+
+def _message(error: typer.TyperException) -> str:
+    """What was wrong with the usage, as the parser words it."""
+    return error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
 
 
 def _sentence(error: Exception) -> str:

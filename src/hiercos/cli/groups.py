@@ -58,13 +58,19 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
 
 
 @dataclass(frozen=True)
-class DataOptions:
-    """What goes with the user's own data."""
+class ColumnOptions:
+    """Columns of the user's own tables."""
 
-    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
     text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text"
     label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
     split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
+
+
+@dataclass(frozen=True)
+class DataOptions(ColumnOptions):
+    """What goes with the user's own training data."""
+
+    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
 
     def read(self, source: str) -> "Dataset":
         """The data set a user named; what was decided while reading goes to stderr."""

@@ -3,7 +3,7 @@
 from hiercos.data.dataset import Dataset
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
-from hiercos.data.sources import BUILT_IN, load_dataset
+from hiercos.data.sources import BUILT_IN, load_dataset, load_test_samples
 from hiercos.data.splits import hash_split
 
-__all__ = ["BUILT_IN", "DataError", "Dataset", "LabelReader", "hash_split", "load_dataset"]
+__all__ = ["BUILT_IN", "DataError", "Dataset", "LabelReader", "hash_split", "load_dataset", "load_test_samples"]

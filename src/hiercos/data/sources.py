@@ -4,6 +4,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+from numpy.typing import NDArray
+
 from hiercos.data import icd10cm
 from hiercos.data.dataset import Dataset, Inputs, check_inputs
 from hiercos.data.errors import DataError
@@ -14,6 +17,7 @@ from hiercos.data.rows import AnyArray, RowName
 from hiercos.data.splits import completed_split, folded
 from hiercos.data.table import TABLES, read_table
 from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
 
 SPLIT_COLUMN = "split"
 
@@ -79,10 +83,52 @@ def load_dataset(
         return BUILT_IN[name].load(rest)
     path = Path(source)
     tree = Taxonomy.read(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    suffix = existing_suffix(path, (".npz", *TABLES), known=f"or a built-in name ({', '.join(BUILT_IN)})")
-    if suffix == ".npz":
-        return _vectors(path, tree)
-    return _texts(path, tree, text_column, label_column, split_column)
+    return _dataset(path, _read_samples(path, text_column, label_column, split_column), tree)
+
+
+def load_test_samples(
+    source: str | Path,
+    taxonomy: Taxonomy,
+    *,
+    text_column: str = "text",
+    label_column: str = "label",
+    split_column: str = SPLIT_COLUMN,
+) -> tuple[Inputs, IntArray]:
+    """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
+
+    Args:
+        source: as in `load_dataset`.
+        taxonomy: the tree whose classes the labels name.
+        text_column: as in `load_dataset`.
+        label_column: as in `load_dataset`.
+        split_column: as in `load_dataset`.
+
+    Returns:
+        The inputs, vectors (M, F) or M texts, and their classes, shape (M,).
+
+    Raises:
+        DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
+    """
+    if str(source).partition(":")[0] in BUILT_IN:
+        dataset = load_dataset(source)
+        if dataset.taxonomy != taxonomy:
+            raise DataError(f"{source} has another taxonomy than the model")
+        return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
+    path = Path(source)
+    samples = _read_samples(path, text_column, label_column, split_column)
+    labels = LabelReader(taxonomy).read(samples.labels, source=str(path), row_name=samples.row_name)
+    if samples.split is None:
+        return samples.inputs, labels
+    split, _ = completed_split(_keys(samples.inputs), samples.split, source=str(path), row_name=samples.row_name)
+    if "test" not in split:
+        raise DataError(f"{path}: no row belongs to the split 'test'; expected test rows, or no splits at all")
+    return _chosen(samples.inputs, labels, split == "test")
+
+
+def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_]) -> tuple[Inputs, IntArray]:
+    rows = np.flatnonzero(chosen)
+    picked = tuple(inputs[row] for row in rows) if isinstance(inputs, tuple) else inputs[rows]
+    return picked, labels[rows]
 
 
 def existing_suffix(path: Path, suffixes: Sequence[str], *, known: str = "") -> str:
@@ -101,7 +147,22 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def _vectors(path: Path, taxonomy: Taxonomy | None) -> Dataset:
+@dataclass(frozen=True)
+class Samples:
+    """The rows of a file as the user wrote them: inputs checked, labels and splits (if any) not yet read."""
+
+    inputs: Inputs
+    labels: Sequence[str] | AnyArray
+    split: Sequence[str] | AnyArray | None
+    row_name: RowName
+
+
+def _read_samples(path: Path, text: str, label: str, split: str) -> Samples:
+    suffix = existing_suffix(path, (".npz", *TABLES), known=f"or a built-in name ({', '.join(BUILT_IN)})")
+    return _vectors(path) if suffix == ".npz" else _texts(path, text, label, split)
+
+
+def _vectors(path: Path) -> Samples:
     arrays = read_npz(path, arrays=("features", "labels"), optional=("split",))
     features = feature_matrix(path, arrays["features"])
     for name in ("labels", "split"):
@@ -110,16 +171,15 @@ def _vectors(path: Path, taxonomy: Taxonomy | None) -> Dataset:
                 f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', "
                 f"got {arrays[name].shape}"
             )
-    return _labelled(path, features, arrays["labels"], arrays.get("split"), taxonomy=taxonomy, row_name=array_row_name)
+    return Samples(features, arrays["labels"], arrays.get("split"), array_row_name)
 
 
-def _texts(path: Path, taxonomy: Taxonomy | None, text: str, label: str, split: str) -> Dataset:
+def _texts(path: Path, text: str, label: str, split: str) -> Samples:
     named = (text, label) if split == SPLIT_COLUMN else (text, label, split)  # what the user named must be there
     table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
     texts = table.columns[text]
     check_inputs(texts, source=str(path), row_name=table.row_name)
-    labels, splits = table.columns[label], table.columns.get(split)
-    return _labelled(path, texts, labels, splits, taxonomy=taxonomy, row_name=table.row_name)
+    return Samples(texts, table.columns[label], table.columns.get(split), table.row_name)
 
 
 def _keys(inputs: Inputs) -> Sequence[str | bytes]:
@@ -129,25 +189,17 @@ def _keys(inputs: Inputs) -> Sequence[str | bytes]:
     return [row.astype("<f4").tobytes() for row in inputs]
 
 
-def _labelled(
-    path: Path,
-    inputs: Inputs,
-    labels: Sequence[str] | AnyArray,
-    split: Sequence[str] | AnyArray | None,
-    *,
-    taxonomy: Taxonomy | None,
-    row_name: RowName,
-) -> Dataset:
-    """The data set of these inputs; its taxonomy is made from the labels where none is given."""
-    source = str(path)
-    tree = taxonomy_of_labels(labels, source=source, row_name=row_name) if taxonomy is None else taxonomy
+def _dataset(path: Path, samples: Samples, taxonomy: Taxonomy | None) -> Dataset:
+    """The data set of these samples; its taxonomy is made from the labels where none is given."""
+    source, row_name = str(path), samples.row_name
+    tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name) if taxonomy is None else taxonomy
     made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
-    classes = LabelReader(tree).read(labels, source=source, row_name=row_name)
-    chosen, notes = completed_split(_keys(inputs), split, source=source, row_name=row_name)
+    classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
+    chosen, notes = completed_split(_keys(samples.inputs), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=path.stem,
         taxonomy=tree,
-        inputs=inputs,
+        inputs=samples.inputs,
         labels=classes,
         split=chosen,
         notes=(made, *notes) if taxonomy is None else notes,

@@ -29,7 +29,7 @@ class Answers:
 @torch.inference_mode()
 def answers(fabric: Fabric, model: Model, features: Tensor) -> Answers:
     """Scores of classes and nodes for one batch of features, shape (B, F)."""
-    model.eval()
+    model.to(fabric.device).eval()
     with fabric.autocast():
         outputs = model(features.to(fabric.device))
     outputs = outputs.float()

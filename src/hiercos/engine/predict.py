@@ -9,8 +9,10 @@ from hiercos.data import DataError
 from hiercos.data.dataset import Inputs
 from hiercos.data.inputs import UnlabelledInputs
 from hiercos.decisions import predicted_classes, predicted_paths
+from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.evaluate import class_scores
 from hiercos.engine.folder import StoredModel
+from hiercos.taxonomy.tree import IntArray
 
 
 def model_features(stored: StoredModel, inputs: Inputs) -> torch.Tensor:
@@ -29,10 +31,14 @@ def model_features(stored: StoredModel, inputs: Inputs) -> torch.Tensor:
     return features
 
 
+def labelled_vectors(stored: StoredModel, inputs: Inputs, labels: IntArray) -> LabelledVectors:
+    """Inputs as the features a model reads, with their classes (M,)."""
+    return LabelledVectors(model_features(stored, inputs), torch.tensor(labels))
+
+
 def prediction_rows(fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs) -> list[dict[str, Any]]:
     """One row per input: its number, a name for each level ("" beyond the class's depth), the class, its score."""
     model, taxonomy = stored.model, stored.model.taxonomy
-    model.to(fabric.device)
     scores = class_scores(fabric, model, model_features(stored, unlabelled.inputs))
     classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
     best = scores.gather(1, classes[:, None]).squeeze(1)

@@ -1,0 +1,177 @@
+"""The command line as a user meets it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blobs import cloud
+from hiercos.cli.app import run
+from trees import TOY17
+
+COMMANDS = ["compare", "train", "predict", "evaluate", "taxonomy", "methods", "data"]
+FAST = ["--epochs", "2", "--device", "cpu"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("data")
+    TOY17.write(folder / "tree.csv")
+    features, labels = cloud(TOY17, 340)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(data: Path) -> Path:
+    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(data / "model")]
+    assert run([*arguments, *FAST]) == 0
+    return data / "model"
+
+
+@pytest.mark.parametrize("arguments", [[], *[[command] for command in COMMANDS]], ids=["hiercos", *COMMANDS])
+def test_help_answers_without_importing_torch(arguments: list[str]) -> None:
+    code = f"import sys; from hiercos.cli.app import run; code = run({[*arguments, '--help']!r}); "
+    code += "sys.exit(code or 'torch' in sys.modules)"
+    result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert "Usage" in result.stdout
+
+
+def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = [
+        "compare",
+        str(data / "data.npz"),
+        "--taxonomy",
+        str(data / "tree.csv"),
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    assert run([*arguments, "--methods", "cross-entropy,hier-cos", "--seeds", "2", *FAST]) == 0
+    out, err = capsys.readouterr()
+    assert "HOPS@20" in out
+    assert "Against cross-entropy" in out
+    assert "epoch 2/2" in err
+    assert "has no split" in err
+    rows = (tmp_path / "out" / "results.csv").read_text().splitlines()
+    assert [row.split(",")[:3] for row in rows[1:]] == [
+        ["cross-entropy", "none", "0"],
+        ["cross-entropy", "none", "1"],
+        ["hier-cos", "none", "0"],
+        ["hier-cos", "none", "1"],
+    ]
+    assert (tmp_path / "out" / "report.html").exists()
+
+
+def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["predict", str(model), str(data / "data.npz")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "row,level_1,level_2,level_3,level_4,class,score"
+    assert len(lines) == 341
+
+
+@pytest.mark.parametrize("format", ["csv", "json", "parquet", "table"])
+def test_predictions_go_to_a_file_in_any_format(model: Path, data: Path, tmp_path: Path, format: str) -> None:
+    output = tmp_path / f"out.{format}"
+    assert run(["predict", str(model), str(data / "data.npz"), "--format", format, "--output", str(output)]) == 0
+    if format == "json":
+        assert len(json.loads(output.read_text())) == 340
+    if format == "parquet":
+        from pyarrow import parquet
+
+        assert parquet.read_table(output).num_rows == 340
+    assert output.stat().st_size > 1000
+
+
+def test_evaluate_finds_the_figures_of_the_record(
+    model: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from hiercos.data import load_dataset
+    from hiercos.records import Record
+
+    dataset = load_dataset(data / "data.npz", taxonomy=data / "tree.csv")
+    rows = dataset.rows("test")
+    np.savez(tmp_path / "test.npz", features=np.asarray(dataset.inputs)[rows], labels=dataset.labels[rows])
+    capsys.readouterr()
+    assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
+    metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    assert metrics == pytest.approx(Record.read(model).metrics)
+
+
+def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["methods"]) == run(["data"]) == 0
+    out = capsys.readouterr().out
+    assert "hier-cos\n" in out
+    assert "alpha=0.05" in out
+    assert "icd10cm (present)" in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["train", "nothing.npz", "--out", "m"], "nothing.npz: there is no such file"),
+        (["train", "icd10cm:99", "--out", "m"], "99"),
+        (["train", "icd10cm:9", "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
+        (["train", "icd10cm:9", "--out", "m", "--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
+        (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
+        (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected auto, cpu, cuda or mps"),
+        (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "--precision 8"),
+        (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
+        (["predict", "nowhere", "-"], "nowhere: not a model folder"),
+        (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),
+        (["predict", "nowhere", "-", "--format", "parquet"], "expected --output"),
+        (["train"], "Missing"),
+        (["fly"], "No such command"),
+        (["train", "icd10cm:9", "--out", "m", "--epochs", "none"], "epochs"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_code_2(
+    arguments: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(arguments) == 2
+    out, err = capsys.readouterr()
+    assert expected in err
+    assert "Traceback" not in err
+    assert out == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = {file.name: file.stat().st_mtime_ns for file in model.iterdir()}
+    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(model)]
+    assert run([*arguments, *FAST]) == 2
+    assert "already holds a run" in capsys.readouterr().err
+    assert {file.name: file.stat().st_mtime_ns for file in model.iterdir()} == before
+
+
+@pytest.mark.parametrize("arguments", [["--debug", "predict", "nowhere", "-"], ["predict", "nowhere", "-", "--debug"]])
+def test_debug_shows_the_traceback(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_without_a_command_the_help_is_shown_and_nothing_done(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([]) == 2
+    out, err = capsys.readouterr()
+    assert "Usage" in err
+    assert "error" not in err
+    assert out == ""
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    from hiercos import __version__
+
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.strip() == __version__

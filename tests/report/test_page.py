@@ -1,0 +1,68 @@
+import importlib.util
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from hiercos.report import write_report
+from hiercos.report.figures import correct_order_figure, level_accuracy_figure
+from records import record
+
+RECORDS = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
+
+
+class Cells(HTMLParser):
+    """The text of each table cell, with its class."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cells: list[tuple[str | None, str]] = []
+        self.open: str | None = None
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag == "td":
+            self.open = dict(attrs).get("class") or ""
+
+    def handle_data(self, data: str) -> None:
+        if self.open is not None:
+            self.cells.append((self.open, data))
+            self.open = None
+
+
+def test_the_page_holds_the_table_with_its_best_values_and_the_verdict(tmp_path: Path) -> None:
+    message = write_report(RECORDS, "It buys <much>.", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    parser = Cells()
+    parser.feed(text.partition("<h2>Predictions")[0])
+    assert message == f"The report is {tmp_path / 'report.html'}."
+    assert ("best", "0.900") in parser.cells
+    assert ("", "0.400") in parser.cells
+    assert "It buys &lt;much&gt;." in text
+    assert "<h1>toys &lt;b&gt;</h1>" in text
+
+
+def test_the_page_needs_nothing_from_the_network(tmp_path: Path) -> None:
+    write_report(RECORDS, "", tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert 'src="http' not in text
+    assert "<link" not in text
+
+
+def test_the_figures_hold_the_means_over_the_seeds() -> None:
+    records = [record("a", 0, correct_order_at_3=0.2), record("a", 1, correct_order_at_3=0.4), record("b")]
+    order = correct_order_figure(records)
+    assert [trace.name for trace in order.data] == ["a", "b"]
+    assert list(order.data[0].x) == ["1", "3", "5", "10", "20", "all"]  # 30 classes: no 50
+    assert order.data[0].y[1] == pytest.approx(30.0)
+    assert list(level_accuracy_figure(records).data[0].y) == [75.0, 75.0]
+
+
+def test_without_plotly_the_report_is_left_out_and_that_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "plotly" else real(name))
+    message = write_report(RECORDS, "", tmp_path / "report.html")
+    assert "report.html was left out" in message
+    assert "hiercos[report]" in message
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,28 @@
+from hiercos.report import summarize, verdict
+from records import record
+
+
+def told(ours: list[tuple[float, float]], flat: list[tuple[float, float]]) -> str:
+    """The verdict for (HOPS, top-1) of each seed."""
+    records = [record("hier-cos", seed, hops=hops, top1=top1) for seed, (hops, top1) in enumerate(ours)]
+    records += [record("cross-entropy", seed, hops=hops, top1=top1) for seed, (hops, top1) in enumerate(flat)]
+    return verdict(summarize(records))
+
+
+def test_a_certain_gain_and_a_certain_loss_are_called_so() -> None:
+    sentence = told([(0.90, 0.80), (0.91, 0.81)], [(0.40, 0.85), (0.41, 0.86)])
+    assert "gains 0.500 of HOPS (95% interval +0.500 to +0.500)" in sentence
+    assert "loses 5.00 points of top-1" in sentence
+
+
+def test_a_difference_within_the_noise_is_not_sold_as_a_gain() -> None:
+    sentence = told([(0.90, 0.80), (0.20, 0.81)], [(0.40, 0.80), (0.41, 0.81)])
+    assert "shows no certain difference in HOPS" in sentence
+
+
+def test_one_seed_claims_no_interval() -> None:
+    assert "one seed, so no interval" in told([(0.9, 0.8)], [(0.4, 0.8)])
+
+
+def test_nothing_is_weighed_without_a_flat_method() -> None:
+    assert verdict(summarize([record("hier-cos")])).startswith("Nothing to weigh")

@@ -1,0 +1,30 @@
+import math
+from pathlib import Path
+
+import pytest
+
+from hiercos.records import Record, RecordError
+from records import record
+
+
+def test_a_record_reads_back_as_it_was_written_and_nan_becomes_null(tmp_path: Path) -> None:
+    before = record(mistake_severity=math.nan, top1=1.0)
+    before.write(tmp_path)
+    after = Record.read(tmp_path)
+    assert math.isnan(after.metrics["mistake_severity"])
+    assert "NaN" not in (tmp_path / "record.json").read_text()
+    assert {**after.metrics, "mistake_severity": 0} == {**before.metrics, "mistake_severity": 0}
+    assert after.identity == before.identity
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": {}}', '{"metrics": 3}'])
+def test_what_is_not_a_record_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
+    (tmp_path / "record.json").write_text(text)
+    with pytest.raises(RecordError, match=r"record\.json: not a record of a run"):
+        Record.read(tmp_path)
+
+
+def test_the_identity_of_a_run_changes_with_data_and_settings() -> None:
+    first, other_seed = record(seed=0), record(seed=1)
+    assert first.identity == record(seed=0, top1=0.9).identity
+    assert first.identity != other_seed.identity
