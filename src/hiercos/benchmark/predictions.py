@@ -1,6 +1,6 @@
 """Every metric of predictions made elsewhere: for each sample, for each class, for each node of the tree."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,9 +52,9 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
         {
             "class": taxonomy.class_names[label],
             "path": taxonomy.path_text(int(taxonomy.leaves[label])),
-            **_means(values[samples.labels == label]),
+            **_means(values[rows]),
         }
-        for label in np.unique(samples.labels).tolist()
+        for label, rows in _groups(samples.labels)
     ]
 
 
@@ -69,13 +69,22 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
     for level in range(1, taxonomy.height + 1):
         right = samples.columns([f"accuracy_level_{level}"])[:, 0]
         nodes = paths[:, level - 1]
-        present = np.unique(nodes[nodes >= 0]).tolist()
-        groups = [("(all)", nodes >= 0), *((taxonomy.path_text(node), nodes == node) for node in present)]
+        below = [(taxonomy.path_text(node), chosen) for node, chosen in _groups(nodes) if node >= 0]
+        everyone = np.flatnonzero(nodes >= 0)
         rows += [
             {"level": level, "node": name, "accuracy": float(right[chosen].mean()), **_means(values[chosen])}
-            for name, chosen in groups
+            for name, chosen in [("(all)", everyone), *below]
+            if len(chosen)
         ]
     return rows
+
+
+def _groups(keys: IntArray) -> Iterator[tuple[int, IntArray]]:
+    """Each key that occurs, in rising order, with the rows that have it."""
+    order = np.argsort(keys, kind="stable")
+    present, starts = np.unique(keys[order], return_index=True)
+    for key, rows in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
+        yield key, rows
 
 
 def _means(values: FloatArray) -> dict[str, int | float]:
