@@ -165,9 +165,8 @@ def test_debug_shows_the_traceback(arguments: list[str], capsys: pytest.CaptureF
 def test_without_a_command_the_help_is_shown_and_nothing_done(capsys: pytest.CaptureFixture[str]) -> None:
     assert run([]) == 2
     out, err = capsys.readouterr()
-    assert "Usage" in err
-    assert "error" not in err
-    assert out == ""
+    assert "Usage" in out
+    assert err.strip() == ""
 
 
 def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
