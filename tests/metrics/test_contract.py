@@ -146,3 +146,13 @@ def test_cuda_gives_the_same_numbers(name: str) -> None:
     here.update(outputs, labels)
     there.update(outputs.cuda(), labels.cuda())
     torch.testing.assert_close(there.compute().cpu(), here.compute(), rtol=0, atol=1e-12, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_every_metric_can_be_drawn(name: str) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("agg")
+    metric = ALL[name](TOY17)
+    metric.update(*batch(name, TOY17, 9))
+    figure, axes = metric.plot()
+    assert axes.figure is figure

@@ -11,6 +11,8 @@ from torch import Tensor
 from hiercos import Taxonomy
 from hiercos.metrics import default_suite
 from hiercos.metrics import functional as HF
+from hiercos.metrics.functional.preference import preferred_order, reversed_disorder
+from hiercos.metrics.functional.worst_order import worst_disorder
 from hiercos.metrics.tables import rank_tables
 from trees import shared
 
@@ -77,6 +79,20 @@ def test_the_suite_holds_the_means_of_the_published_code(name: str) -> None:
     assert shared_names <= set(result)
     for key in shared_names:
         assert result[key].item() == pytest.approx(golden[key].mean(), abs=1e-12), key
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "largest"),
+    list(zip(NAMES, (1.07, 1.33, 1.07, 1.04), (1.21, 1.49, 1.51, 1.41), strict=True)),
+)
+def test_the_true_worst_order_is_worse_than_the_reversed_one(name: str, mean: float, largest: float) -> None:
+    taxonomy = tree(name)
+    known, labels = rank_tables(taxonomy, torch.device("cpu")), torch.arange(taxonomy.num_classes)
+    desired, weights = preferred_order(known, labels, taxonomy.num_classes, "zero")
+    reverse = reversed_disorder(known, labels, desired, weights, tail="zero")
+    ratio = worst_disorder(known, labels, taxonomy.num_classes) / reverse
+    assert ratio.mean().item() == pytest.approx(mean, abs=0.005)
+    assert ratio.max().item() == pytest.approx(largest, abs=0.005)
 
 
 @pytest.mark.parametrize(("name", "profiles"), list(zip(NAMES, (8, 18, 62, 167), strict=True)))

@@ -83,8 +83,7 @@ def _groups(keys: IntArray) -> Iterator[tuple[int, IntArray]]:
     """Each key that occurs, in rising order, with the rows that have it."""
     order = np.argsort(keys, kind="stable")
     present, starts = np.unique(keys[order], return_index=True)
-    for key, rows in zip(present.tolist(), np.split(order, starts[1:]), strict=True):
-        yield key, rows
+    yield from zip(present.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _means(values: FloatArray) -> dict[str, int | float]:

@@ -4,11 +4,10 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
 
 from hiercos.metrics import functional as HF
 from hiercos.metrics.functional.calibration import binned_error, calibration_bins
-from hiercos.metrics.sample_mean import SampleMean
+from hiercos.metrics.sample_mean import SampleMean, TreeMetric
 from hiercos.taxonomy import Taxonomy
 
 
@@ -40,7 +39,7 @@ class MeanNormalizedRank(SampleMean):
         return HF.normalized_rank(outputs, labels, self.taxonomy)
 
 
-class LevelAccuracy(Metric):
+class LevelAccuracy(TreeMetric):
     """Accuracy at each level, of the samples whose class has it, shape (H,); see `functional.level_accuracy`.
 
     Args:
@@ -48,16 +47,11 @@ class LevelAccuracy(Metric):
     """
 
     higher_is_better = True
-    is_differentiable = False
-    full_state_update = False
-    plot_lower_bound = 0.0
-    plot_upper_bound = 1.0
     hits: Tensor
     counts: Tensor
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
-        super().__init__(**options)
-        self.taxonomy = taxonomy
+        super().__init__(taxonomy, **options)
         self.add_state("hits", torch.zeros(taxonomy.height, dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("counts", torch.zeros(taxonomy.height, dtype=torch.int64), dist_reduce_fx="sum")
 
@@ -72,7 +66,7 @@ class LevelAccuracy(Metric):
         return self.hits / self.counts
 
 
-class CalibrationError(Metric):
+class CalibrationError(TreeMetric):
     """Expected calibration error at each level, shape (H,), of node probabilities (B, N).
 
     Args:
@@ -81,17 +75,13 @@ class CalibrationError(Metric):
     """
 
     higher_is_better = False
-    is_differentiable = False
-    full_state_update = False
-    plot_lower_bound = 0.0
-    plot_upper_bound = 1.0
     samples: Tensor
     confidences: Tensor
     hits: Tensor
 
     def __init__(self, taxonomy: Taxonomy, bins: int = 15, **options: Any) -> None:
-        super().__init__(**options)
-        self.taxonomy, self.bins = taxonomy, bins
+        super().__init__(taxonomy, **options)
+        self.bins = bins
         for name in ("samples", "confidences", "hits"):
             zeros = torch.zeros(taxonomy.height, bins, dtype=torch.float64)
             self.add_state(name, zeros, dist_reduce_fx="sum")

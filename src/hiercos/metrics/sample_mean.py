@@ -10,25 +10,37 @@ from torchmetrics import Metric
 from hiercos.taxonomy import Taxonomy
 
 
-class SampleMean(Metric):
-    """The mean of one value per sample; samples whose value is nan do not count, and without any it is nan.
+class TreeMetric(Metric):
+    """What all metrics over a taxonomy have in common.
 
     Args:
         taxonomy: the tree over the classes.
         options: those of every torchmetrics.Metric, such as `process_group`.
     """
 
-    higher_is_better = True
     is_differentiable = False
     full_state_update = False
     plot_lower_bound = 0.0
     plot_upper_bound: float | None = 1.0  # None leaves the axis free
-    total: Tensor
-    count: Tensor
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
         self.taxonomy = taxonomy
+
+    def plot(self, val: Any = None, ax: Any = None) -> Any:
+        """Draw the metric's value, or the values given; the torchmetrics way, which needs matplotlib."""
+        return self._plot(val, ax)
+
+
+class SampleMean(TreeMetric):
+    """The mean of one value per sample; samples whose value is nan do not count, and without any it is nan."""
+
+    higher_is_better = True
+    total: Tensor
+    count: Tensor
+
+    def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
+        super().__init__(taxonomy, **options)
         self.add_state("total", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 

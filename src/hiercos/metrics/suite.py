@@ -4,12 +4,12 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torchmetrics import Metric
 
 from hiercos.metrics.functional.hops import top1_share
 from hiercos.metrics.functional.levels import level_accuracy
 from hiercos.metrics.functional.preference import preferred_order, reversed_disorder
 from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.metrics.sample_mean import TreeMetric
 from hiercos.taxonomy import Taxonomy
 
 DISTANCE_DEPTHS = (1, 5, 20)
@@ -87,7 +87,7 @@ def _order_values(ranking: Ranking) -> list[Tensor]:
         values.append(_hops(partial[:, k - 1], worst))
     wrong = gaps[:, : max(ORDER_DEPTHS)].cummax(dim=1).values
     values += [(wrong[:, min(k, tables.num_classes) - 1] == 0).double() for k in ORDER_DEPTHS]
-    return [*values, (disorder == 0).double()]  # every weight is above 0
+    return [*values, (gaps.amax(dim=1) == 0).double()]
 
 
 def _hops(disorder: Tensor, worst: Tensor) -> Tensor:
@@ -100,7 +100,7 @@ def _level_values(answers: Tensor, ranking: Ranking, taxonomy: Taxonomy) -> Tens
     return torch.cat([levels, (levels != 0).all(dim=1, keepdim=True)], dim=1)
 
 
-class MetricSuite(Metric):
+class MetricSuite(TreeMetric):
     """Means of `suite_values` over everything counted, as one metric with one reduction between processes.
 
     `compute` returns a dict from name to scalar; inside a MetricCollection the names become its keys.
@@ -115,14 +115,12 @@ class MetricSuite(Metric):
         (0.5, 2.0)
     """
 
-    is_differentiable = False
-    full_state_update = False
+    plot_upper_bound = None
     totals: Tensor
     counts: Tensor
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
-        super().__init__(**options)
-        self.taxonomy = taxonomy
+        super().__init__(taxonomy, **options)
         self.names = suite_names(taxonomy)
         self.add_state("totals", torch.zeros(len(self.names), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("counts", torch.zeros(len(self.names), dtype=torch.int64), dist_reduce_fx="sum")

@@ -57,6 +57,11 @@ class RankTables:
         self.distance_of_rank = torch.from_numpy(by_rank[1].astype(small)).to(device)
 
     @property
+    def keeps_orders(self) -> bool:
+        """Whether the preferred orders of all rank profiles, (P, C) numbers, are few enough to keep."""
+        return self.tabulated and len(self.profiles) * self.num_classes <= 4 * CHUNK
+
+    @property
     def tabulated(self) -> bool:
         """Whether there are few enough classes to keep the ranks of all pairs."""
         return self.num_classes <= MOST_TABULATED

@@ -79,7 +79,7 @@ def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
 
 
 def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Whether the answers are right at every level the true class has [park2025].
+    """Whether the answers are right at every level the true class has [park2024].
 
     Args:
         answers: node scores (B, N) or level predictions (B, H); answers below the true class's depth do not count.

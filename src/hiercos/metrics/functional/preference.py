@@ -39,7 +39,7 @@ def decay_weights(profiles: Tensor, desired: Tensor, tail: Tail) -> Tensor:
 
 def preferred_order(tables: RankTables, labels: Tensor, k: int, tail: Tail) -> tuple[Tensor, Tensor]:
     """Ranks (small integers) and weights (float64) of the first k positions for each label, two (B, k)."""
-    if not tables.tabulated:
+    if not tables.keeps_orders:
         return _order_and_weights(tables, tables.profiles[tables.profile_of[labels]], k, tail)
     ranks, weights = order_tables(tables, tail)
     rows = tables.profile_of[labels]
@@ -47,7 +47,7 @@ def preferred_order(tables: RankTables, labels: Tensor, k: int, tail: Tail) -> t
 
 
 def order_tables(tables: RankTables, tail: Tail) -> tuple[Tensor, Tensor]:
-    """Ranks and weights in preferred order for every rank profile, two (P, C); only where `tabulated`."""
+    """Ranks and weights in preferred order for every rank profile, two (P, C)."""
     if ("order", tail) not in tables.memo:
         ranks, weights = _order_and_weights(tables, tables.profiles, tables.num_classes, tail)
         tables.memo["order", tail], tables.memo["weights", tail] = ranks, weights
@@ -63,14 +63,14 @@ def reversed_disorder(tables: RankTables, labels: Tensor, desired: Tensor, weigh
     """The weighted disorder of the preferred order with its first k positions reversed, shape (B,).
 
     Args:
-        tables: the taxonomy's tables, where it is kept per rank profile if they are tabulated.
+        tables: the taxonomy's tables, where it is kept per rank profile if they keep orders.
         labels: true classes, shape (B,).
         desired: ranks of the first k positions as `preferred_order` gives them, shape (B, k).
         weights: their weights, shape (B, k).
         tail: the tail of these weights.
     """
     k = desired.shape[1]
-    if not tables.tabulated:
+    if not tables.keeps_orders:
         return _disorder_of_reverse(desired, weights)
     if ("reversed", tail, k) not in tables.memo:
         ranks, all_weights = order_tables(tables, tail)
