@@ -1,5 +1,10 @@
 """Hier-COS itself: energies along paths and in subtrees, and the scores made of them. Stateless torch."""
 
+from hiercos.geometry.log_probabilities import (
+    cascade_log_probabilities,
+    node_log_probabilities,
+    sibling_log_softmax,
+)
 from hiercos.geometry.scores import (
     leaf_scores,
     level_scores,
@@ -10,10 +15,13 @@ from hiercos.geometry.scores import (
 from hiercos.geometry.sums import node_probabilities
 
 __all__ = [
+    "cascade_log_probabilities",
     "leaf_scores",
     "level_scores",
+    "node_log_probabilities",
     "node_probabilities",
     "node_scores",
+    "sibling_log_softmax",
     "subspace_dimensions",
     "subspace_distance",
 ]

@@ -1,0 +1,31 @@
+"""The path of each sample's class, as nodes to gather."""
+
+import torch
+from torch import Tensor, nn
+
+from hiercos.losses.hier_cos import path_nodes
+from hiercos.taxonomy import Taxonomy
+
+
+class ClassPaths(nn.Module):
+    """The nodes on the path of every label, walked up from its leaf.
+
+    Shape:
+        labels: (B,) classes. Output: (B, H) nodes, level 1 first, the leaf again beyond its depth.
+    """
+
+    leaves: Tensor  # (C,) node of each class
+    depths: Tensor  # (C,) its depth
+    parents: Tensor  # (N,) -1 just under the root
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.height = taxonomy.height
+        self.register_buffer("leaves", torch.tensor(taxonomy.leaves), persistent=False)
+        self.register_buffer("depths", torch.tensor(taxonomy.depths[taxonomy.leaves]), persistent=False)
+        self.register_buffer("parents", torch.tensor(taxonomy.parents), persistent=False)
+
+    def forward(self, labels: Tensor) -> Tensor:
+        """Classes (B,) to nodes (B, H)."""
+        leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))
+        return path_nodes(leaves, depths, self.parents, self.height)

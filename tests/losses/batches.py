@@ -1,0 +1,22 @@
+"""What the tests of the losses share: random batches, and the mean of a slow per-sample loss."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from geometry.spans import normal
+from hiercos import Taxonomy
+
+
+def random_batch(taxonomy: Taxonomy, columns: int, *, seed: int, count: int = 4) -> tuple[Tensor, Tensor]:
+    """Random outputs (count, columns) in float64 and random labels (count,)."""
+    generator = torch.Generator().manual_seed(seed)
+    labels = torch.randint(0, taxonomy.num_classes, (count,), generator=generator)
+    return normal(count, columns, seed=seed).mul(2), labels
+
+
+def sample_mean(loss: Callable[[Tensor, int], Tensor | float], outputs: Tensor, labels: Tensor) -> Tensor:
+    """The mean of a loss written for one sample."""
+    values = [loss(row, int(label)) for row, label in zip(outputs, labels, strict=True)]
+    return torch.stack([torch.as_tensor(value, dtype=outputs.dtype) for value in values]).mean()
