@@ -1,0 +1,33 @@
+"""Hierarchical cross-entropy."""
+
+from torch import nn
+
+from hiercos.losses.hxe import HXELoss
+from hiercos.methods.heads import linear_head
+from hiercos.methods.method import Method, SummedProbabilities
+from hiercos.methods.registry import METHODS
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("hxe")
+def hxe(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    alpha: float = 0.1,
+) -> Method:
+    """Hierarchical cross-entropy: every step down the path is weighted by its depth [bertinetto2020].
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of a transformation module before the linear layer; none, as published, by default.
+        dropout: see `linear_head`.
+        momentum: see `TransformationModule`.
+        alpha: see `HXELoss`.
+    """
+    head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
+    return Method(head, loss=HXELoss(taxonomy, alpha), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))
