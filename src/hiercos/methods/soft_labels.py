@@ -1,0 +1,33 @@
+"""Soft labels."""
+
+from torch import nn
+
+from hiercos.losses.soft_labels import SoftLabelsLoss
+from hiercos.methods.heads import linear_head
+from hiercos.methods.method import Method, SummedProbabilities
+from hiercos.methods.registry import METHODS
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("soft-labels")
+def soft_labels(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    beta: float = 30.0,
+) -> Method:
+    """Soft labels: the target of a class is spread over its neighbours in the tree [bertinetto2020].
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of a transformation module before the linear layer; none, as published, by default.
+        dropout: see `linear_head`.
+        momentum: see `TransformationModule`.
+        beta: see `SoftLabelsLoss`.
+    """
+    head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
+    return Method(head, loss=SoftLabelsLoss(taxonomy, beta), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))
