@@ -1,0 +1,45 @@
+"""The conditional cascade of YOLO-v2: a softmax among siblings at every node of the path."""
+
+from torch import Tensor, nn
+
+from hiercos.geometry import sibling_log_softmax
+from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import ClassPaths
+from hiercos.taxonomy import Taxonomy
+
+
+class YOLOv2Loss(nn.Module):
+    """Mean over N + 1 of the cross-entropies among siblings along the path of the class [redmon2017].
+
+    - sum over v on the path of log p(v | parent) / (N + 1).
+
+    Note:
+        The published code gives the root an output of its own; alone in its group it always has probability 1, adds
+        nothing to the loss and takes no gradient, so there is none here. Only the weight 1 / (N + 1) remembers it.
+
+    Shape:
+        logits: (B, N), one for each node. labels: (B,). weights: (B,) >= 0, optional.
+        Output: scalar, nan for an empty batch.
+
+    Raises:
+        ValueError: on call, for logits or weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+        self.paths = ClassPaths(taxonomy)
+
+    def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Node logits (B, N) and classes (B,) to a scalar."""
+        nodes = self.paths(labels)  # (B, H)
+        conditional = sibling_log_softmax(logits, self.taxonomy).gather(1, nodes)  # (B, H)
+        conditional = conditional.masked_fill(_repeated(nodes), 0)
+        return weighted_mean(-conditional.sum(dim=1), weights) / (self.taxonomy.num_nodes + 1)
+
+
+def _repeated(nodes: Tensor) -> Tensor:
+    """Where a path has ended and its leaf stands again, shape (B, H)."""
+    same = nodes.diff(dim=1, prepend=nodes[:, :1] - 1)  # any difference will do at level 1
+    return same == 0

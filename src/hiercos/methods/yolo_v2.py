@@ -1,0 +1,66 @@
+"""The conditional softmax cascade of YOLO-v2 (YOLO9000)."""
+
+from torch import Tensor, nn
+
+from hiercos.geometry import cascade_log_probabilities
+from hiercos.geometry.index import tree_index
+from hiercos.losses.yolo_v2 import YOLOv2Loss
+from hiercos.methods.heads import linear_head
+from hiercos.methods.method import Method
+from hiercos.methods.registry import METHODS
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("yolo-v2")
+def yolo_v2(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+) -> Method:
+    """YOLO-v2: a softmax among siblings at every node, multiplied along the path [redmon2017].
+
+    Note:
+        The published tables of CIFAR-100 read the outputs in an order of the classes that is not the labels'
+        (names sorted as text, labels as numbers), so those cells cannot be matched. Here column j is node j.
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of a transformation module before the linear layer; none, as published, by default.
+        dropout: see `linear_head`.
+        momentum: see `TransformationModule`.
+    """
+    return Method(
+        head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
+        loss=YOLOv2Loss(taxonomy),
+        rule=LeafLogProbabilities(taxonomy),
+        levels=CascadeProbabilities(taxonomy),
+    )
+
+
+class LeafLogProbabilities(nn.Module):
+    """Log-probabilities of the classes. Shape: node logits (B, N) to (B, C)."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Shape (B, N) to (B, C)."""
+        leaves = tree_index(self.taxonomy, logits.device).leaves
+        return cascade_log_probabilities(logits, self.taxonomy).index_select(1, leaves)
+
+
+class CascadeProbabilities(nn.Module):
+    """Probabilities of the nodes. Shape: node logits (B, N) to (B, N)."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Shape (B, N) to (B, N)."""
+        return cascade_log_probabilities(logits, self.taxonomy).exp()
