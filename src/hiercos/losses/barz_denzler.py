@@ -1,0 +1,39 @@
+"""Barz and Denzler's loss: turn an embedding towards the fixed one of its class."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hiercos.losses.means import weighted_mean
+
+
+class BarzDenzlerLoss(nn.Module):
+    """1 - cos(f, phi_y) plus a share of the cross-entropy of f [barz2019].
+
+    Note:
+        The paper puts a further linear layer between embedding and cross-entropy; the code behind the published
+        tables takes the C coordinates of the embedding as logits, and so does this. See `class_frame` for the
+        choice of coordinates, in which both terms pull the same way.
+
+    Args:
+        embeddings: phi, unit vectors of the classes, shape (C, C).
+        share: weight of the cross-entropy.
+
+    Shape:
+        f: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+
+    Raises:
+        ValueError: on call, for weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+    """
+
+    embeddings: Tensor  # (C, C)
+
+    def __init__(self, embeddings: Tensor, share: float = 0.1) -> None:
+        super().__init__()
+        self.share = share
+        self.register_buffer("embeddings", embeddings, persistent=False)
+
+    def forward(self, f: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Embeddings (B, C) and classes (B,) to a scalar."""
+        turned = 1 - F.cosine_similarity(f, self.embeddings.index_select(0, labels), dim=1)  # (B,)
+        return weighted_mean(turned + self.share * F.cross_entropy(f, labels, reduction="none"), weights)
