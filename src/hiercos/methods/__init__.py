@@ -1,7 +1,26 @@
 """Published methods by name: `METHODS["hier-cos"](taxonomy, in_features=512)` gives a `Method`."""
 
-from hiercos.methods import cross_entropy, hier_cos  # imported to register
+from hiercos.methods import (  # imported to register
+    barz_denzler,
+    cross_entropy,
+    haframe,
+    hier_cos,
+    hxe,
+    soft_labels,
+    yolo_v2,
+)
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS, MethodError
 
-__all__ = ["METHODS", "Method", "MethodError", "cross_entropy", "hier_cos"]
+__all__ = [
+    "METHODS",
+    "Method",
+    "MethodError",
+    "barz_denzler",
+    "cross_entropy",
+    "haframe",
+    "hier_cos",
+    "hxe",
+    "soft_labels",
+    "yolo_v2",
+]

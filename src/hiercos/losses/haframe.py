@@ -1,0 +1,41 @@
+"""HAFrame's loss: cross-entropy on a fixed frame, and cosines to the whole frame as the tree prescribes."""
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hiercos.losses.means import weighted_mean
+
+
+class HAFrameLoss(nn.Module):
+    """(1 - alpha) cross-entropy + alpha sum over the classes of (cos(w_c, f) - S_yc)^2 [liang2023].
+
+    Where alpha is above 1 the cross-entropy has weight 1.
+
+    Args:
+        similarities: S, what the cosines should be, shape (C, C).
+        alpha: weight of the cosine term.
+
+    Shape:
+        outputs: (B, C + 1), the products of f with the unit vectors w_c, then the length of f. labels: (B,).
+        weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+
+    Raises:
+        ValueError: on call, for weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+    """
+
+    similarities: Tensor  # (C, C)
+
+    def __init__(self, similarities: Tensor, alpha: float = 0.4) -> None:
+        super().__init__()
+        self.alpha = alpha
+        self.register_buffer("similarities", similarities, persistent=False)
+
+    def forward(self, outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Logits with lengths (B, C + 1) and classes (B,) to a scalar."""
+        logits, length = outputs[:, :-1], outputs[:, -1:]
+        cosines = logits / length.clamp(min=1e-8)  # a vector without length has no direction: cosines 0
+        misfit = (cosines - self.similarities.index_select(0, labels)).square().sum(dim=1)  # (B,)
+        cross_entropy = F.cross_entropy(logits, labels, reduction="none")  # (B,)
+        share = 1.0 if self.alpha > 1 else 1 - self.alpha
+        return weighted_mean(share * cross_entropy + self.alpha * misfit, weights)

@@ -1,0 +1,79 @@
+"""HAFrame: features that collapse onto a fixed frame built from the tree."""
+
+import torch
+from torch import Tensor, nn
+
+from hiercos.geometry.frames import class_frame, decaying_similarities
+from hiercos.losses.haframe import HAFrameLoss
+from hiercos.methods.method import Method, SummedProbabilities
+from hiercos.methods.registry import METHODS
+from hiercos.nn import TransformationModule
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("haframe")
+def haframe(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    gamma: float = 2.0,
+    alpha: float = 0.4,
+) -> Method:
+    """HAFrame: a frozen classifier whose cosines decay with tree distance, and features drawn to it [liang2023].
+
+    Note:
+        The official code searches the floor of the similarities on a grid of 100 values; here it is exact
+        (`similarity_floor`). It rotates the frame at random, which changes no cosine; here it is not rotated.
+
+    Args:
+        taxonomy: the tree; see `class_frame` for what many classes cost.
+        in_features: F.
+        width: of the transformation module, with a linear map to C behind it; C, as published, by default.
+        dropout: see `TransformationModule`.
+        momentum: see `TransformationModule`.
+        gamma: see `decaying_similarities`; published: 1 (FGVC-Aircraft) to 5 (iNaturalist-19).
+        alpha: see `HAFrameLoss`.
+    """
+    similarities = decaying_similarities(taxonomy, gamma)
+    body: nn.Module = TransformationModule(
+        in_features, width or taxonomy.num_classes, momentum=momentum, dropout=dropout
+    )
+    if width is not None:
+        body = nn.Sequential(body, nn.Linear(width, taxonomy.num_classes))
+    return Method(
+        head=FrameHead(body, class_frame(similarities)),
+        loss=HAFrameLoss(torch.tensor(similarities, dtype=torch.get_default_dtype()), alpha),
+        rule=FrameLogits(),
+        levels=nn.Sequential(FrameLogits(), SummedProbabilities(taxonomy)),
+    )
+
+
+class FrameHead(nn.Module):
+    """Products with a frozen frame, and the length that makes cosines of them.
+
+    Shape:
+        features: (B, F). Output: (B, C + 1), the products of f with the C vectors, then the length of f.
+    """
+
+    frame: Tensor  # (C, C), rows of length 1, saved with the weights
+
+    def __init__(self, body: nn.Module, frame: Tensor) -> None:
+        super().__init__()
+        self.body = body
+        self.register_buffer("frame", frame)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C + 1)."""
+        f = self.body(features)  # (B, C)
+        return torch.cat([f @ self.frame.T, f.norm(dim=1, keepdim=True)], dim=1)
+
+
+class FrameLogits(nn.Module):
+    """The products without the length. Shape: (B, C + 1) to (B, C)."""
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Shape (B, C + 1) to (B, C)."""
+        return outputs[:, :-1]
