@@ -98,4 +98,6 @@ def test_what_is_wrong_with_an_npz_is_one_sentence(tmp_path: Path) -> None:
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
     assert fault_of(text_file(tmp_path, "s.txt", "")) == "s.txt: expected scores in .npz, .csv, .tsv or .parquet"
+    (tmp_path / "latin.csv").write_bytes("label,cat,dog,car\ncaf\u00e9,1,2,3\n".encode("latin-1"))
+    assert fault_of(tmp_path / "latin.csv").startswith("latin.csv: expected a table in UTF-8, but 'utf-8' codec")
     assert "expected a Parquet file" in fault_of(text_file(tmp_path, "s.parquet", "no"))

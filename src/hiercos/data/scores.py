@@ -6,6 +6,7 @@ column per class, named by it, or columns `rank_1`…`rank_K` of class names. Cl
 path or name, or in .npz by index.
 """
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,10 +53,12 @@ def read_scores(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         return _from_npz(path, taxonomy)
     if suffix not in TABLES:
         raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet")
-    names = column_names(path)
-    if f"{RANK}1" in names:
-        return _from_rank_columns(path, names, taxonomy)
-    return _from_score_columns(path, names, taxonomy)
+    try:
+        names = column_names(path)
+        read = _from_rank_columns if f"{RANK}1" in names else _from_score_columns
+        return read(path, names, taxonomy)
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: expected a table in UTF-8, but {error}") from error
 
 
 def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
