@@ -20,3 +20,13 @@ def sample_mean(loss: Callable[[Tensor, int], Tensor | float], outputs: Tensor, 
     """The mean of a loss written for one sample."""
     values = [loss(row, int(label)) for row, label in zip(outputs, labels, strict=True)]
     return torch.stack([torch.as_tensor(value, dtype=outputs.dtype) for value in values]).mean()
+
+
+def padded_nodes(taxonomy: Taxonomy) -> list[list[int]]:
+    """The nodes of each level in node order, with the leaves above it."""
+    inner = {int(parent) for parent in taxonomy.parents}
+    depths = [len(taxonomy.path(node)) for node in range(taxonomy.num_nodes)]
+    return [
+        [node for node, depth in enumerate(depths) if depth == level or (depth < level and node not in inner)]
+        for level in range(1, taxonomy.height + 1)
+    ]

@@ -1,0 +1,63 @@
+"""Levels for methods with one classifier a level: every class stands at every level.
+
+A class that ends above the deepest level stands for itself at the levels below, so each level is a partition
+of all classes. The levels lie side by side as columns: T columns in all, those of level 1 first.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
+
+
+@dataclass(frozen=True)
+class PaddedLevels:
+    """The columns of all levels, each level in node order.
+
+    Attributes:
+        sizes: the number of columns of each level, level 1 first.
+        parents: for every column beyond level 1, its parent's column in the level above, shape (T - K_1,); the
+            parent of a class that ended before is the same class.
+        node_columns: the column of each node at its own level, shape (N,).
+        class_columns: the column of each class at each level, shape (C, H); the last one is the class itself.
+    """
+
+    sizes: tuple[int, ...]
+    parents: IntArray
+    node_columns: IntArray
+    class_columns: IntArray
+
+    @property
+    def starts(self) -> IntArray:
+        """The first column of each level, shape (H,)."""
+        return np.cumsum((0, *self.sizes[:-1]))
+
+
+def padded_levels(taxonomy: Taxonomy) -> PaddedLevels:
+    """The padded levels of a taxonomy; T is N where all classes are equally deep, at most C x H + N.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("car",)])  # nodes pet, car, cat, dog
+        >>> levels = padded_levels(t)  # columns pet, car; car, cat, dog
+        >>> levels.sizes, levels.parents.tolist(), levels.class_columns.tolist()
+        ((2, 3), [1, 0, 0], [[0, 3], [0, 4], [1, 2]])
+    """
+    ends = np.where(taxonomy.child_counts == 0, taxonomy.height, taxonomy.depths)  # the last level of each node
+    paths = taxonomy.path_table(taxonomy.leaves)  # (C, H), -1 beyond the leaf
+    paths = np.where(paths < 0, taxonomy.leaves[:, None], paths)
+    columns = np.full(taxonomy.num_nodes, -1)  # of each node at the level above
+    node_columns = np.empty(taxonomy.num_nodes, dtype=np.int64)
+    class_columns = np.empty_like(paths)
+    sizes: list[int] = []
+    parents: list[IntArray] = []
+    for level in range(1, taxonomy.height + 1):
+        nodes = np.flatnonzero((taxonomy.depths <= level) & (ends >= level))
+        above = np.where(taxonomy.depths[nodes] < level, nodes, taxonomy.parents[nodes])
+        parents.append(columns[above])
+        columns[nodes] = sum(sizes) + np.arange(len(nodes))
+        node_columns[taxonomy.level(level)] = columns[taxonomy.level(level)]
+        class_columns[:, level - 1] = columns[paths[:, level - 1]]
+        sizes.append(len(nodes))
+    return PaddedLevels(tuple(sizes), np.concatenate([[], *parents[1:]]).astype(np.int64), node_columns, class_columns)

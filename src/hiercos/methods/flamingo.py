@@ -1,0 +1,56 @@
+"""Flamingo: disentangled features for every level of granularity."""
+
+from torch import nn
+
+from hiercos.geometry.padded_levels import padded_levels
+from hiercos.losses.flamingo import FlamingoLoss
+from hiercos.methods.level_columns import class_columns, node_columns
+from hiercos.methods.method import Method
+from hiercos.methods.registry import METHODS
+from hiercos.nn import TransformationModule
+from hiercos.nn.level_heads import SlicedHeads
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("flamingo-1")
+def flamingo_1(taxonomy: Taxonomy, in_features: int) -> Method:
+    """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
+
+    Note:
+        Where the features do not divide evenly, the official scripts give what is left over to the finest slice or
+        spread it, by data set; here the finest slices get one each. Their level labels of tieredImageNet-H
+        belong to other classes, so those cells cannot be matched.
+    """
+    return _flamingo(nn.Identity(), in_features, taxonomy)
+
+
+@METHODS.register("flamingo-2")
+def flamingo_2(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+) -> Method:
+    """Flamingo II: the same behind the transformation module [chang2021, as run by liang2023].
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of the transformation module; C, as published, by default.
+        dropout: see `TransformationModule`.
+        momentum: see `TransformationModule`.
+    """
+    width = width or taxonomy.num_classes
+    return _flamingo(TransformationModule(in_features, width, momentum=momentum, dropout=dropout), width, taxonomy)
+
+
+def _flamingo(body: nn.Module, width: int, taxonomy: Taxonomy) -> Method:
+    levels = padded_levels(taxonomy)
+    return Method(
+        head=nn.Sequential(body, SlicedHeads(width, levels.sizes)),
+        loss=FlamingoLoss(taxonomy),
+        rule=class_columns(levels),
+        levels=node_columns(levels),
+    )
