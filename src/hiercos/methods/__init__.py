@@ -3,6 +3,8 @@
 from hiercos.methods import (  # imported to register
     barz_denzler,
     cross_entropy,
+    flamingo,
+    hafeat,
     haframe,
     hier_cos,
     hxe,
@@ -18,6 +20,8 @@ __all__ = [
     "MethodError",
     "barz_denzler",
     "cross_entropy",
+    "flamingo",
+    "hafeat",
     "haframe",
     "hier_cos",
     "hxe",

@@ -1,0 +1,67 @@
+"""HAFeat: hierarchy-aware features through classifiers of all levels that agree."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from hiercos.geometry.padded_levels import padded_levels
+from hiercos.losses.hafeat import HAFeatLoss
+from hiercos.methods.level_columns import class_columns, node_columns
+from hiercos.methods.method import Method
+from hiercos.methods.registry import METHODS
+from hiercos.nn import TransformationModule
+from hiercos.nn.level_heads import UnitRowLinear
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("hafeat-1")
+def hafeat_1(taxonomy: Taxonomy, in_features: int, *, margin_levels: Sequence[int] | None = None) -> Method:
+    """HAFeat I: classifiers of all levels on the same features, held together by three terms [garg2022].
+
+    Note:
+        The official code answers with a softmax of a softmax, whose small values fall together and rank by class
+        index; here the scores are logits. See `HAFeatLoss` for the differences in the loss.
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        margin_levels: see `HAFeatLoss`; published: 2 (FGVC-Aircraft), 1 to 4 (CIFAR-100), 2 to 6 (iNaturalist-19),
+            5 to 11 (tieredImageNet-H).
+    """
+    return _hafeat(nn.Identity(), in_features, taxonomy, margin_levels)
+
+
+@METHODS.register("hafeat-2")
+def hafeat_2(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    margin_levels: Sequence[int] | None = None,
+) -> Method:
+    """HAFeat II: the same behind the transformation module [garg2022, as run by liang2023].
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of the transformation module; C, as published, by default.
+        dropout: see `TransformationModule`.
+        momentum: see `TransformationModule`.
+        margin_levels: see `hafeat_1`.
+    """
+    width = width or taxonomy.num_classes
+    body = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
+    return _hafeat(body, width, taxonomy, margin_levels)
+
+
+def _hafeat(body: nn.Module, width: int, taxonomy: Taxonomy, margin_levels: Sequence[int] | None) -> Method:
+    levels = padded_levels(taxonomy)
+    classifier = UnitRowLinear(width, sum(levels.sizes))
+    return Method(
+        head=nn.Sequential(body, classifier),
+        loss=HAFeatLoss(taxonomy, classifier.unit_rows, margin_levels=margin_levels),
+        rule=class_columns(levels),
+        levels=node_columns(levels),
+    )
