@@ -1,0 +1,71 @@
+"""The order of the classes that a tree prefers, as seen from a class: its ranks, their weights, the worst case of HOPS.
+
+From a class the others stand at a few distances; ranked without gaps these are the preference ranks, 0 for the class
+itself. How many classes stand at each rank, the rank profile, settles everything about the order but its names.
+"""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hiercos.taxonomy.distances import classes_below
+from hiercos.taxonomy.tree import IntArray, Taxonomy
+
+FloatArray = NDArray[np.float64]
+
+
+def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
+    """The number of classes at each distance 0…H from each label, shape (B, H + 1).
+
+    As many classes lie below the common ancestor at some depth as that ancestor has leaves; those at
+    exactly that depth are what the next step of the path leaves out.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> distance_counts(toy, [0, 2]).tolist()
+        [[1, 1, 1], [1, 0, 2]]
+    """
+    paths = taxonomy.path_table(taxonomy.leaves[np.asarray(labels, dtype=np.int64)])
+    below = np.where(paths >= 0, classes_below(taxonomy)[paths], 1)  # (B, H)
+    within = np.column_stack([np.full(len(paths), taxonomy.num_classes), below])  # common depth 0…H at least
+    itself = np.ones((len(paths), 1), dtype=np.int64)
+    return np.hstack([itself, -np.diff(within, axis=1)[:, ::-1]])
+
+
+def rank_profiles(counts: IntArray) -> IntArray:
+    """Counts per distance without the empty distances: (B, H + 1) -> counts per rank, (B, H + 1), 0 beyond the last."""
+    ranks = np.cumsum(counts > 0, axis=1) - 1
+    rows, distances = np.nonzero(counts)
+    profiles = np.zeros_like(counts)
+    profiles[rows, ranks[rows, distances]] = counts[rows, distances]
+    return profiles
+
+
+def preferred_ranks(profiles: IntArray) -> IntArray:
+    """The rank at each position of the preferred order, shape (B, C)."""
+    ranks = np.tile(np.arange(profiles.shape[1]), len(profiles))
+    return np.repeat(ranks, profiles.reshape(-1)).reshape(len(profiles), -1)
+
+
+def decay_weights(profiles: IntArray, preferred: IntArray) -> FloatArray:
+    """The weight η of each position as the published HOPS has it, shape (B, C).
+
+    Within a rank r of m classes the weight falls linearly, 2^−r − t (2^−r − b) / m for t = 0…m−1, towards the
+    first weight of the next rank, b = 2^−(r+1), and in the last rank towards 0.
+
+    Args:
+        profiles: the number of classes at each rank, shape (B, R).
+        preferred: the rank at each position, shape (B, C).
+    """
+    starts = np.cumsum(profiles, axis=1) - profiles
+    tops = np.exp2(-np.arange(profiles.shape[1], dtype=np.float64))
+    last = np.count_nonzero(profiles, axis=1)[:, None] - 1
+    falls = np.where(np.arange(profiles.shape[1]) == last, tops, tops / 2) / np.maximum(profiles, 1)  # (B, R) a step
+    steps = np.arange(preferred.shape[1]) - np.take_along_axis(starts, preferred, axis=1)
+    return tops[preferred] - steps * np.take_along_axis(falls, preferred, axis=1)
+
+
+def reversed_disorder(preferred: IntArray, weights: FloatArray) -> FloatArray:
+    """s_max of the published HOPS: the weighted disorder Σ_j η_j |z_j − ẑ_j| of the order reversed, shape (B,)."""
+    gaps = np.abs(preferred - preferred[:, ::-1])
+    disorder: FloatArray = np.sum(weights * gaps, axis=1)
+    return disorder
