@@ -102,6 +102,8 @@ def test_evaluate_finds_the_figures_of_the_record(
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
     metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
     assert metrics == pytest.approx(Record.read(model).metrics)
+    assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--per-level"]) == 0
+    assert "(all)" in capsys.readouterr().out
 
 
 def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

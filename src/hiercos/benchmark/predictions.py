@@ -1,13 +1,17 @@
-"""Every metric of predictions made elsewhere: for each sample, for each class, for each node of the tree."""
+"""Every metric of predictions, a model's or anybody's: for each sample, for each class, for each node of the tree."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import torch
+from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
 from hiercos.data.scores import ScoreSet
+from hiercos.engine import Model, answers
+from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.evaluate import EVALUATION_BATCH
 from hiercos.metrics.suite import needed_depth, suite_names, suite_values
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
@@ -43,6 +47,19 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     unknown = [needed_depth(name, taxonomy) > predictions.depth for name in names]
     values[:, unknown] = np.nan
     return SampleMetrics(names, values, predictions.labels)
+
+
+def model_metrics(fabric: Fabric, model: Model, data: LabelledVectors) -> SampleMetrics:
+    """The suite's values of each sample under a model, its own answer at each level included."""
+    rows = torch.split(torch.arange(len(data)), EVALUATION_BATCH)
+    parts = [_batch_values(fabric, model, data.features[batch], data.labels[batch]) for batch in rows]
+    return SampleMetrics(suite_names(model.taxonomy), np.concatenate(parts), data.labels.numpy())
+
+
+def _batch_values(fabric: Fabric, model: Model, features: torch.Tensor, labels: torch.Tensor) -> FloatArray:
+    answer = answers(fabric, model, features)
+    values = suite_values(answer.scores, labels.to(fabric.device), model.taxonomy, answer.node_scores)
+    return np.asarray(values.cpu().numpy(), dtype=np.float64)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:

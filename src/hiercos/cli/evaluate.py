@@ -1,34 +1,95 @@
-"""`hiercos evaluate`: metrics of a model on labelled data."""
+"""`hiercos evaluate`: every metric of a model, or of anybody's predictions."""
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hiercos.cli import options
-from hiercos.cli.groups import ColumnOptions, DeviceOptions, grouped
-from hiercos.cli.output import Format, check_format, emit
+from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.scores import (
+    check_score_format,
+    difference_rows,
+    metric_rows,
+    read_sample_metrics,
+    refuse_other_samples,
+    write_rows,
+)
+
+if TYPE_CHECKING:
+    from hiercos.benchmark.predictions import SampleMetrics
+    from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class ScoreFiles:
+    """Predictions made elsewhere."""
+
+    scores: Annotated[Path | None, typer.Option(help="Scores or ranked class names (.npz, .csv, .parquet).")] = None
+    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree; goes with --scores.")] = None
+    against: Annotated[
+        Path | None, typer.Option(help="Another file of the same samples: differences with a paired test.")
+    ] = None
 
 
 @grouped
 def evaluate(
     *,
-    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
-    data: options.Data,
+    model: Annotated[Path | None, typer.Argument(help="Folder that hiercos train left.", show_default=False)] = None,
+    data: Annotated[str | None, typer.Argument(help="Labelled data, as for hiercos train.", show_default=False)] = None,
+    files: ScoreFiles,
     columns: ColumnOptions,
     place: DeviceOptions,
-    format: Format = "table",
+    per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
+    per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
+    format: Annotated[str, typer.Option(help="table, csv, json, parquet or latex.")] = "table",
     output: options.Output = None,
 ) -> None:
-    """Metrics of a model on the test rows of labelled data, or on every row of a file without splits."""
-    check_format(format, output)
+    """Metrics with 95% intervals: of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
+
+    A file of data without splits is used whole.
+    """
+    check_score_format(format, output)
+    if sum((files.against is not None, per_class, per_level)) > 1:
+        raise OptionError("expected at most one of --against, --per-class and --per-level")
+    if files.scores is not None and model is None:
+        samples, tree = _file_metrics(files.scores, files.taxonomy)
+    elif files.scores is None and files.against is None and model is not None and data is not None:
+        samples, tree = _model_metrics(model, data, columns, place)
+    else:
+        raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
+    from hiercos.benchmark.predictions import class_rows, node_rows
+
+    if files.scores is not None and files.against is not None:
+        other = read_sample_metrics(files.against, tree)
+        refuse_other_samples(samples, other, files.scores, files.against, tree)
+        rows = difference_rows(samples, other, seed=seed)
+    elif per_class:
+        rows = class_rows(samples, tree)
+    else:
+        rows = node_rows(samples, tree) if per_level else metric_rows(samples, seed=seed)
+    write_rows(rows, format, output)
+
+
+def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics", "Taxonomy"]:
+    from hiercos.taxonomy import Taxonomy
+
+    if taxonomy is None:
+        raise OptionError("--scores: expected --taxonomy FILE with it")
+    tree = Taxonomy.read(taxonomy)
+    return read_sample_metrics(scores, tree), tree
+
+
+def _model_metrics(
+    model: Path, data: str, columns: ColumnOptions, place: DeviceOptions
+) -> tuple["SampleMetrics", "Taxonomy"]:
+    from hiercos.benchmark.predictions import model_metrics
     from hiercos.data import load_test_samples
-    from hiercos.engine import evaluate as evaluate_model
     from hiercos.engine import load_model
     from hiercos.engine.predict import labelled_vectors
 
     stored = load_model(model)
     inputs, labels = load_test_samples(data, stored.model.taxonomy, **asdict(columns))
-    metrics = evaluate_model(place.fabric(), stored.model, labelled_vectors(stored, inputs, labels))
-    emit([{"metric": name, "value": value} for name, value in metrics.items()], format, output)
+    return model_metrics(place.fabric(), stored.model, labelled_vectors(stored, inputs, labels)), stored.model.taxonomy

@@ -1,4 +1,4 @@
-"""`hiercos evaluate --scores`: every metric of predictions made elsewhere."""
+"""Tables of metrics: with intervals, against another predictor, and in LaTeX too."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -17,36 +17,6 @@ Row = Mapping[str, Any]
 LATEX = "latex"
 
 
-def evaluate_scores(
-    scores: Path,
-    taxonomy: "Taxonomy",
-    *,
-    against: Path | None = None,
-    per_class: bool = False,
-    per_level: bool = False,
-    format: str = "table",
-    output: Path | None = None,
-    seed: int = 0,
-) -> None:
-    """Write one table: the metrics with intervals, their difference to another file's, or a break-down.
-
-    Args:
-        scores: file of scores or ranked class names with labels; see `hiercos.data.scores`.
-        taxonomy: the tree over its classes.
-        against: another predictor's file of the same samples in the same order.
-        per_class: a row for each class instead.
-        per_level: a row for each level and each of its nodes instead.
-        format: table, csv, json, parquet or latex.
-        output: file to write instead of standard output.
-        seed: of the bootstrap and the paired test.
-    """
-    if sum((against is not None, per_class, per_level)) > 1:
-        raise OptionError("expected at most one of --against, --per-class and --per-level")
-    check_score_format(format, output)
-    rows = _rows(scores, taxonomy, against=against, per_class=per_class, per_level=per_level, seed=seed)
-    write_rows(rows, format, output)
-
-
 def check_score_format(format: str, output: Path | None) -> None:
     """Raise an `OptionError` for a format that is unknown or cannot go where it should."""
     if format not in (*FORMATS, LATEX):
@@ -55,22 +25,12 @@ def check_score_format(format: str, output: Path | None) -> None:
         check_format(format, output)
 
 
-def _rows(
-    scores: Path, taxonomy: "Taxonomy", *, against: Path | None, per_class: bool, per_level: bool, seed: int
-) -> Sequence[Row]:
-    from hiercos.benchmark.predictions import class_rows, node_rows, sample_metrics
+def read_sample_metrics(scores: Path, taxonomy: "Taxonomy") -> "SampleMetrics":
+    """The metrics of each sample of a file of scores or ranked class names; see `hiercos.data.scores`."""
+    from hiercos.benchmark.predictions import sample_metrics
     from hiercos.data.scores import read_scores
 
-    samples = sample_metrics(read_scores(scores, taxonomy), taxonomy)
-    if per_class:
-        return class_rows(samples, taxonomy)
-    if per_level:
-        return node_rows(samples, taxonomy)
-    if against is None:
-        return metric_rows(samples, seed=seed)
-    other = sample_metrics(read_scores(against, taxonomy), taxonomy)
-    _refuse_other_samples(samples, other, scores, against, taxonomy)
-    return difference_rows(samples, other, seed=seed)
+    return sample_metrics(read_scores(scores, taxonomy), taxonomy)
 
 
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
@@ -107,9 +67,10 @@ def _missing(samples: "SampleMetrics") -> Any:
     return np.isnan(samples.values).sum(axis=0)
 
 
-def _refuse_other_samples(
+def refuse_other_samples(
     samples: "SampleMetrics", other: "SampleMetrics", scores: Path, against: Path, taxonomy: "Taxonomy"
 ) -> None:
+    """Raise a `DataError` unless two files hold the same labels in the same order."""
     from hiercos.data.errors import DataError
 
     if len(samples.labels) != len(other.labels):
