@@ -30,7 +30,7 @@ def correct_order_figure(records: Sequence[Record]) -> Any:
     series = {
         name: [100 * mean_metric(group, _order_key(key)) for key in keys] for name, group in by_method(records).items()
     }
-    return _lines(keys, series, x_title="first k predictions", y_title="samples in the right order, %")
+    return _lines(keys, series, x_title="first k predictions", y_title="samples in the right order, %", from_zero=True)
 
 
 def level_accuracy_figure(records: Sequence[Record]) -> Any:
@@ -47,7 +47,14 @@ def _order_key(key: str) -> str:
     return "correct_order_all" if key == "all" else f"correct_order_at_{key}"
 
 
-def _lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, x_title: str, y_title: str) -> Any:
+def _lines(
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    x_title: str,
+    y_title: str,
+    from_zero: bool = False,
+) -> Any:
     """A line per method over the same labels."""
     from plotly import graph_objects
 
@@ -61,6 +68,6 @@ def _lines(labels: Sequence[str], series: Mapping[str, Sequence[float]], *, x_ti
         margin={"l": 60, "r": 20, "t": 20, "b": 50},
         legend={"orientation": "h", "y": -0.2},
         xaxis={"title": x_title, "type": "category"},
-        yaxis={"title": y_title, "rangemode": "tozero"},
+        yaxis={"title": y_title, "rangemode": "tozero" if from_zero else "normal"},
     )
     return figure

@@ -12,7 +12,7 @@ from hiercos.report.figures import correct_order_figure, level_accuracy_figure
 from hiercos.report.results import COLUMNS, Line, best_lines, cell, summarize
 
 STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; color: #212529; max-width: 1100px; margin: 2rem auto; padding: 0 1rem; }
+body { font: 16px/1.5 system-ui, sans-serif; color: #212529; max-width: 1500px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.15rem; margin-top: 2.2rem; }
 .lead { font-size: 1.1rem; border-left: 4px solid #4c6ef5; padding: .4rem 1rem; background: #f1f3ff; }
 .scroll { overflow-x: auto; }
