@@ -14,6 +14,11 @@ from hiercos.files import write_atomically
 RECORD_FILE = "record.json"
 
 
+def record_file(rule: str) -> str:
+    """The file of a run's record under a decision rule."""
+    return RECORD_FILE if rule == "none" else f"record-{rule}.json"
+
+
 class RecordError(FaultsError):
     """A record that cannot be read."""
 
@@ -24,7 +29,8 @@ class Record:
 
     Attributes:
         method: its name in the registry.
-        rule: the decision rule on its scores; "none" for the method's own.
+        rule: the decision rule on its scores; "none" for the method's own order.
+        temperature: of the probabilities the rule reads, fitted on validation; None without a rule.
         seed: of the run.
         config: the training settings.
         data: name, source, fingerprint and sizes of the data.
@@ -47,6 +53,7 @@ class Record:
     best_epoch: int
     train_seconds: float
     versions: Mapping[str, str]
+    temperature: float | None = None
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -54,19 +61,19 @@ class Record:
         return run_identity(self.config, self.data, self.taxonomy)
 
     def write(self, folder: Path) -> None:
-        """Write record.json into a folder, atomically; nan becomes null."""
+        """Write the record into a folder, atomically; nan becomes null."""
         values = dataclasses.asdict(self)
         values["metrics"] = {name: _null_for_nan(value) for name, value in self.metrics.items()}
-        write_atomically(folder / RECORD_FILE, json.dumps(values, indent=2) + "\n")
+        write_atomically(folder / record_file(self.rule), json.dumps(values, indent=2) + "\n")
 
     @classmethod
-    def read(cls, folder: Path) -> "Record":
-        """Read record.json of a folder.
+    def read(cls, folder: Path, rule: str = "none") -> "Record":
+        """Read the record of a folder under a rule.
 
         Raises:
             RecordError: if it is not a record.
         """
-        path = folder / RECORD_FILE
+        path = folder / record_file(rule)
         try:
             values = json.loads(path.read_text(encoding="utf-8"))
             metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}

@@ -3,10 +3,13 @@ from pathlib import Path
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.benchmark import compare
+from hiercos.benchmark import Entry, compare
 from hiercos.engine import TrainConfig
 
-CONFIGS = [TrainConfig(method=name, epochs=2, batch_size=16) for name in ("cross-entropy", "hier-cos")]
+ENTRIES = [
+    Entry(TrainConfig(method="cross-entropy", epochs=2, batch_size=16), ("none", "crm", "hops")),
+    Entry(TrainConfig(method="hier-cos", epochs=2, batch_size=16)),
+]
 
 
 def test_every_method_meets_every_seed_and_nothing_runs_twice(tmp_path: Path) -> None:
@@ -17,11 +20,14 @@ def test_every_method_meets_every_seed_and_nothing_runs_twice(tmp_path: Path) ->
     def watcher(config: TrainConfig) -> None:
         started.append((config.method, config.seed))
 
-    first = compare(fabric, blob_data(), CONFIGS, [4, 5], tmp_path, watcher=watcher)
-    expected = [("cross-entropy", 4), ("cross-entropy", 5), ("hier-cos", 4), ("hier-cos", 5)]
-    assert [(record.method, record.seed) for record in first] == started == expected
+    first = compare(fabric, blob_data(), ENTRIES, [4, 5], tmp_path, watcher=watcher)
+    assert started == [("cross-entropy", 4), ("cross-entropy", 5), ("hier-cos", 4), ("hier-cos", 5)]
+    assert [(record.method, record.rule, record.seed) for record in first] == [
+        *(("cross-entropy", rule, seed) for rule in ("none", "crm", "hops") for seed in (4, 5)),
+        *(("hier-cos", "none", seed) for seed in (4, 5)),
+    ]
     weights = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")}
     assert len(weights) == 4
-    again = compare(fabric, blob_data(), CONFIGS, [4, 5], tmp_path, watcher=watcher)
-    assert [record.history for record in again] == [record.history for record in first]
+    again = compare(fabric, blob_data(), ENTRIES, [4, 5], tmp_path, watcher=watcher)
+    assert again == first
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("model.safetensors")} == weights

@@ -52,7 +52,21 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
         "--out",
         str(tmp_path / "out"),
     ]
-    assert run([*arguments, "--methods", "cross-entropy,hier-cos", "--seeds", "2", *FAST]) == 0
+    assert (
+        run(
+            [
+                *arguments,
+                "--methods",
+                "cross-entropy,hier-cos",
+                "--rules",
+                "none,crm@cross-entropy",
+                "--seeds",
+                "2",
+                *FAST,
+            ]
+        )
+        == 0
+    )
     out, err = capsys.readouterr()
     assert "HOPS@20" in out
     assert "Against cross-entropy" in out
@@ -62,6 +76,8 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     assert [row.split(",")[:3] for row in rows[1:]] == [
         ["cross-entropy", "none", "0"],
         ["cross-entropy", "none", "1"],
+        ["cross-entropy", "crm", "0"],
+        ["cross-entropy", "crm", "1"],
         ["hier-cos", "none", "0"],
         ["hier-cos", "none", "1"],
     ]
@@ -126,6 +142,12 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected auto, cpu, cuda or mps"),
         (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "--precision 8"),
         (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
+        (
+            ["compare", "icd10cm:9", "--out", "m", "--rules", "crmm"],
+            "unknown rule 'crmm'; expected one of none, crm, hops",
+        ),
+        (["compare", "icd10cm:9", "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
+        (["train", "icd10cm:9", "--out", "m", "--rule", "best"], "unknown rule 'best'"),
         (["predict", "nowhere", "-"], "nowhere: not a model folder"),
         (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),
         (["predict", "nowhere", "-", "--format", "parquet"], "expected --output"),

@@ -24,5 +24,13 @@ def test_one_seed_claims_no_interval() -> None:
     assert "one seed, so no interval" in told([(0.9, 0.8)], [(0.4, 0.8)])
 
 
+def test_a_rule_on_a_flat_method_counts_as_using_the_tree() -> None:
+    records = [record("cross-entropy", seed, hops=0.4, top1=0.8 + seed / 100) for seed in (0, 1)]
+    records += [record("cross-entropy", seed, rule="crm", hops=0.9, top1=0.8 + seed / 100) for seed in (0, 1)]
+    sentence = verdict(summarize(records))
+    assert sentence.startswith("Against cross-entropy, the most accurate flat method: cross-entropy + crm gains 0.500")
+    assert "shows no certain difference in top-1" in sentence
+
+
 def test_nothing_is_weighed_without_a_flat_method() -> None:
     assert verdict(summarize([record("hier-cos")])).startswith("Nothing to weigh")

@@ -1,5 +1,5 @@
 """Comparisons of methods over seeds."""
 
-from hiercos.benchmark.compare import compare
+from hiercos.benchmark.compare import Entry, compare
 
-__all__ = ["compare"]
+__all__ = ["Entry", "compare"]

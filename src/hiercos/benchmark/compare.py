@@ -1,43 +1,53 @@
-"""Several methods on the same features, splits, schedule and seeds."""
+"""Several methods on the same features, splits, schedule and seeds, raw and under decision rules."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from lightning_fabric import Fabric
 
-from hiercos.engine import PreparedData, TrainConfig, Watcher, train_run
+from hiercos.engine import PreparedData, TrainConfig, Watcher, rule_record, train_run
 from hiercos.records import Record
 
 RUNS = "runs"
 
 
+@dataclass(frozen=True)
+class Entry:
+    """A method of a comparison: its settings (the seed is replaced) and the rules its scores are reported under."""
+
+    config: TrainConfig
+    rules: tuple[str, ...] = ("none",)
+
+
 def compare(
     fabric: Fabric,
     data: PreparedData,
-    configs: Sequence[TrainConfig],
+    entries: Sequence[Entry],
     seeds: Sequence[int],
     folder: Path,
     *,
     watcher: Callable[[TrainConfig], Watcher | None],
 ) -> list[Record]:
-    """Train and test every configuration with every seed; what an earlier call finished is not run again.
+    """Train and test every entry with every seed; what an earlier call finished is not run again.
 
     Args:
         fabric: where to run, launched.
         data: the features all methods share.
-        configs: one per method; their seeds are replaced.
+        entries: one per method.
         seeds: of the runs.
         folder: where to leave a folder per run.
         watcher: gives what is told how each run goes.
 
     Returns:
-        The records, method by method and seed by seed.
+        The records, method by method, rule by rule and seed by seed.
     """
     records = []
-    for config in configs:
+    for entry in entries:
+        runs = []
         for seed in seeds:
-            seeded = replace(config, seed=seed)
+            config = replace(entry.config, seed=seed)
             place = folder / RUNS / config.method / f"seed-{seed}"
-            records.append(train_run(fabric, data, seeded, place, resume=True, watcher=watcher(seeded)))
+            runs.append((train_run(fabric, data, config, place, resume=True, watcher=watcher(config)), place))
+        records += [rule_record(fabric, data, *run, rule) for rule in entry.rules for run in runs]
     return records

@@ -9,7 +9,8 @@ from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
 from hiercos.data.scores import ScoreSet
-from hiercos.engine import Model, answers
+from hiercos.decisions import RULES
+from hiercos.engine import StoredModel, answers
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.evaluate import EVALUATION_BATCH
 from hiercos.metrics.suite import needed_depth, suite_names, suite_values
@@ -49,16 +50,21 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, model: Model, data: LabelledVectors) -> SampleMetrics:
-    """The suite's values of each sample under a model, its own answer at each level included."""
+def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledVectors) -> SampleMetrics:
+    """The suite's values of each sample under a model and its rule.
+
+    Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
+    """
     rows = torch.split(torch.arange(len(data)), EVALUATION_BATCH)
-    parts = [_batch_values(fabric, model, data.features[batch], data.labels[batch]) for batch in rows]
-    return SampleMetrics(suite_names(model.taxonomy), np.concatenate(parts), data.labels.numpy())
+    parts = [_batch_values(fabric, stored, data.features[batch], data.labels[batch]) for batch in rows]
+    return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(parts), data.labels.numpy())
 
 
-def _batch_values(fabric: Fabric, model: Model, features: torch.Tensor, labels: torch.Tensor) -> FloatArray:
-    answer = answers(fabric, model, features)
-    values = suite_values(answer.scores, labels.to(fabric.device), model.taxonomy, answer.node_scores)
+def _batch_values(fabric: Fabric, stored: StoredModel, features: torch.Tensor, labels: torch.Tensor) -> FloatArray:
+    answer, taxonomy = answers(fabric, stored.model, features), stored.model.taxonomy
+    scores = RULES[stored.rule](answer.scores, stored.temperature, taxonomy)
+    node_scores = answer.node_scores if stored.rule == "none" else None
+    values = suite_values(scores, labels.to(fabric.device), taxonomy, node_scores)
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
 
 

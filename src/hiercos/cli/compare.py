@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli import options
-from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
+from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 
 
 @grouped
@@ -20,6 +20,9 @@ def compare(
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
     ] = "cross-entropy,cross-entropy-mlp,hier-cos",
+    rules: Annotated[
+        str, typer.Option(help="Decision rules, separated by commas: none, crm, hops; rule@method for one method.")
+    ] = "none,crm",
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     dim: options.Dim = 256,
 ) -> None:
@@ -27,6 +30,7 @@ def compare(
 
     What an earlier, interrupted call with the same --out finished is not run again.
     """
+    from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
@@ -35,14 +39,33 @@ def compare(
     from hiercos.methods import METHODS
     from hiercos.report import results_csv, summarize, verdict, write_report
 
-    names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",")]
-    configs = [training.config(name, {}, precision=place.precision) for name in dict.fromkeys(names)]
+    names = list(METHODS) if methods == "all" else list(dict.fromkeys(name.strip() for name in methods.split(",")))
+    entries = [Entry(training.config(name, {}, precision=place.precision), _rules(rules, name)) for name in names]
+    _refuse_unknown_methods(rules, names)
     dataset = columns.read(data)
     fabric = place.fabric()
     seed_range = range(training.seed, training.seed + seeds)
-    records = run_grid(fabric, prepare(dataset, dim=dim), configs, seed_range, out, watcher=watcher)
+    records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
     write_atomically(out / "results.csv", results_csv(records))
     print_records(records)
     sentence = verdict(summarize(records))
     typer.echo(sentence)
     typer.echo(write_report(records, sentence, out / "report.html"), err=True)
+
+
+def _rules(text: str, method: str) -> tuple[str, ...]:
+    """The rules for one method, each once: those without a method and those for it."""
+    from hiercos.decisions import RULES
+
+    named = [part.strip().partition("@") for part in text.split(",")]
+    chosen = [rule for rule, _, owner in named if owner in ("", method)]
+    for rule in chosen:
+        RULES[rule]  # an unknown one is an error that lists them
+    return tuple(dict.fromkeys(chosen))
+
+
+def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
+    for part in text.split(","):
+        _, at, owner = part.strip().partition("@")
+        if at and owner not in methods:
+            raise OptionError(f"--rules {part.strip()}: {owner!r} is not among the methods compared")

@@ -92,4 +92,4 @@ def _model_metrics(
 
     stored = load_model(model)
     inputs, labels = load_test_samples(data, stored.model.taxonomy, **asdict(columns))
-    return model_metrics(place.fabric(), stored.model, labelled_vectors(stored, inputs, labels)), stored.model.taxonomy
+    return model_metrics(place.fabric(), stored, labelled_vectors(stored, inputs, labels)), stored.model.taxonomy

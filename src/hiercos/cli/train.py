@@ -18,6 +18,7 @@ def train(
     columns: DataOptions,
     place: DeviceOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "hier-cos",
+    rule: Annotated[str, typer.Option(help="Decision rule on the scores: none, crm or hops.")] = "none",
     set_: options.Set = None,
     dim: options.Dim = 256,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run in --out.")] = False,
@@ -25,11 +26,16 @@ def train(
     """Train one model, test it once, and leave it in a folder."""
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
-    from hiercos.engine import prepare, train_run
+    from hiercos.decisions import RULES
+    from hiercos.engine import adopt_rule, prepare, rule_record, train_run
 
+    RULES[rule]  # an unknown one is an error before any work is done
     config = training.config(method, options.method_options(set_), precision=place.precision)
     dataset = columns.read(data)
     fabric = place.fabric()
-    record = train_run(fabric, prepare(dataset, dim=dim), config, out, resume=resume, watcher=watcher(config))
-    print_records([record])
+    prepared = prepare(dataset, dim=dim)
+    record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
+    ruled = rule_record(fabric, prepared, record, out, rule)
+    adopt_rule(out, ruled)
+    print_records([ruled])
     typer.echo(f"The model is in {out}.", err=True)

@@ -6,6 +6,7 @@ from hiercos.engine.fit import Epoch, Watcher, fit
 from hiercos.engine.folder import ModelError, StoredModel, load_model, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, prepare
+from hiercos.engine.rules import adopt_rule, rule_record
 from hiercos.engine.run import RunError, train_run
 
 __all__ = [
@@ -18,12 +19,14 @@ __all__ = [
     "StoredModel",
     "TrainConfig",
     "Watcher",
+    "adopt_rule",
     "answers",
     "class_scores",
     "evaluate",
     "fit",
     "load_model",
     "prepare",
+    "rule_record",
     "save_model",
     "train_run",
 ]

@@ -33,10 +33,14 @@ class StoredModel:
     Attributes:
         model: the model, on the CPU.
         text_features: what turns texts into its features; None for a model of vectors.
+        rule: the decision rule on its scores, a name of `hiercos.decisions.RULES`.
+        temperature: of the probabilities that the rule reads.
     """
 
     model: Model
     text_features: TextFeatures | None
+    rule: str = "none"
+    temperature: float = 1.0
 
     @property
     def kind(self) -> Kind:
@@ -63,6 +67,8 @@ def save_model(folder: Path, stored: StoredModel) -> None:
         "method": model.method,
         "options": model.options,
         "in_features": model.in_features,
+        "rule": stored.rule,
+        "temperature": stored.temperature,
     }
     write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
@@ -83,7 +89,8 @@ def load_model(folder: Path) -> StoredModel:
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
     except (KeyError, OSError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder}: the weights do not fit the model: {error}") from error
-    return StoredModel(model.eval(), _load_text_features(folder) if config.get("kind") == "texts" else None)
+    text_features = _load_text_features(folder) if config.get("kind") == "texts" else None
+    return StoredModel(model.eval(), text_features, config.get("rule", "none"), config.get("temperature", 1.0))
 
 
 def _load_text_features(folder: Path) -> TextFeatures:

@@ -10,8 +10,8 @@ from hiercos.data.dataset import Inputs
 from hiercos.data.inputs import UnlabelledInputs
 from hiercos.decisions import predicted_classes, predicted_paths
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.evaluate import class_scores
 from hiercos.engine.folder import StoredModel
+from hiercos.engine.rules import decided_scores
 from hiercos.taxonomy.tree import IntArray
 
 
@@ -38,8 +38,8 @@ def labelled_vectors(stored: StoredModel, inputs: Inputs, labels: IntArray) -> L
 
 def prediction_rows(fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs) -> list[dict[str, Any]]:
     """One row per input: its number, a name for each level ("" beyond the class's depth), the class, its score."""
-    model, taxonomy = stored.model, stored.model.taxonomy
-    scores = class_scores(fabric, model, model_features(stored, unlabelled.inputs))
+    taxonomy = stored.model.taxonomy
+    scores = decided_scores(fabric, stored, model_features(stored, unlabelled.inputs))
     classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
     best = scores.gather(1, classes[:, None]).squeeze(1)
     return [
