@@ -12,7 +12,7 @@ FLAT = "cross-entropy"  # a method whose name starts so never looks at the tree,
 def verdict(lines: Sequence[Line]) -> str:
     """What using the tree bought over the most accurate flat method, seed by seed, in HOPS and top-1.
 
-    The best line of those that learn with the tree, and the best of those that a decision rule ranks, get a sentence each.
+    The best line of those that learn with the tree gets a sentence, and so does the best that a decision rule ranks.
 
     Args:
         lines: the summary of a comparison.
