@@ -5,7 +5,7 @@ import copy
 import pytest
 import torch
 
-from hiercos import Taxonomy
+from hiercos import Taxonomy, load_taxonomy
 from hiercos.engine.model import Model
 from hiercos.methods import METHODS
 
@@ -40,3 +40,9 @@ def test_the_closeness_of_the_rows_is_learnt() -> None:
     method = METHODS["hafeat-1"](UNEVEN, in_features=4)
     method.loss(method.head(torch.zeros(2, 4)), torch.tensor([0, 1])).backward()  # features that teach nothing
     assert method.head[1].linear.weight.grad.any()
+
+
+@pytest.mark.parametrize(("name", "count"), [("flamingo-1", 19_682), ("hafeat-1", 68_742)])
+def test_heads_for_cifar100_have_as_many_weights_as_published(name: str, count: int) -> None:
+    head = METHODS[name](load_taxonomy("cifar100"), in_features=512).head
+    assert sum(weight.numel() for weight in head.parameters()) == count

@@ -10,9 +10,9 @@ class BarzDenzlerLoss(nn.Module):
     """1 - cos(f, phi_y) plus a share of the cross-entropy of f [barz2019].
 
     Note:
-        The paper puts a further linear layer between embedding and cross-entropy; the code behind the published
-        tables takes the C coordinates of the embedding as logits, and so does this. See `class_frame` for the
-        choice of coordinates, in which both terms pull the same way.
+        The code behind the published tables takes the C coordinates of the embedding itself as the logits of the
+        cross-entropy, and so does this. See `class_frame` for the choice of coordinates, in which both terms
+        pull the same way.
 
     Args:
         embeddings: phi, unit vectors of the classes, shape (C, C).

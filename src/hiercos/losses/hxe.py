@@ -18,9 +18,9 @@ class HXELoss(nn.Module):
     and the root. alpha = 0 is cross-entropy over T.
 
     Note:
-        The paper leaves the scale of the weights open; the official code divides by T, and so does this. The
-        value is therefore tiny (about 0.03 on a hundred classes before training), which matters to optimisers that
-        are not free of scale: published learning rates belong to it.
+        The official code counts the depth from the root and divides by T, and so does this. The value is therefore
+        tiny (about 0.03 on a hundred classes before training), which matters to optimisers that are not free
+        of scale: published learning rates belong to it.
 
     Args:
         taxonomy: the tree.

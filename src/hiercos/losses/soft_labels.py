@@ -16,8 +16,8 @@ class SoftLabelsLoss(nn.Module):
     in single precision for 1,000 classes, 400 MB for 10,000.
 
     Note:
-        The paper trains on the sum over the classes; the official code takes the mean over samples and classes,
-        which divides it by C. This is the code's form.
+        The official code takes the mean over samples and classes, so the divergence is divided by C. This is
+        the code's form.
 
     Args:
         taxonomy: the tree.

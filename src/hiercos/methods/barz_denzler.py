@@ -6,7 +6,7 @@ from torch.nn import functional as F
 from hiercos.geometry.frames import class_frame, height_similarities
 from hiercos.geometry.index import tree_index
 from hiercos.geometry.log_probabilities import subtree_maxima
-from hiercos.losses.barz_denzler import BarzDenzlerLoss
+from hiercos.losses import BarzDenzlerLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS

@@ -3,7 +3,7 @@
 from torch import nn
 
 from hiercos.geometry.padded_levels import padded_levels
-from hiercos.losses.flamingo import FlamingoLoss
+from hiercos.losses import FlamingoLoss
 from hiercos.methods.level_columns import class_columns, node_columns
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS

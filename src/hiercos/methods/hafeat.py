@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from torch import nn
 
 from hiercos.geometry.padded_levels import padded_levels
-from hiercos.losses.hafeat import HAFeatLoss
+from hiercos.losses import HAFeatLoss
 from hiercos.methods.level_columns import class_columns, node_columns
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS

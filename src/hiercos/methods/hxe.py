@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from hiercos.losses.hxe import HXELoss
+from hiercos.losses import HXELoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS

@@ -4,7 +4,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities
 from hiercos.geometry.index import tree_index
-from hiercos.losses.yolo_v2 import YOLOv2Loss
+from hiercos.losses import YOLOv2Loss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
