@@ -56,22 +56,22 @@ def test_neither_least_risk_nor_the_probabilities_give_a_better_order(taxonomy: 
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_approximation_is_between_least_risk_and_the_exact_order(seed: int) -> None:
-    taxonomy = random_tree(seed, 400)
-    probabilities, table = random_probabilities(taxonomy, seed, 8), cost_table(taxonomy)
+def test_the_approximation_wins_most_of_what_the_exact_order_wins_over_least_risk(seed: int) -> None:
+    taxonomy = random_tree(seed, 400)  # a hard one: some 65 levels, so few classes are alike
     assert taxonomy.num_classes > 128
+    probabilities, table = random_probabilities(taxonomy, seed, 8), cost_table(taxonomy)
     given_p = torch.from_numpy(probabilities)
-
-    def mean_hops(scores: torch.Tensor) -> float:
-        return float(
-            np.mean([expected_hops(*pair, table) for pair in zip(order_of(scores), probabilities, strict=True)])
+    least_risk, exact, approximate = (
+        np.array([expected_hops(*pair, table) for pair in zip(order_of(scores), probabilities, strict=True)])
+        for scores in (
+            crm_scores(given_p, taxonomy),
+            hops_order_scores(given_p, taxonomy),
+            hops_order_scores(given_p, taxonomy, exact_up_to=0),
         )
-
-    least_risk = mean_hops(crm_scores(given_p, taxonomy))
-    exact = mean_hops(hops_order_scores(given_p, taxonomy))
-    approximate = mean_hops(hops_order_scores(given_p, taxonomy, exact_up_to=0))
-    assert least_risk < approximate <= exact + 1e-12
-    assert exact - approximate < 0.1 * (exact - least_risk)
+    )
+    assert (least_risk <= approximate).all()
+    assert (approximate <= exact + 1e-12).all()
+    assert (approximate - least_risk).mean() > 0.8 * (exact - least_risk).mean()
 
 
 def test_a_sure_label_gets_its_preferred_order() -> None:

@@ -1,9 +1,10 @@
 """The order of the classes with the highest expected HOPS.
 
 The expected cost of a class at a position does not depend on where the others stand, so the best order is a linear
-assignment of classes to positions. It is solved as such for a few hundred classes. Beyond, it is solved on thinned-out
-copies of itself: every s-th position with the classes that stand there. Most classes have many like them, which cost
-the same everywhere, so each copy is the whole problem in miniature; no solution makes the order worse.
+assignment of classes to positions. It is solved as such for a few hundred classes. Beyond, it is solved for some
+positions at a time, with the classes that stand there: positions that lie ever further apart, then every s-th, then
+the first. Most classes have many like them, which cost the same everywhere, so thinned-out positions are the whole
+problem in miniature; and no step makes the order worse.
 """
 
 from collections.abc import Iterator
@@ -22,7 +23,7 @@ from hiercos.taxonomy.preferences import FloatArray
 from hiercos.taxonomy.tree import IntArray
 
 MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
-MOST_ASSIGNED = 128  # positions in one assignment beyond that
+MOST_ASSIGNED = 128  # positions in one assignment beyond that; the first has up to twice as many
 MOST_LABELS = 64  # labels looked at beyond that
 NEGLIGIBLE = 1e-3  # probability of the labels left out beyond that, if so many are not needed
 TABLE = 1 << 24  # entries in the table of costs: 128 MiB
@@ -51,12 +52,13 @@ class Effort:
 
     @classmethod
     def thinned(cls, taxonomy: Taxonomy) -> "Effort":
-        """Likely labels; every s-th position, from each start in turn, and at last the first positions."""
+        """Likely labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
         count = taxonomy.num_classes
         stride = -(-count // MOST_ASSIGNED)
-        parts = [np.arange(first, count, stride) for first in range(stride)]
+        spread = np.unique(np.geomspace(1, count, 2 * MOST_ASSIGNED).astype(np.intp)) - 1  # small steps coincide
+        strided = [np.arange(first, count, stride) for first in range(stride)]
         labels = max(1, min(MOST_LABELS, TABLE // label_entries(taxonomy)))
-        return cls(labels, NEGLIGIBLE, [*parts, np.arange(min(count, MOST_ASSIGNED))])
+        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(min(count, MOST_ASSIGNED))])
 
 
 def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to: int = MOST_EXACT) -> Tensor:
@@ -68,7 +70,7 @@ def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to:
     Note:
         With more classes than `exact_up_to` it is an approximation: labels are looked at in order of
         probability until all but 0.001 is there, 64 at most, and the order of `crm_scores` is improved by
-        assignments of 128 positions each. For the labels looked at it is never worse than that order.
+        assignments of some 128 positions each. For the labels looked at it is never worse than that order.
 
     Args:
         probabilities: of the classes, shape (B, C), each row of sum 1.
