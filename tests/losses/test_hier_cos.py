@@ -10,7 +10,7 @@ from geometry.published import NAMES, PublishedRun
 from geometry.spans import normal
 from hiercos import Taxonomy
 from hiercos.losses import HierCOSLoss
-from hiercos.losses.hier_cos import path_nodes, path_targets
+from hiercos.losses.hier_cos import path_targets
 from trees import TOY, TOY17, random_tree, taxonomies
 
 DIRECTIONS = ("leaf", "uniform", "root")
@@ -238,16 +238,6 @@ def test_signs_of_the_coordinates_do_not_matter(penalty: str) -> None:
     z, labels = batch(TOY17, 6, seed=6)
     loss = HierCOSLoss(TOY17, penalty=penalty)
     torch.testing.assert_close(loss(z, labels), loss(z.abs(), labels))
-
-
-@settings(deadline=None)
-@given(taxonomies())
-def test_path_nodes_lead_to_each_leaf(taxonomy: Taxonomy) -> None:
-    leaves, parents = torch.tensor(taxonomy.leaves), torch.tensor(taxonomy.parents)
-    found = path_nodes(leaves, torch.tensor(taxonomy.depths)[leaves], parents, taxonomy.height)
-    for leaf, row in zip(taxonomy.leaves.tolist(), found.tolist(), strict=True):
-        path = list(taxonomy.path(leaf))
-        assert row == path + [leaf] * (taxonomy.height - len(path))
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.geometry.embeddings import checked_embeddings
+from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import ClassPaths
 from hiercos.taxonomy import Taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]
@@ -54,10 +56,6 @@ class HierCOSLoss(nn.Module):
         True
     """
 
-    leaves: Tensor  # (C,) node of each class
-    depths: Tensor  # (C,) its depth
-    parents: Tensor  # (N,) -1 just under the root
-
     def __init__(
         self,
         taxonomy: Taxonomy,
@@ -75,9 +73,7 @@ class HierCOSLoss(nn.Module):
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
-        self.register_buffer("leaves", torch.tensor(taxonomy.leaves), persistent=False)
-        self.register_buffer("depths", torch.tensor(taxonomy.depths[taxonomy.leaves]), persistent=False)
-        self.register_buffer("parents", torch.tensor(taxonomy.parents), persistent=False)
+        self.paths = ClassPaths(taxonomy)
 
     @classmethod
     def as_printed(cls, taxonomy: Taxonomy, alpha: float = 0.05) -> "HierCOSLoss":
@@ -89,12 +85,11 @@ class HierCOSLoss(nn.Module):
         z = checked_embeddings(z, sum(self.level_sizes))
         weights = z.new_ones(len(z)) if weights is None else weights.to(z.dtype)
         _check_rows(len(z), labels=labels, weights=weights)
-        leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))  # (B,) each
-        height = len(self.level_sizes)
+        on_path = z.gather(1, self.paths(labels))  # (B, H)
+        depths = self.paths.depths.index_select(0, labels)  # (B,)
         magnitude = z.abs()
-        on_path = z.gather(1, path_nodes(leaves, depths, self.parents, height))  # (B, H)
-        target = path_targets(depths, height, exponent=self.exponent, direction=self.direction, dtype=z.dtype)
-        loss = _mean(path_kl(magnitude, on_path.abs(), target), weights)
+        target = path_targets(depths, on_path.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype)
+        loss = weighted_mean(path_kl(magnitude, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
         return loss + self.alpha * self._penalty(magnitude, on_path, depths, weights)
@@ -103,7 +98,7 @@ class HierCOSLoss(nn.Module):
         has_level = torch.arange(on_path.shape[1], device=depths.device) < depths[:, None]  # (B, H)
         present, missing = self._level_terms(magnitude, on_path, depths)
         if self.grouping == "sample":
-            return _mean(torch.where(has_level, present, missing).sum(dim=1), weights)
+            return weighted_mean(torch.where(has_level, present, missing).sum(dim=1), weights)
         return (_group_means(present, has_level, weights) + _group_means(missing, ~has_level, weights)).sum()
 
     def _level_terms(self, magnitude: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
@@ -121,25 +116,6 @@ class HierCOSLoss(nn.Module):
             return present, total
         length = magnitude.norm(dim=1, keepdim=True)
         return present, total / length.where(length > 0, 1)
-
-
-def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:
-    """The path to each node, found by walking up: no table of all paths, which a deep tree could not afford.
-
-    Args:
-        nodes: where the paths end, shape (B,).
-        depths: their depths, shape (B,).
-        parents: the parent of every node, shape (N,).
-        height: H, the number of columns.
-
-    Returns:
-        Nodes, shape (B, H), level 1 first; beyond a node's depth the node itself again.
-    """
-    columns = []
-    for level in range(height, 0, -1):
-        columns.append(nodes)
-        nodes = torch.where(depths >= level, parents[nodes], nodes)
-    return torch.stack(columns[::-1], dim=1)
 
 
 def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Direction, dtype: torch.dtype) -> Tensor:
@@ -182,10 +158,6 @@ def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
     """
     cross = (target * on_path).sum(dim=1)
     return torch.xlogy(target, target).sum(dim=1) - cross + magnitude.logsumexp(dim=1)
-
-
-def _mean(values: Tensor, weights: Tensor) -> Tensor:
-    return (values * weights).sum() / weights.sum()
 
 
 def _group_means(values: Tensor, member: Tensor, weights: Tensor) -> Tensor:

@@ -3,7 +3,6 @@
 import torch
 from torch import Tensor, nn
 
-from hiercos.losses.hier_cos import path_nodes
 from hiercos.taxonomy import Taxonomy
 
 
@@ -29,3 +28,22 @@ class ClassPaths(nn.Module):
         """Classes (B,) to nodes (B, H)."""
         leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))
         return path_nodes(leaves, depths, self.parents, self.height)
+
+
+def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:
+    """The path to each node, found by walking up: no table of all paths, which a deep tree could not afford.
+
+    Args:
+        nodes: where the paths end, shape (B,).
+        depths: their depths, shape (B,).
+        parents: the parent of every node, shape (N,).
+        height: H, the number of columns.
+
+    Returns:
+        Nodes, shape (B, H), level 1 first; beyond a node's depth the node itself again.
+    """
+    columns = []
+    for level in range(height, 0, -1):
+        columns.append(nodes)
+        nodes = torch.where(depths >= level, parents[nodes], nodes)
+    return torch.stack(columns[::-1], dim=1)
