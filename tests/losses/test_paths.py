@@ -1,5 +1,5 @@
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 
 from hiercos import Taxonomy
 from hiercos.losses.paths import path_nodes
