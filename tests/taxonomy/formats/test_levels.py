@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos import Taxonomy
+from hiercos import Taxonomy, TaxonomyError
 from taxonomy_files import faults_of, read_text
 from trees import TOY, shared
 
@@ -108,3 +108,10 @@ def test_the_trees_of_the_paper_have_its_sizes(
     taxonomy = Taxonomy.read(shared("hierarchies", f"{name}.csv"))
     assert (taxonomy.height, taxonomy.num_classes, taxonomy.num_nodes) == (height, classes, nodes)
     assert (taxonomy.child_counts == 1).sum() == one_child
+
+
+@pytest.mark.parametrize("sign", [";", "|", "\t"])
+def test_columns_separated_by_another_sign_are_told(tmp_path: Path, sign: str) -> None:
+    (tmp_path / "tree.csv").write_text(f"kingdom{sign}species\nanimal{sign}cat\n")
+    with pytest.raises(TaxonomyError, match="row 1: expected ',' between columns, it seems to be"):
+        Taxonomy.read(tmp_path / "tree.csv")

@@ -28,6 +28,8 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
     columns = [field.strip().casefold() for field in header[1]]
     header_faults = [f"row 1: column {place} has no name" for place, name in enumerate(columns, 1) if not name]
     header_faults += [f"row 1: column {name!r} stands {count} times" for name, count in repeated(columns) if name]
+    if len(columns) == 1 and (other := next((sign for sign in ";\t,|" if sign in columns[0]), None)):
+        header_faults.append(f"row 1: expected {delimiter!r} between columns, it seems to be {other!r}")
     if first is None and not faults:
         header_faults.append("the file has no rows: expected a header and one row under it for each class")
     if header_faults or first is None:
