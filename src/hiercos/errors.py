@@ -1,8 +1,10 @@
-"""Errors that say everything that is wrong with somebody's input at once."""
+"""Errors that say everything that is wrong with somebody's input at once, and what was probably meant."""
 
-from collections.abc import Iterable, Sequence
+import difflib
+from collections.abc import Collection, Iterable, Sequence
 
 MOST_FAULTS = 20  # shown in one message; the rest are counted
+MOST_NAMES = 20  # listed where none of them is near
 
 
 class FaultsError(ValueError):
@@ -29,3 +31,24 @@ def _message(faults: Sequence[str]) -> str:
     if len(faults) > MOST_FAULTS:
         shown.append(f"and {len(faults) - MOST_FAULTS} more faults")
     return "\n".join(shown)
+
+
+def suggestion(name: str, known: Collection[str]) -> str:
+    """The end of a message about an unknown name: the nearest known one, or else what there is.
+
+    Example:
+        >>> suggestion("alhpa", ["alpha", "beta"])
+        "; did you mean 'alpha'?"
+        >>> suggestion("zzz", ["alpha", "beta"])
+        '; there are: alpha, beta'
+    """
+    if near := difflib.get_close_matches(name, known, n=1):
+        return f"; did you mean {near[0]!r}?"
+    listed = [*list(known)[:MOST_NAMES], *["…"] * (len(known) > MOST_NAMES)]
+    return f"; there are: {', '.join(listed)}" if listed else "; there are none"
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise a `FaultsError`, which is a ValueError, unless the value is one of the choices."""
+    if value not in choices:
+        raise FaultsError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")

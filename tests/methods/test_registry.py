@@ -1,6 +1,7 @@
 import pytest
 
-from hiercos.methods import METHODS, MethodError
+from hiercos.methods import METHODS, MethodError, build_method
+from trees import TOY
 
 
 def test_an_unknown_method_suggests_the_nearest() -> None:
@@ -9,7 +10,7 @@ def test_an_unknown_method_suggests_the_nearest() -> None:
 
 
 def test_an_unknown_method_without_a_near_one_lists_all() -> None:
-    with pytest.raises(MethodError, match=r"expected one of .*cross-entropy.*hier-cos"):
+    with pytest.raises(MethodError, match=r"there are: .*cross-entropy.*hier-cos"):
         METHODS["zzz"]
 
 
@@ -24,3 +25,56 @@ def test_options_are_listed_with_their_defaults() -> None:
 
 def test_every_method_says_what_it_is_in_one_line() -> None:
     assert all(len(METHODS.summary(name)) > 20 for name in METHODS)
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "expected"),
+    [
+        ("alpha", "abc", "option alpha: expected a number, got 'abc'"),
+        ("alpha", float("nan"), "option alpha: expected a number, got nan"),
+        ("alpha", True, "option alpha: expected a number, got True"),
+        ("width", 2.5, "option width: expected an integer or none, got 2.5"),
+        ("basis", "foo", "option basis: expected one of 'identity', 'random', got 'foo'"),
+        ("ancestors", 1, "option ancestors: expected true or false, got 1"),
+    ],
+)
+def test_a_value_of_a_wrong_kind_is_refused_by_name(option: str, value: object, expected: str) -> None:
+    with pytest.raises(MethodError) as caught:
+        build_method("hier-cos", TOY, 8, {option: value})
+    assert str(caught.value) == f"method 'hier-cos': {expected}"
+
+
+def test_all_wrong_options_are_named_at_once() -> None:
+    with pytest.raises(MethodError) as caught:
+        build_method("hier-cos", TOY, 8, {"alpha": "abc", "alhpa": 1})
+    assert len(caught.value.faults) == 2
+
+
+def test_levels_are_given_as_a_list_of_integers() -> None:
+    build_method("hafeat-1", TOY, 8, {"margin_levels": [1]})
+    with pytest.raises(
+        MethodError, match="option margin_levels: expected a list with an integer in each place or none"
+    ):
+        build_method("hafeat-1", TOY, 8, {"margin_levels": ["one"]})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "given"),
+    [
+        ("haframe", {"gamma": -1}, "gamma=-1"),
+        ("hafeat-1", {"margin_levels": [5]}, r"margin_levels=\[5\]"),
+        ("hxe", {"dropout": 2}, "dropout=2"),
+        ("hier-cos", {"width": 0}, "width=0"),
+    ],
+)
+def test_a_value_that_the_method_refuses_is_said_with_its_option(name: str, options: dict, given: str) -> None:
+    with pytest.raises(MethodError, match=f"method '{name}' with {given}: .+"):
+        build_method(name, TOY, 8, options)
+
+
+def test_an_integer_is_a_number() -> None:
+    assert build_method("hier-cos", TOY, 8, {"alpha": 1}).loss.alpha == 1
+
+
+def test_only_the_flat_methods_do_without_the_tree() -> None:
+    assert [name for name in METHODS if not METHODS.uses_tree(name)] == ["cross-entropy", "cross-entropy-mlp"]

@@ -12,13 +12,14 @@ from hiercos.methods import (  # imported to register
     yolo_v2,
 )
 from hiercos.methods.method import Method
-from hiercos.methods.registry import METHODS, MethodError
+from hiercos.methods.registry import METHODS, MethodError, build_method
 
 __all__ = [
     "METHODS",
     "Method",
     "MethodError",
     "barz_denzler",
+    "build_method",
     "cross_entropy",
     "flamingo",
     "hafeat",

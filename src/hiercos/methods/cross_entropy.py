@@ -9,13 +9,13 @@ from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("cross-entropy")
+@METHODS.register("cross-entropy", uses_tree=False)
 def cross_entropy(taxonomy: Taxonomy, in_features: int) -> Method:
     """Flat softmax cross-entropy: one linear layer on the features."""
     return _flat(nn.Linear(in_features, taxonomy.num_classes), taxonomy)
 
 
-@METHODS.register("cross-entropy-mlp")
+@METHODS.register("cross-entropy-mlp", uses_tree=False)
 def cross_entropy_mlp(
     taxonomy: Taxonomy,
     in_features: int,

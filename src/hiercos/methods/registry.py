@@ -1,17 +1,19 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
-import difflib
 import inspect
 from collections.abc import Callable, Iterator, Mapping
+from typing import get_type_hints
 
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, suggestion
 from hiercos.methods.method import Method
+from hiercos.methods.options import description, fits
+from hiercos.taxonomy import Taxonomy
 
 Build = Callable[..., Method]
 
 
 class MethodError(FaultsError):
-    """An unknown method, or an option a method does not have."""
+    """An unknown method, an option a method does not have, or a value it cannot take."""
 
 
 class Registry(Mapping[str, Build]):
@@ -19,19 +21,27 @@ class Registry(Mapping[str, Build]):
 
     def __init__(self) -> None:
         self._builders: dict[str, Build] = {}
+        self._flat: set[Build] = set()
 
-    def register(self, name: str) -> Callable[[Build], Build]:
-        """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it."""
+    def register(self, name: str, *, uses_tree: bool = True) -> Callable[[Build], Build]:
+        """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
+
+        Args:
+            name: what the method is called everywhere.
+            uses_tree: whether training reads anything of the taxonomy but its classes.
+        """
 
         def add(build: Build) -> Build:
             self._builders[name] = build
+            if not uses_tree:
+                self._flat.add(build)
             return build
 
         return add
 
     def __getitem__(self, name: str) -> Build:
         if name not in self._builders:
-            raise MethodError(f"unknown method {name!r}{_suggestion(name, self._builders)}")
+            raise MethodError(f"unknown method {name!r}{suggestion(name, self._builders)}")
         return self._builders[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -45,21 +55,45 @@ class Registry(Mapping[str, Build]):
         parameters = inspect.signature(self[name]).parameters.values()
         return {option.name: option.default for option in parameters if option.kind is option.KEYWORD_ONLY}
 
+    def uses_tree(self, name: str) -> bool:
+        """Whether training a method reads anything of the taxonomy but its classes."""
+        return self[name] not in self._flat
+
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
-        """Raise a `MethodError` that names the first option the method does not have."""
-        known = self.options(name)
-        for option in options:
+        """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
+        kinds, known = get_type_hints(self[name]), self.options(name)
+        faults = []
+        for option, value in options.items():
             if option not in known:
-                raise MethodError(f"method {name!r} has no option {option!r}{_suggestion(option, known)}")
+                faults.append(f"method {name!r} has no option {option!r}{suggestion(option, known)}")
+            elif not fits(value, kinds[option]):
+                faults.append(f"method {name!r}: option {option}: expected {description(kinds[option])}, got {value!r}")
+        if faults:
+            raise MethodError(faults)
 
     def summary(self, name: str) -> str:
         """The first line of what a method says of itself."""
         return (inspect.getdoc(self[name]) or "").partition("\n")[0]
 
 
-def _suggestion(name: str, known: Mapping[str, object]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"; did you mean {near[0]!r}?" if near else f"; expected one of {', '.join(known)}"
-
-
 METHODS = Registry()
+
+
+def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mapping[str, object]) -> Method:
+    """A method by its name with options from outside, checked before anything is built.
+
+    Args:
+        name: one of `METHODS`.
+        taxonomy: the tree.
+        in_features: F.
+        options: of the method, by name.
+
+    Raises:
+        MethodError: for an unknown method or option, a value of a wrong kind, or one that the method refuses.
+    """
+    METHODS.check_options(name, options)
+    try:
+        return METHODS[name](taxonomy, in_features=in_features, **options)
+    except (ValueError, TypeError) as error:
+        given = ", ".join(f"{option}={value!r}" for option, value in options.items()) or "no options"
+        raise MethodError(f"method {name!r} with {given}: {error}") from error
