@@ -23,7 +23,7 @@ from hiercos.taxonomy.preferences import FloatArray
 from hiercos.taxonomy.tree import IntArray
 
 MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
-MOST_ASSIGNED = 128  # positions in one assignment beyond that; the first has up to twice as many
+SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions in the assignments of each kind beyond that
 MOST_LABELS = 64  # labels looked at beyond that
 NEGLIGIBLE = 1e-3  # probability of the labels left out beyond that, if so many are not needed
 TABLE = 1 << 24  # entries in the table of costs: 128 MiB
@@ -54,11 +54,11 @@ class Effort:
     def thinned(cls, taxonomy: Taxonomy) -> "Effort":
         """Likely labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
         count = taxonomy.num_classes
-        stride = -(-count // MOST_ASSIGNED)
-        spread = np.unique(np.geomspace(1, count, 2 * MOST_ASSIGNED).astype(np.intp)) - 1  # small steps coincide
+        stride = -(-count // STRIDED)
+        spread = np.unique(np.geomspace(1, count, SPREAD).astype(np.intp)) - 1  # small steps coincide
         strided = [np.arange(first, count, stride) for first in range(stride)]
         labels = max(1, min(MOST_LABELS, TABLE // label_entries(taxonomy)))
-        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(min(count, MOST_ASSIGNED))])
+        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(min(count, FIRST))])
 
 
 def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to: int = MOST_EXACT) -> Tensor:
@@ -70,7 +70,7 @@ def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to:
     Note:
         With more classes than `exact_up_to` it is an approximation: labels are looked at in order of
         probability until all but 0.001 is there, 64 at most, and the order of `crm_scores` is improved by
-        assignments of some 128 positions each. For the labels looked at it is never worse than that order.
+        assignments of 64 to 256 positions each. For the labels looked at it is never worse than that order.
 
     Args:
         probabilities: of the classes, shape (B, C), each row of sum 1.
