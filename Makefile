@@ -36,18 +36,20 @@ bench: $(VENV)/.test  ## every figure of benchmarks/
 clean:
 	rm -rf $(VENV) site demo
 
-$(BIN)/python:
+$(VENV)/.made:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "hiercos needs Python 3.11 or newer")'
+	rm -rf $(VENV)
 	$(PYTHON) -m venv $(VENV)
+	touch $@
 
-$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
 	$(INSTALL) -e '.[report]'
 	touch $@
 
-$(VENV)/.test: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(INSTALL) -e '.[test]'
 	touch $@
 
-$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+$(VENV)/.docs: $(VENV)/.made pyproject.toml constraints.txt
 	$(INSTALL) -e '.[docs]'
 	touch $@

@@ -56,6 +56,11 @@ class Record:
     temperature: float | None = None
 
     @property
+    def name(self) -> str:
+        """Method and rule as tables and figures call them."""
+        return self.method if self.rule == "none" else f"{self.method} + {self.rule}"
+
+    @property
     def identity(self) -> dict[str, Any]:
         """What makes two runs the same run: settings, data and taxonomy."""
         return run_identity(self.config, self.data, self.taxonomy)
@@ -84,7 +89,12 @@ class Record:
 
 def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:
     """Settings, data and taxonomy as flat JSON values that can be compared one by one."""
-    flat = {**config, "data": data["fingerprint"], "taxonomy": taxonomy["fingerprint"]}
+    flat = {
+        **config,
+        "data": data["fingerprint"],
+        "features": data["features"],
+        "taxonomy": taxonomy["fingerprint"],
+    }
     return dict(json.loads(json.dumps(flat)))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 from blobs import cloud
 from hiercos.cli.app import run
+from hiercos.cli.output import emit
 from trees import TOY17
 
 COMMANDS = ["compare", "train", "predict", "evaluate", "taxonomy", "methods", "data"]
@@ -84,6 +85,43 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     assert (tmp_path / "out" / "report.html").exists()
 
 
+def test_rows_of_results_go_to_standard_output_alone(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
+    assert run([*arguments, "--methods", "cross-entropy", "--seeds", "1", "--format", "json", *FAST]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert [(row["method"], row["rule"]) for row in rows] == [("cross-entropy", "none"), ("cross-entropy", "crm")]
+
+
+def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    table = tmp_path / "t.csv"
+    rows = [f"{name} number {number},pet > {name}" for number in range(30) for name in ("cat", "dog", "fish")]
+    table.write_text("\n".join(["text,label", *rows]))
+    arguments = [
+        "compare",
+        str(table),
+        "--methods",
+        "cross-entropy",
+        "--seeds",
+        "1",
+        "--out",
+        str(tmp_path / "o"),
+        *FAST,
+    ]
+    assert run([*arguments, "--dim", "8"]) == 0
+    assert run([*arguments, "--dim", "4"]) == 2
+    assert "holds a finished run with another features" in capsys.readouterr().err
+
+
+def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
+    out = capsys.readouterr().out
+    assert "cat [domestic]" in out
+    assert "dog [/]" in out
+    assert "[x]" in out
+
+
 def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert run(["predict", str(model), str(data / "data.npz")]) == 0
@@ -139,7 +177,7 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "icd10cm:9", "--out", "m", "--set", "alhpa=1"], "did you mean 'alpha'"),
         (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
         (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
-        (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected auto, cpu, cuda or mps"),
+        (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
         (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "--precision 8"),
         (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
         (

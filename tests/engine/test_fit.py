@@ -7,7 +7,7 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import Model, TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.fit import Epoch, TrainingError
+from hiercos.engine.fit import RunProgress, TrainingError
 from trees import TOY, TOY17
 
 OPTIONS = {"dropout": 0.3}
@@ -27,30 +27,33 @@ class StopAfter:
     """A watcher that stops the run in the middle of an epoch, as a kill would."""
 
     def __init__(self, epoch: int) -> None:
-        self.last = epoch
+        self.last, self.closed = epoch, False
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         if epoch > self.last and done == 2:
             raise KeyboardInterrupt
 
-    def epoch(self, epoch: Epoch, config: TrainConfig, *, is_best: bool) -> None:
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         pass
+
+    def close(self) -> None:
+        self.closed = True
 
 
 @pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
 @pytest.mark.parametrize("method", ["hier-cos", "cross-entropy-mlp"])
 def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, method: str, optimizer: str) -> None:
-    config = TrainConfig.from_dict(
-        {"method": method, "options": OPTIONS, "epochs": 5, "batch_size": 32, "optimizer": optimizer}
-    )
+    config = TrainConfig(method=method, options=OPTIONS, epochs=5, batch_size=32, optimizer=optimizer)
     train, val = data()
     whole = model_of(config)
     history = fit(fabric, whole, train, val, config)
-    path = tmp_path / "checkpoint.safetensors"
+    watcher = StopAfter(2)
     with pytest.raises(KeyboardInterrupt):
-        fit(fabric, model_of(config), train, val, config, checkpoint=path, watcher=StopAfter(2))
+        fit(fabric, model_of(config), train, val, config, folder=tmp_path, watcher=watcher)
+    assert watcher.closed
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 3  # a header and two epochs
     resumed = model_of(config)
-    again = fit(fabric, resumed, train, val, config, checkpoint=path, resume=True)
+    again = fit(fabric, resumed, train, val, config, folder=tmp_path, resume=True)
     assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
     figures = [(epoch.loss, epoch.top1, epoch.hops) for epoch in history.history]
     assert [(epoch.loss, epoch.top1, epoch.hops) for epoch in again.history] == figures

@@ -27,7 +27,7 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     assert before.text_features is not None
     vectors = torch.tensor(before.text_features.transform(TEXTS))
     assert torch.equal(torch.tensor(after.text_features.transform(TEXTS)), vectors)
-    assert torch.equal(after.model.class_scores(vectors), before.model.class_scores(vectors))
+    assert torch.equal(after.model(vectors), before.model(vectors))
 
 
 def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
@@ -62,7 +62,23 @@ def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "in_features": 7}))
-    with pytest.raises(ModelError, match="the weights do not fit the model"):
+    with pytest.raises(ModelError, match="the parts of the model do not fit together"):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("in_features", "x", "in_features: expected a whole number, got 'x'"),
+        ("rule", "best", "rule: expected one of none, crm, hops, got 'best'"),
+        ("temperature", None, "temperature: expected a number, got None"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, key: str, value: object, message: str) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(ModelError, match=message):
         load_model(tmp_path / "m")
 
 

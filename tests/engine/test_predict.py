@@ -15,7 +15,7 @@ def test_a_row_holds_the_path_of_the_winning_class_and_blanks_beyond_it(fabric: 
     model = Model(TOY17, 4, "cross-entropy").eval()
     vectors = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     rows = prediction_rows(fabric, StoredModel(model, None), UnlabelledInputs(tuple(range(1, 201)), vectors))
-    winners = model.class_scores(torch.tensor(vectors)).argmax(dim=1)
+    winners = model(torch.tensor(vectors)).argmax(dim=1)
     for row, label in zip(rows, winners.tolist(), strict=True):
         names = [TOY17.names[node] for node in TOY17.path(int(TOY17.leaves[label]))]
         assert [row[f"level_{level}"] for level in range(1, 5)] == names + [""] * (4 - len(names))

@@ -7,7 +7,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine import TrainConfig, adopt_rule, class_scores, load_model, rule_record, train_run
+from hiercos.engine import TrainConfig, adopt_rule, class_scores, load_model, rule_records, train_run
 from hiercos.engine.rules import decided_scores
 from hiercos.metrics import functional as HF
 from trees import TOY17
@@ -19,30 +19,31 @@ CONFIG = TrainConfig(method="cross-entropy", epochs=3, batch_size=32, learning_r
 def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, tmp_path: Path, rule: str) -> None:
     data = blob_data(TOY17, 340)
     record = train_run(fabric, data, CONFIG, tmp_path)
-    ruled = rule_record(fabric, data, record, tmp_path, rule)
+    (ruled,) = rule_records(fabric, data, record, tmp_path, [rule])
     model, val, test = load_model(tmp_path).model, data.vectors("val"), data.vectors("test")
     temperature = fit_temperature(class_scores(fabric, model, val.features), val.labels)
     scores = RULES[rule](class_scores(fabric, model, test.features), temperature, TOY17)
     assert (ruled.rule, ruled.temperature) == (rule, temperature)
     assert ruled.metrics["hops"] == pytest.approx(float(HF.hops(scores, test.labels, TOY17).mean()))
     assert ruled.metrics["fpa"] == ruled.metrics["top1"]
-    assert rule_record(fabric, data, record, tmp_path, rule) == ruled
+    assert rule_records(fabric, data, record, tmp_path, ["none", rule]) == [record, ruled]
 
 
 def test_no_rule_leaves_the_record_alone(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data()
     record = train_run(fabric, data, CONFIG, tmp_path)
-    assert rule_record(fabric, data, record, tmp_path, "none") is record
-    adopt_rule(tmp_path, record)
-    assert load_model(tmp_path).rule == "none"
+    assert rule_records(fabric, data, record, tmp_path, ["none"]) == [record]
 
 
 def test_a_model_that_adopted_a_rule_answers_by_it(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 340)
-    ruled = rule_record(fabric, data, train_run(fabric, data, CONFIG, tmp_path), tmp_path, "crm")
+    record = train_run(fabric, data, CONFIG, tmp_path)
+    (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
     adopt_rule(tmp_path, ruled)
     stored, features = load_model(tmp_path), data.vectors("test").features
     assert ruled.temperature is not None
     expected = RULES["crm"](class_scores(fabric, stored.model, features), ruled.temperature, TOY17)
     torch.testing.assert_close(decided_scores(fabric, stored, features), expected, check_dtype=False)
     assert not np.array_equal(decided_scores(fabric, stored, features), class_scores(fabric, stored.model, features))
+    adopt_rule(tmp_path, record)
+    assert (load_model(tmp_path).rule, load_model(tmp_path).temperature) == ("none", 1.0)

@@ -9,7 +9,7 @@ from hiercos.engine.schedule import learning_rate, make_optimizer, set_learning_
 
 
 def rates(schedule: str, steps: int = 20) -> list[float]:
-    config = TrainConfig.from_dict({"schedule": schedule, "learning_rate": 2.0})
+    config = TrainConfig(schedule=schedule, learning_rate=2.0)
     return [learning_rate(config, step, steps) for step in range(steps)]
 
 
@@ -30,7 +30,7 @@ def test_constant_stays() -> None:
 
 @pytest.mark.parametrize(("name", "kind"), [("adamw", "AdamW"), ("sgd", "SGD")])
 def test_the_optimizer_is_the_one_asked_for(name: str, kind: str) -> None:
-    config = TrainConfig.from_dict({"optimizer": name, "weight_decay": 0.25})
+    config = TrainConfig(optimizer=name, weight_decay=0.25)
     optimizer = make_optimizer(nn.Linear(2, 2).parameters(), config)
     set_learning_rate(optimizer, 0.125)
     assert type(optimizer).__name__ == kind

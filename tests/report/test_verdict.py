@@ -32,5 +32,9 @@ def test_a_rule_on_a_flat_method_counts_as_using_the_tree() -> None:
     assert "shows no certain difference in top-1" in sentence
 
 
+def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
+    assert "changes by 0.000 of HOPS" in told([(0.4, 0.8)], [(0.4, 0.8)])
+
+
 def test_nothing_is_weighed_without_a_flat_method() -> None:
     assert verdict(summarize([record("hier-cos")])).startswith("Nothing to weigh")

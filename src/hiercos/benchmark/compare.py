@@ -6,7 +6,7 @@ from pathlib import Path
 
 from lightning_fabric import Fabric
 
-from hiercos.engine import PreparedData, TrainConfig, Watcher, rule_record, train_run
+from hiercos.engine import PreparedData, TrainConfig, Watcher, rule_records, train_run
 from hiercos.records import Record
 
 RUNS = "runs"
@@ -42,12 +42,13 @@ def compare(
     Returns:
         The records, method by method, rule by rule and seed by seed.
     """
-    records = []
+    records: list[Record] = []
     for entry in entries:
-        runs = []
+        by_seed = []
         for seed in seeds:
             config = replace(entry.config, seed=seed)
             place = folder / RUNS / config.method / f"seed-{seed}"
-            runs.append((train_run(fabric, data, config, place, resume=True, watcher=watcher(config)), place))
-        records += [rule_record(fabric, data, *run, rule) for rule in entry.rules for run in runs]
+            record = train_run(fabric, data, config, place, resume=True, watcher=watcher(config))
+            by_seed.append(rule_records(fabric, data, record, place, entry.rules))
+        records += [record for of_rule in zip(*by_seed, strict=True) for record in of_rule]
     return records

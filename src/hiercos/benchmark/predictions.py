@@ -50,12 +50,14 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledVectors) -> SampleMetrics:
+def model_metrics(
+    fabric: Fabric, stored: StoredModel, data: LabelledVectors, *, batch_size: int = EVALUATION_BATCH
+) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
     """
-    rows = torch.split(torch.arange(len(data)), EVALUATION_BATCH)
+    rows = torch.split(torch.arange(len(data)), batch_size)
     parts = [_batch_values(fabric, stored, data.features[batch], data.labels[batch]) for batch in rows]
     return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(parts), data.labels.numpy())
 

@@ -7,6 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.cli.output import Format, check_format
 
 
 @grouped
@@ -25,11 +26,13 @@ def compare(
     ] = "none,crm",
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     dim: options.Dim = 256,
+    format: Format = "table",
 ) -> None:
     """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
 
     What an earlier, interrupted call with the same --out finished is not run again.
     """
+    check_format(format, None)
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display import watcher
@@ -43,14 +46,15 @@ def compare(
     entries = [Entry(training.config(name, {}, precision=place.precision), _rules(rules, name)) for name in names]
     _refuse_unknown_methods(rules, names)
     dataset = columns.read(data)
-    fabric = place.fabric()
+    fabric = place.fabric(processes=True)
     seed_range = range(training.seed, training.seed + seeds)
     records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
-    write_atomically(out / "results.csv", results_csv(records))
-    print_records(records)
-    sentence = verdict(summarize(records))
-    typer.echo(sentence)
-    typer.echo(write_report(records, sentence, out / "report.html"), err=True)
+    if fabric.is_global_zero:
+        write_atomically(out / "results.csv", results_csv(records))
+        print_records(records, format)
+        sentence = verdict(summarize(records))
+        typer.echo(sentence, err=format != "table")
+        typer.echo(write_report(records, sentence, out / "report.html"), err=True)
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 if TYPE_CHECKING:
-    from hiercos.engine import Epoch, TrainConfig
+    from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
 def watcher(config: TrainConfig) -> LiveDisplay | PlainDisplay:
@@ -33,15 +33,19 @@ class PlainDisplay:
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Nothing is said of a single batch."""
 
-    def epoch(self, epoch: Epoch, config: TrainConfig, *, is_best: bool) -> None:
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         """Say what the epoch gave and how long the rest will take."""
         self.done += 1
+        epoch = progress.history[-1]
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
-        mark = " *" if is_best else ""
+        mark = " *" if epoch.number == progress.best_epoch else ""
         sys.stderr.write(
             f"{self.name}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {left:.0f} s left{mark}\n"
         )
         sys.stderr.flush()
+
+    def close(self) -> None:
+        """Nothing is open."""
 
 
 class LiveDisplay:
@@ -52,18 +56,19 @@ class LiveDisplay:
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
         self.name = f"{config.method} seed {config.seed}"
         self.task = self.progress.add_task(self.name, total=config.epochs, figures="")
-        self.best = 0
-        self.progress.start()
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """Move the bar."""
+        """Move the bar, which appears with the first batch."""
+        self.progress.start()
         self.progress.update(self.task, completed=epoch - 1 + done / total)
 
-    def epoch(self, epoch: Epoch, config: TrainConfig, *, is_best: bool) -> None:
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         """Show what the epoch gave."""
+        epoch = progress.history[-1]
         description = f"{self.name}  epoch {epoch.number}/{config.epochs}"
-        self.best = epoch.number if is_best else self.best
-        figures = f"{_figures(epoch)}  best epoch {self.best}"
+        figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
-        if epoch.number == config.epochs:
-            self.progress.stop()
+
+    def close(self) -> None:
+        """Leave the bar as it is and give the terminal back."""
+        self.progress.stop()

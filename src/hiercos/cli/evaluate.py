@@ -45,6 +45,7 @@ def evaluate(
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[str, typer.Option(help="table, csv, json, parquet or latex.")] = "table",
+    batch_size: options.BatchSize = 1024,
     output: options.Output = None,
 ) -> None:
     """Metrics with 95% intervals: of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
@@ -57,7 +58,7 @@ def evaluate(
     if files.scores is not None and model is None:
         samples, tree = _file_metrics(files.scores, files.taxonomy)
     elif files.scores is None and files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, place)
+        samples, tree = _model_metrics(model, data, columns, place, batch_size)
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark.predictions import class_rows, node_rows
@@ -83,7 +84,7 @@ def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics",
 
 
 def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, place: DeviceOptions
+    model: Path, data: str, columns: ColumnOptions, place: DeviceOptions, batch_size: int
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     from hiercos.benchmark.predictions import model_metrics
     from hiercos.data import load_test_samples
@@ -92,4 +93,5 @@ def _model_metrics(
 
     stored = load_model(model)
     inputs, labels = load_test_samples(data, stored.model.taxonomy, **asdict(columns))
-    return model_metrics(place.fabric(), stored, labelled_vectors(stored, inputs, labels)), stored.model.taxonomy
+    vectors = labelled_vectors(stored, inputs, labels)
+    return model_metrics(place.fabric(), stored, vectors, batch_size=batch_size), stored.model.taxonomy

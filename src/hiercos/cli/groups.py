@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import inspect
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -89,21 +90,33 @@ class DeviceOptions:
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
     precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
 
-    def fabric(self) -> "Fabric":
-        """Lightning Fabric on this device, launched."""
+    def fabric(self, *, processes: bool = False) -> "Fabric":
+        """Lightning Fabric on this device, launched.
+
+        Args:
+            processes: take part in the processes that torchrun started, if it did; otherwise run as one on one device.
+        """
         import torch
         from lightning_fabric import Fabric
 
-        if self.device not in ("auto", "cpu", "cuda", "mps"):
-            raise OptionError(f"--device {self.device}: expected auto, cpu, cuda or mps")
-        if self.device == "cuda" and not torch.cuda.is_available():
-            raise OptionError("--device cuda: there is no CUDA device here")
+        present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
+        if self.device not in present:
+            raise OptionError(f"--device {self.device}: expected one of {', '.join(present)}")
+        if not present[self.device]:
+            raise OptionError(f"--device {self.device}: there is no such device here")
+        place = _torchrun_place() if processes and "LOCAL_WORLD_SIZE" in os.environ else {"devices": 1}
         try:
-            fabric = Fabric(accelerator=self.device, devices="auto", precision=self.precision)  # type: ignore[arg-type]
+            fabric = Fabric(accelerator=self.device, precision=self.precision, **place)  # type: ignore[arg-type]
         except ValueError as error:
             raise OptionError(f"--precision {self.precision}: {error}") from error
         fabric.launch()
         return fabric
+
+
+def _torchrun_place() -> dict[str, Any]:
+    """The processes torchrun started, as Fabric's options: it does not look for them on a CPU by itself."""
+    local, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
+    return {"devices": local, "num_nodes": everywhere // local, "strategy": "ddp"}
 
 
 @dataclass(frozen=True)

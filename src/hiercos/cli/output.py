@@ -66,11 +66,12 @@ def _parquet(rows: Rows) -> bytes:
 
 def _table(rows: Rows) -> str:
     from rich.console import Console
+    from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*rows[0])
+    table = Table(*(escape(heading) for heading in rows[0]))
     for row in rows:
-        table.add_row(*(str(value) for value in row.values()))
+        table.add_row(*(escape(str(value)) for value in row.values()))
     stream = io.StringIO()
     Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
     return stream.getvalue()

@@ -17,6 +17,7 @@ def predict(
     inputs: Annotated[str, typer.Argument(help="Table of texts, .npz of vectors, or - for a text a line.")],
     place: DeviceOptions,
     text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    batch_size: options.BatchSize = 1024,
     format: Format = "csv",
     output: options.Output = None,
 ) -> None:
@@ -31,4 +32,4 @@ def predict(
 
     stored = load_model(model)
     unlabelled = read_inputs(inputs, kind=stored.kind, text_column=text_column)
-    emit(prediction_rows(place.fabric(), stored, unlabelled), format, output)
+    emit(prediction_rows(place.fabric(), stored, unlabelled, batch_size=batch_size), format, output)

@@ -4,17 +4,22 @@ import sys
 from collections.abc import Sequence
 
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
+from hiercos.cli.output import emit
 from hiercos.records import Record
-from hiercos.report import COLUMNS, best_lines, cell, summarize
+from hiercos.report import COLUMNS, best_lines, cell, result_row, summarize
 
 
-def print_records(records: Sequence[Record]) -> None:
-    """Print a comparison to stdout: mean and 95% interval over seeds, the best of each row or column marked.
+def print_records(records: Sequence[Record], format: str) -> None:
+    """Print results to stdout: as rows of results.csv, or as a table with mean and 95% interval over seeds.
 
-    Methods are rows where the terminal is wide enough, and columns elsewhere.
+    The best of each figure is marked. Methods are rows where the terminal is wide enough, and columns elsewhere.
     """
+    if format != "table":
+        emit([result_row(record) for record in records], format, None)
+        return
     lines = summarize(records)
     best = best_lines(lines) if len(lines) > 1 else {}
     head = ["method", *(column.heading for column in COLUMNS)]
@@ -34,7 +39,7 @@ def print_records(records: Sequence[Record]) -> None:
 
 
 def _table(rows: Sequence[Sequence[str]], title: str) -> Table:
-    table = Table(title=title, title_justify="left")
+    table = Table(title=escape(title), title_justify="left")
     for index, heading in enumerate(rows[0]):
         table.add_column(heading, justify="right" if index else "left", no_wrap=True)
     for name, *cells in rows[1:]:

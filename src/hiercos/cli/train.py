@@ -7,6 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
+from hiercos.cli.output import Format, check_format
 
 
 @grouped
@@ -21,21 +22,24 @@ def train(
     rule: Annotated[str, typer.Option(help="Decision rule on the scores: none, crm or hops.")] = "none",
     set_: options.Set = None,
     dim: options.Dim = 256,
+    format: Format = "table",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run in --out.")] = False,
 ) -> None:
     """Train one model, test it once, and leave it in a folder."""
+    check_format(format, None)
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
     from hiercos.decisions import RULES
-    from hiercos.engine import adopt_rule, prepare, rule_record, train_run
+    from hiercos.engine import adopt_rule, prepare, rule_records, train_run
 
     RULES[rule]  # an unknown one is an error before any work is done
     config = training.config(method, options.method_options(set_), precision=place.precision)
     dataset = columns.read(data)
-    fabric = place.fabric()
+    fabric = place.fabric(processes=True)
     prepared = prepare(dataset, dim=dim)
     record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
-    ruled = rule_record(fabric, prepared, record, out, rule)
-    adopt_rule(out, ruled)
-    print_records([ruled])
-    typer.echo(f"The model is in {out}.", err=True)
+    (ruled,) = rule_records(fabric, prepared, record, out, [rule])
+    if fabric.is_global_zero:
+        adopt_rule(out, ruled)
+        print_records([ruled], format)
+        typer.echo(f"The model is in {out}.", err=True)

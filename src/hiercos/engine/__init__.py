@@ -2,11 +2,11 @@
 
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.evaluate import answers, class_scores, evaluate
-from hiercos.engine.fit import Epoch, Watcher, fit
+from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit
 from hiercos.engine.folder import ModelError, StoredModel, load_model, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, prepare
-from hiercos.engine.rules import adopt_rule, rule_record
+from hiercos.engine.rules import adopt_rule, rule_records
 from hiercos.engine.run import RunError, train_run
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "ModelError",
     "PreparedData",
     "RunError",
+    "RunProgress",
     "StoredModel",
     "TrainConfig",
     "Watcher",
@@ -26,7 +27,7 @@ __all__ = [
     "fit",
     "load_model",
     "prepare",
-    "rule_record",
+    "rule_records",
     "save_model",
     "train_run",
 ]

@@ -46,7 +46,7 @@ def evaluate(fabric: Fabric, model: Model, data: LabelledVectors) -> dict[str, f
     return {name: float(value) for name, value in suite.compute().items()}
 
 
-def class_scores(fabric: Fabric, model: Model, features: Tensor) -> Tensor:
+def class_scores(fabric: Fabric, model: Model, features: Tensor, *, batch_size: int = EVALUATION_BATCH) -> Tensor:
     """Scores of the classes for all rows, on the CPU, shape (M, C)."""
-    batches = [answers(fabric, model, batch).scores.cpu() for batch in torch.split(features, EVALUATION_BATCH)]
+    batches = [answers(fabric, model, batch).scores.cpu() for batch in torch.split(features, batch_size)]
     return torch.cat(batches) if batches else torch.empty(0, model.taxonomy.num_classes)

@@ -1,10 +1,12 @@
 """Training: one loop for every method, on one CPU, on GPUs, or on many nodes."""
 
 import copy
+import csv
+import io
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +26,9 @@ from hiercos.engine.config import TrainConfig
 from hiercos.engine.evaluate import evaluate
 from hiercos.engine.model import Model
 from hiercos.engine.schedule import learning_rate, make_optimizer, set_learning_rate
+from hiercos.files import write_atomically
+
+CHECKPOINT, LOG = "checkpoint.safetensors", "log.csv"
 
 
 class TrainingError(RuntimeError):
@@ -47,12 +52,15 @@ class Watcher(Protocol):
     def batch(self, epoch: int, done: int, total: int) -> None:
         """One batch of an epoch is done, out of so many."""
 
-    def epoch(self, epoch: Epoch, config: TrainConfig, *, is_best: bool) -> None:
-        """One epoch is done."""
+    def epoch(self, progress: "RunProgress", config: TrainConfig) -> None:
+        """One epoch is done: the last of the history."""
+
+    def close(self) -> None:
+        """Training is over, however it ended."""
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """How far a run is: the part of its state that is not tensors."""
 
     history: list[Epoch] = field(default_factory=list)
@@ -68,8 +76,16 @@ class Progress:
         """As JSON values."""
         return asdict(self)
 
+    def to_csv(self) -> str:
+        """A row per epoch."""
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, [entry.name for entry in fields(Epoch)], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(epoch) for epoch in self.history)
+        return stream.getvalue()
+
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "Progress":
+    def from_dict(cls, values: Mapping[str, Any]) -> "RunProgress":
         """From JSON values."""
         return cls([Epoch(**epoch) for epoch in values["history"]], values["best_epoch"], values["seconds"])
 
@@ -81,11 +97,11 @@ def fit(
     val: LabelledVectors,
     config: TrainConfig,
     *,
-    checkpoint: Path | None = None,
+    folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
-) -> Progress:
+) -> RunProgress:
     """Train a model in place and leave it with the weights of its best epoch on validation (top-1).
 
     Every epoch seeds its own order and dropout, so a run resumed from the checkpoint of its last epoch ends with
@@ -97,9 +113,9 @@ def fit(
         train: training data.
         val: validation data.
         config: the settings.
-        checkpoint: where to keep the state after each epoch; nowhere by default.
+        folder: where to keep the state and the log after each epoch; nowhere by default.
         identity: JSON values that a checkpoint must agree in to be resumed (settings, data, taxonomy).
-        resume: go on from the checkpoint, if there is one.
+        resume: go on from the checkpoint in the folder, if there is one.
         watcher: is told how it goes.
 
     Returns:
@@ -113,23 +129,26 @@ def fit(
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
     if config.standardize:
         model.standardize.fit(train.features)
-    state = RunState(model, make_optimizer(model.parameters(), config))
-    if resume and checkpoint is not None and checkpoint.exists():
-        state.restore(read_checkpoint(checkpoint, identity or {}))
+    state = RunState(model, make_optimizer(model.parameters(), config), identity or {})
+    if resume and folder is not None and (folder / CHECKPOINT).exists():
+        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     train = LabelledVectors(*fabric.to_device((train.features, train.labels)))
-    while len(state.progress.history) < config.epochs:
-        start = time.perf_counter()
-        number = len(state.progress.history) + 1
-        loss = _train_epoch(fabric, wrapped, optimizer, train, config, number=number, watcher=watcher)
-        metrics = evaluate(fabric, model, val)
-        seconds = state.progress.seconds + time.perf_counter() - start
-        epoch = Epoch(number, loss, metrics["top1"], metrics["hops"], seconds)
-        is_best = state.add(epoch)
-        if checkpoint is not None and fabric.is_global_zero:
-            write_checkpoint(checkpoint, state.checkpoint(identity or {}))
+    try:
+        while len(state.progress.history) < config.epochs:
+            start = time.perf_counter()
+            number = len(state.progress.history) + 1
+            loss = _train_epoch(fabric, wrapped, optimizer, train, config, number=number, watcher=watcher)
+            metrics = evaluate(fabric, model, val)
+            seconds = state.progress.seconds + time.perf_counter() - start
+            state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds))
+            if folder is not None and fabric.is_global_zero:
+                state.write(folder)
+            if watcher:
+                watcher.epoch(state.progress, config)
+    finally:
         if watcher:
-            watcher.epoch(epoch, config, is_best=is_best)
+            watcher.close()
     model.load_state_dict(state.best)
     return state.progress
 
@@ -137,29 +156,30 @@ def fit(
 class RunState:
     """What changes while a run goes on: weights, the best of them, the optimiser, the history."""
 
-    def __init__(self, model: Model, optimizer: torch.optim.Optimizer) -> None:
-        self.model, self.optimizer = model, optimizer
-        self.progress = Progress()
+    def __init__(self, model: Model, optimizer: torch.optim.Optimizer, identity: Mapping[str, Any]) -> None:
+        self.model, self.optimizer, self.identity = model, optimizer, identity
+        self.progress = RunProgress()
         self.best: Mapping[str, Tensor] = model.state_dict()
 
-    def add(self, epoch: Epoch) -> bool:
-        """Enter an epoch into the history; True where it is the best so far, whose weights are then kept."""
+    def add(self, epoch: Epoch) -> None:
+        """Enter an epoch into the history; the weights of the best so far are kept."""
         is_best = not self.progress.history or epoch.top1 > self.progress.best.top1
         self.progress.history.append(epoch)
         self.progress.seconds = epoch.seconds
         if is_best:
             self.progress.best_epoch = epoch.number
             self.best = copy.deepcopy(self.model.state_dict())
-        return is_best
 
-    def checkpoint(self, identity: Mapping[str, Any]) -> Checkpoint:
-        """The state as tensors and JSON values."""
+    def write(self, folder: Path) -> None:
+        """Write the log and the checkpoint."""
+        write_atomically(folder / LOG, self.progress.to_csv())
         tensors = optimizer_tensors(self.optimizer)
-        return Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), identity)
+        state = Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), self.identity)
+        write_checkpoint(folder / CHECKPOINT, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Take the state of a checkpoint."""
-        self.progress, self.best = Progress.from_dict(checkpoint.progress), checkpoint.best
+        self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best
         self.model.load_state_dict(checkpoint.model)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
 
@@ -185,9 +205,9 @@ def _train_epoch(
     for index, batch in enumerate(batches):
         step = (number - 1) * len(batches) + index
         set_learning_rate(optimizer, learning_rate(config, step, config.epochs * len(batches)))
-        rows = batch.to(fabric.device)
+        rows = batch.rows.to(fabric.device)
         optimizer.zero_grad(set_to_none=True)
-        loss = model.module.loss(model(train.features[rows]), train.labels[rows])
+        loss = batch.weight * model.module.loss(model(train.features[rows]), train.labels[rows])
         fabric.backward(loss)
         if config.gradient_clip is not None:
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)

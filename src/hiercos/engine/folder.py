@@ -12,6 +12,7 @@ from safetensors import SafetensorError
 
 from hiercos.data.dataset import Kind
 from hiercos.data.features import TextFeatures
+from hiercos.decisions import RULES
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -20,6 +21,16 @@ from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 FORMAT, VERSION = "hiercos-model", 1
 CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
+
+_FIELDS: dict[str, Any] = {
+    "kind": str,
+    "method": str,
+    "options": dict,
+    "in_features": int,
+    "rule": str,
+    "temperature": int | float,
+}
+_WORDS: dict[Any, str] = {str: "a text", dict: "an object", int: "a whole number", int | float: "a number"}
 
 
 class ModelError(FaultsError):
@@ -60,6 +71,12 @@ def save_model(folder: Path, stored: StoredModel) -> None:
         write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
         write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
+    write_config(folder, stored)
+
+
+def write_config(folder: Path, stored: StoredModel) -> None:
+    """Write the configuration of a model whose other files are there."""
+    model = stored.model
     config = {
         "format": FORMAT,
         "version": VERSION,
@@ -83,14 +100,25 @@ def load_model(folder: Path) -> StoredModel:
     if config.get("format") != FORMAT or config.get("version") != VERSION:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {VERSION}, got {found}")
-    taxonomy = taxonomy_from_dict(_read_json(folder / TAXONOMY, folder))
+    faults = [
+        f"{key}: expected {_WORDS[kind]}, got {config.get(key)!r}"
+        for key, kind in _FIELDS.items()
+        if not isinstance(config.get(key), kind)
+    ]
+    if not faults and config["rule"] not in RULES:
+        faults = [f"rule: expected one of {', '.join(RULES)}, got {config['rule']!r}"]
+    if faults:
+        raise ModelError(f"{folder / CONFIG}: {fault}" for fault in faults)
     try:
+        taxonomy = taxonomy_from_dict(_read_json(folder / TAXONOMY, folder))
         model = Model(taxonomy, config["in_features"], config["method"], config["options"])
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
-    except (KeyError, OSError, RuntimeError, SafetensorError) as error:
-        raise ModelError(f"{folder}: the weights do not fit the model: {error}") from error
-    text_features = _load_text_features(folder) if config.get("kind") == "texts" else None
-    return StoredModel(model.eval(), text_features, config.get("rule", "none"), config.get("temperature", 1.0))
+    except ModelError:
+        raise
+    except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
+    text_features = _load_text_features(folder) if config["kind"] == "texts" else None
+    return StoredModel(model.eval(), text_features, config["rule"], float(config["temperature"]))
 
 
 def _load_text_features(folder: Path) -> TextFeatures:

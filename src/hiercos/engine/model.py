@@ -64,8 +64,3 @@ class Model(nn.Module):
         """Shape (B, F) to the method's outputs."""
         outputs: Tensor = self.head(self.standardize(features))
         return outputs
-
-    def class_scores(self, features: Tensor) -> Tensor:
-        """Scores of the classes, shape (B, C), higher is better."""
-        scores: Tensor = self.rule(self(features))
-        return scores

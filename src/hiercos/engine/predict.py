@@ -10,6 +10,7 @@ from hiercos.data.dataset import Inputs
 from hiercos.data.inputs import UnlabelledInputs
 from hiercos.decisions import predicted_classes, predicted_paths
 from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.evaluate import EVALUATION_BATCH
 from hiercos.engine.folder import StoredModel
 from hiercos.engine.rules import decided_scores
 from hiercos.taxonomy.tree import IntArray
@@ -36,10 +37,12 @@ def labelled_vectors(stored: StoredModel, inputs: Inputs, labels: IntArray) -> L
     return LabelledVectors(model_features(stored, inputs), torch.tensor(labels))
 
 
-def prediction_rows(fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs) -> list[dict[str, Any]]:
+def prediction_rows(
+    fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs, *, batch_size: int = EVALUATION_BATCH
+) -> list[dict[str, Any]]:
     """One row per input: its number, a name for each level ("" beyond the class's depth), the class, its score."""
     taxonomy = stored.model.taxonomy
-    scores = decided_scores(fabric, stored, model_features(stored, unlabelled.inputs))
+    scores = decided_scores(fabric, stored, model_features(stored, unlabelled.inputs), batch_size=batch_size)
     classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
     best = scores.gather(1, classes[:, None]).squeeze(1)
     return [

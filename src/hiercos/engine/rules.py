@@ -1,6 +1,6 @@
 """A finished run under a decision rule: the same model, its classes ranked anew."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,16 +11,18 @@ from torch import Tensor
 from hiercos.decisions import RULES, fit_temperature
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.evaluate import EVALUATION_BATCH, class_scores
-from hiercos.engine.folder import StoredModel, load_model, save_model
+from hiercos.engine.folder import StoredModel, load_model, write_config
 from hiercos.engine.prepare import PreparedData
 from hiercos.metrics import default_suite
 from hiercos.records import Record, record_file
 from hiercos.taxonomy import Taxonomy
 
 
-def decided_scores(fabric: Fabric, stored: StoredModel, features: Tensor) -> Tensor:
+def decided_scores(
+    fabric: Fabric, stored: StoredModel, features: Tensor, *, batch_size: int = EVALUATION_BATCH
+) -> Tensor:
     """Scores of the classes under the model's own rule, on the CPU, shape (M, C)."""
-    scores = class_scores(fabric, stored.model, features)
+    scores = class_scores(fabric, stored.model, features, batch_size=batch_size)
     batches = ruled_batches(scores, stored.rule, stored.temperature, stored.model.taxonomy)
     return torch.cat([scores[:0], *batches])
 
@@ -31,35 +33,46 @@ def ruled_batches(scores: Tensor, rule: str, temperature: float, taxonomy: Taxon
         yield RULES[rule](batch, temperature, taxonomy)
 
 
-def rule_record(fabric: Fabric, data: PreparedData, record: Record, folder: Path, rule: str) -> Record:
-    """The record of a finished run under a rule; what an earlier call found is read, not computed again.
+def rule_records(
+    fabric: Fabric, data: PreparedData, record: Record, folder: Path, rules: Sequence[str]
+) -> list[Record]:
+    """The records of a finished run under rules; what an earlier call found is read, not computed again.
 
-    The temperature is fitted on the validation split. The answer at every level is the ancestor of the class ranked
-    first, so full-path accuracy equals top-1 accuracy.
+    The temperature is fitted on the validation split. Under a rule the answer at every level is the ancestor of the
+    class ranked first, so full-path accuracy equals top-1 accuracy.
 
     Args:
         fabric: where to run, launched.
         data: the data of the run.
         record: the run's own record.
         folder: the run's folder.
-        rule: a name of `RULES`.
+        rules: names of `RULES`; "none" gives the run's own record.
 
     Returns:
-        The same record with the rule, its temperature and the metrics of the test split under it.
+        For each rule the record with its temperature and the metrics of the test split under it.
     """
+    found = {rule: _earlier(record, folder, rule) for rule in rules}
+    if missing := [rule for rule, earlier in found.items() if earlier is None]:
+        model = load_model(folder).model
+        val, test = data.vectors("val"), data.vectors("test")
+        temperature = fit_temperature(class_scores(fabric, model, val.features), val.labels)
+        scores = class_scores(fabric, model, test.features)
+        for rule in missing:
+            metrics = _metrics(ruled_batches(scores, rule, temperature, data.taxonomy), test, data.taxonomy)
+            found[rule] = ruled = replace(record, rule=rule, temperature=temperature, metrics=metrics)
+            if fabric.is_global_zero:
+                ruled.write(folder)
+    return [ruled for ruled in found.values() if ruled is not None]
+
+
+def _earlier(record: Record, folder: Path, rule: str) -> Record | None:
+    """The record under a rule, if an earlier call of the same run left it."""
     if rule == "none":
         return record
-    if (folder / record_file(rule)).exists() and (earlier := Record.read(folder, rule)).identity == record.identity:
-        return earlier
-    model = load_model(folder).model
-    val, test = data.vectors("val"), data.vectors("test")
-    temperature = fit_temperature(class_scores(fabric, model, val.features), val.labels)
-    scores = class_scores(fabric, model, test.features)
-    metrics = _metrics(ruled_batches(scores, rule, temperature, data.taxonomy), test, data.taxonomy)
-    ruled = replace(record, rule=rule, temperature=temperature, metrics=metrics)
-    if fabric.is_global_zero:
-        ruled.write(folder)
-    return ruled
+    if not (folder / record_file(rule)).exists():
+        return None
+    earlier = Record.read(folder, rule)
+    return earlier if earlier.identity == record.identity else None
 
 
 def _metrics(batches: Iterator[Tensor], test: LabelledVectors, taxonomy: Taxonomy) -> dict[str, float]:
@@ -71,5 +84,4 @@ def _metrics(batches: Iterator[Tensor], test: LabelledVectors, taxonomy: Taxonom
 
 def adopt_rule(folder: Path, record: Record) -> None:
     """Make the rule and temperature of a record those of the model in the folder."""
-    if record.temperature is not None:
-        save_model(folder, replace(load_model(folder), rule=record.rule, temperature=record.temperature))
+    write_config(folder, replace(load_model(folder), rule=record.rule, temperature=record.temperature or 1.0))

@@ -1,6 +1,5 @@
 """One run from data to a folder: train, test, and leave the model, the scores, a log and a record."""
 
-import csv
 import io
 import platform
 from dataclasses import asdict
@@ -14,7 +13,7 @@ from lightning_fabric import Fabric
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.evaluate import class_scores, evaluate
-from hiercos.engine.fit import Progress, Watcher, fit
+from hiercos.engine.fit import CHECKPOINT, RunProgress, Watcher, fit
 from hiercos.engine.folder import StoredModel, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, taxonomy_summary
@@ -22,7 +21,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.records import RECORD_FILE, Record, run_identity
 
-CHECKPOINT, LOG, SCORES = "checkpoint.safetensors", "log.csv", "scores.npz"
+SCORES = "scores.npz"
 PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")
 
 
@@ -55,41 +54,37 @@ def train_run(
     Raises:
         RunError: if the folder already holds a run and `resume` is off.
     """
-    data_summary, tree_summary = data.summary(), taxonomy_summary(data.taxonomy)
-    identity = run_identity(config.to_dict(), data_summary, tree_summary)
+    identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
     if finished := _earlier_record(folder, identity, resume=resume):
         return finished
     folder.mkdir(parents=True, exist_ok=True)
     model = build_model(data, config)
-    progress = fit(
-        fabric,
-        model,
-        data.vectors("train"),
-        data.vectors("val"),
-        config,
-        checkpoint=folder / CHECKPOINT,
-        identity=identity,
-        resume=resume,
-        watcher=watcher,
-    )
-    record = Record(
+    train, val, test = (data.vectors(split) for split in ("train", "val", "test"))
+    progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
+    record = _record(data, config, progress, evaluate(fabric, model, test))
+    if fabric.is_global_zero:
+        write_atomically(folder / SCORES, _scores_npz(fabric, model, test))
+        save_model(folder, StoredModel(model, data.text_features))
+        record.write(folder)
+        (folder / CHECKPOINT).unlink(missing_ok=True)
+    fabric.barrier()  # the other processes may read the folder from here on
+    return record
+
+
+def _record(data: PreparedData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
+    return Record(
         method=config.method,
         rule="none",
         seed=config.seed,
         config=config.to_dict(),
-        data=data_summary,
-        taxonomy=tree_summary,
-        metrics=evaluate(fabric, model, data.vectors("test")),
+        data=data.summary(),
+        taxonomy=taxonomy_summary(data.taxonomy),
+        metrics=metrics,
         history=[asdict(epoch) for epoch in progress.history],
         best_epoch=progress.best_epoch,
         train_seconds=progress.seconds,
         versions=package_versions(),
     )
-    if fabric.is_global_zero:
-        _leave(fabric, folder, model, data, progress)
-        record.write(folder)
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-    return record
 
 
 def build_model(data: PreparedData, config: TrainConfig) -> Model:
@@ -114,21 +109,6 @@ def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) 
     if changed:
         raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")
     return record
-
-
-def _leave(fabric: Fabric, folder: Path, model: Model, data: PreparedData, progress: Progress) -> None:
-    """Write the log, the test scores and the model."""
-    write_atomically(folder / LOG, _history_csv(progress))
-    write_atomically(folder / SCORES, _scores_npz(fabric, model, data.vectors("test")))
-    save_model(folder, StoredModel(model, data.text_features))
-
-
-def _history_csv(progress: Progress) -> str:
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, ["number", "loss", "top1", "hops", "seconds"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(epoch) for epoch in progress.history)
-    return stream.getvalue()
 
 
 def _scores_npz(fabric: Fabric, model: Model, test: LabelledVectors) -> bytes:

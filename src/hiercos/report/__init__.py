@@ -2,7 +2,7 @@
 
 from hiercos.report.intervals import Estimate, paired_difference, t_interval
 from hiercos.report.page import write_report
-from hiercos.report.results import COLUMNS, Line, best_lines, cell, results_csv, summarize
+from hiercos.report.results import COLUMNS, Line, best_lines, cell, result_row, results_csv, summarize
 from hiercos.report.verdict import verdict
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "best_lines",
     "cell",
     "paired_difference",
+    "result_row",
     "results_csv",
     "summarize",
     "t_interval",

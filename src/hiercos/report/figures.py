@@ -5,7 +5,7 @@ from typing import Any
 
 from hiercos.records import Record
 
-ORDER_KEYS = ("1", "3", "5", "10", "20", "50", "all")
+ORDER = "correct_order_at_"
 PALETTE = ("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00")
 
 
@@ -18,15 +18,15 @@ def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:
     """Records of each method and rule, in order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        name = record.method if record.rule == "none" else f"{record.method} + {record.rule}"
-        groups.setdefault(name, []).append(record)
+        groups.setdefault(record.name, []).append(record)
     return groups
 
 
 def correct_order_figure(records: Sequence[Record]) -> Any:
     """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1]."""
     classes = int(records[0].taxonomy["classes"])
-    keys = [key for key in ORDER_KEYS if key == "all" or int(key) < classes]
+    known = [key.removeprefix(ORDER) for key in records[0].metrics if key.startswith(ORDER)]
+    keys = [key for key in known if int(key) < classes] + ["all"]
     series = {
         name: [100 * mean_metric(group, _order_key(key)) for key in keys] for name, group in by_method(records).items()
     }
@@ -44,7 +44,7 @@ def level_accuracy_figure(records: Sequence[Record]) -> Any:
 
 
 def _order_key(key: str) -> str:
-    return "correct_order_all" if key == "all" else f"correct_order_at_{key}"
+    return "correct_order_all" if key == "all" else ORDER + key
 
 
 def _lines(

@@ -42,7 +42,7 @@ def _change(difference: Estimate, name: str, *, scale: float, digits: int, unit:
     """A change with its interval: a gain, a loss, or one that the seeds cannot tell from none."""
     size = f"{abs(difference.mean) * scale:.{digits}f}{unit}"
     if math.isnan(difference.half_width):
-        word = "gains" if difference.mean > 0 else "loses"
+        word = "gains" if difference.mean > 0 else "loses" if difference.mean < 0 else "changes by"
         return f"{word} {size} of {name} (one seed, so no interval)"
     interval = f"95% interval {difference.low * scale:+.{digits}f} to {difference.high * scale:+.{digits}f}"
     if difference.low > 0:
