@@ -178,7 +178,7 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
         (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
         (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
-        (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "--precision 8"),
+        (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
         (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
         (
             ["compare", "icd10cm:9", "--out", "m", "--rules", "crmm"],

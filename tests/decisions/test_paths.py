@@ -1,3 +1,4 @@
+import pytest
 import torch
 
 from hiercos.decisions import predicted_classes, predicted_paths
@@ -12,3 +13,8 @@ def test_the_lower_class_wins_among_equal_scores() -> None:
 def test_the_path_is_that_of_the_winning_class() -> None:
     paths = predicted_paths(torch.tensor([[0.0, 1.0, 0.5]]), TOY)
     assert [TOY.names[node] for node in paths[0].tolist()] == ["pet", "dog"]
+
+
+def test_scores_that_are_no_numbers_are_refused_by_row() -> None:
+    with pytest.raises(ValueError, match="row 1: a score is not a number"):
+        predicted_classes(torch.tensor([[1.0, 2.0], [1.0, torch.nan]]))

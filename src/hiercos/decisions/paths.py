@@ -7,7 +7,13 @@ from hiercos.taxonomy import Taxonomy
 
 
 def predicted_classes(scores: Tensor) -> Tensor:
-    """The class with the highest score, the lower index among equals; (B, C) to (B,)."""
+    """The class with the highest score, the lower index among equals; (B, C) to (B,).
+
+    Raises:
+        ValueError: naming the first row with a score that is not a number.
+    """
+    if (bad := scores.isnan().any(dim=1)).any():
+        raise ValueError(f"row {int(bad.nonzero()[0])}: a score is not a number")
     best = scores.amax(dim=1, keepdim=True)
     return (scores == best).to(torch.uint8).argmax(dim=1)
 
