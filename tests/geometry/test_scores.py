@@ -152,3 +152,11 @@ def test_leaf_scores_and_level_choices_equal_those_of_the_published_code(name: s
         start = taxonomy.level(level).start
         chosen = level_scores(z, taxonomy, level).argmax(dim=1) + start
         assert [taxonomy.names[node] for node in chosen.tolist()] == expected
+
+
+def test_a_small_distance_beside_much_energy_is_not_lost_in_single_precision() -> None:
+    z = torch.tensor([[1.0, 0.0, 1.0, 1e-4, 0.0]])  # pet, vehicle, cat, dog, car
+    found = subspace_distance(z, TOY)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found[0, 2], torch.tensor(1e-4), rtol=1e-6, atol=0)
+    torch.testing.assert_close(found, subspace_distance(z.double(), TOY).float(), rtol=1e-6, atol=0)

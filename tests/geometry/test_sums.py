@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from geometry.spans import normal
 from hiercos import Taxonomy
-from hiercos.geometry import node_probabilities
+from hiercos.geometry import class_path_sums, node_probabilities
 from hiercos.geometry.index import tree_index
 from hiercos.geometry.sums import path_sums, sibling_sums, subtree_sums
 from trees import TOY, taxonomies
@@ -46,3 +46,23 @@ def test_node_probabilities_carry_gradients_to_the_classes() -> None:
 def test_probabilities_of_another_width_are_refused() -> None:
     with pytest.raises(ValueError, match=r"expected probabilities of shape \(B, 3\), got \(2, 5\)"):
         node_probabilities(torch.zeros(2, 5), TOY)
+
+
+@settings(deadline=None, max_examples=30)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
+def test_the_sum_of_a_class_is_that_of_the_nodes_on_its_path(taxonomy: Taxonomy, seed: int) -> None:
+    values = normal(2, taxonomy.num_nodes, seed=seed)
+    paths = [list(taxonomy.path(int(leaf))) for leaf in taxonomy.leaves]
+    expected = torch.stack([values[:, path].sum(dim=1) for path in paths], dim=1)
+    torch.testing.assert_close(class_path_sums(values, taxonomy), expected)
+
+
+def test_values_of_another_width_have_no_path_sums() -> None:
+    with pytest.raises(ValueError, match=r"of shape \(B, 5\), got \(2, 3\)"):
+        class_path_sums(torch.zeros(2, 3), TOY)
+
+
+def test_what_siblings_have_beside_a_large_value_is_kept() -> None:
+    values = torch.tensor([[0.0, 0.0, 1.0, 1e-9, 0.0]])
+    found = sibling_sums(values, tree_index(TOY, values.device))
+    torch.testing.assert_close(found[0, 2], torch.tensor(1e-9, dtype=torch.float64), rtol=1e-6, atol=0)

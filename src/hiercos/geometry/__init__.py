@@ -12,10 +12,11 @@ from hiercos.geometry.scores import (
     subspace_dimensions,
     subspace_distance,
 )
-from hiercos.geometry.sums import node_probabilities
+from hiercos.geometry.sums import class_path_sums, node_probabilities
 
 __all__ = [
     "cascade_log_probabilities",
+    "class_path_sums",
     "leaf_scores",
     "level_scores",
     "node_log_probabilities",

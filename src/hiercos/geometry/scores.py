@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hiercos.geometry.embeddings import checked_embeddings
 from hiercos.geometry.index import tree_index
-from hiercos.geometry.sums import path_sums, sibling_sums, subtree_sums
+from hiercos.geometry.sums import class_path_sums, path_sums, sibling_sums, subtree_sums
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.distances import subtree_sizes
 
@@ -37,9 +37,10 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
         tensor([[25.,  9.,  5.]])
     """
     square = checked_embeddings(z, taxonomy.num_nodes).square()
-    index = tree_index(taxonomy, z.device)
-    energy = path_sums(square, index) if ancestors else square  # (B, N)
-    energy = energy.index_select(1, index.leaves)  # (B, C)
+    if ancestors:
+        energy = class_path_sums(square, taxonomy)  # (B, C)
+    else:
+        energy = square.index_select(1, tree_index(taxonomy, z.device).leaves)  # (B, C)
     return energy if squared else _root(energy)
 
 
@@ -87,22 +88,23 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
 
     d(z, V)^2 = |z|^2 - |P z|^2, the energy outside. A node's subspace is its parent's without the subtrees of its
-    siblings, so the energy outside is a sum along the path too. No large numbers are subtracted: the distance of a
-    vector to a subspace it lies in is exactly 0.
+    siblings, so the energy outside is a sum along the path too, taken in float64 (see `sibling_sums`): exactly 0 for
+    a vector that lies in the subspace, and right down to distances of about 1e-8 of the vector's length.
 
     Args:
         z: embeddings in the node basis, shape (B, N).
         taxonomy: the tree.
 
     Returns:
-        Distances >= 0, shape (B, N).
+        Distances >= 0, shape (B, N), in the precision of z (float32 where that is half).
 
     Raises:
         ValueError: for embeddings of another shape.
     """
-    square = checked_embeddings(z, taxonomy.num_nodes).square()
+    z = checked_embeddings(z, taxonomy.num_nodes)
     index = tree_index(taxonomy, z.device)
-    return _root(path_sums(sibling_sums(subtree_sums(square, index), index), index))
+    outside = sibling_sums(subtree_sums(z.double().square(), index), index)  # (B, N)
+    return _root(path_sums(outside, index)).to(z.dtype)
 
 
 def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:

@@ -3,6 +3,7 @@
 import torch
 from torch import Tensor
 
+from hiercos.geometry.embeddings import checked_embeddings
 from hiercos.geometry.index import TreeIndex, tree_index
 from hiercos.taxonomy import Taxonomy
 
@@ -27,6 +28,28 @@ def path_sums(values: Tensor, index: TreeIndex) -> Tensor:
     return torch.cat(sums, dim=1)
 
 
+def class_path_sums(values: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Sum of the values on the path of every class.
+
+    Args:
+        values: one value per node, shape (B, N).
+        taxonomy: the tree.
+
+    Returns:
+        Sums, shape (B, C), in float32 where the values come in half precision.
+
+    Raises:
+        ValueError: for another shape.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> class_path_sums(torch.tensor([[1.0, 10.0, 0.2, 0.3, 0.4]]), t)
+        tensor([[ 1.2000,  1.3000, 10.4000]])
+    """
+    index = tree_index(taxonomy, values.device)
+    return path_sums(checked_embeddings(values, taxonomy.num_nodes), index).index_select(1, index.leaves)
+
+
 def subtree_sums(values: Tensor, index: TreeIndex) -> Tensor:
     """Sum of the values in the subtree of every node, itself included; the same pass from below.
 
@@ -47,17 +70,18 @@ def subtree_sums(values: Tensor, index: TreeIndex) -> Tensor:
 def sibling_sums(values: Tensor, index: TreeIndex) -> Tensor:
     """Sum of the values of every node's siblings, itself excluded.
 
-    The family's sum less the node's own value: exactly 0 where the siblings' values are, since adding
-    zeros rounds nothing.
+    The family's sum less the node's own value, in float64: what the siblings have beside a large value of the node
+    would be lost in float32. In float64 it is lost below 1e-16 of that value. The sum is exactly 0 where the
+    siblings' values are, since adding zeros rounds nothing.
 
     Args:
         values: one value >= 0 per node, shape (B, N).
         index: the tree.
 
     Returns:
-        Sums, shape (B, N).
+        Sums >= 0, shape (B, N), float64.
     """
-    first, *deeper = values.split_with_sizes(index.sizes, dim=1)
+    first, *deeper = values.double().split_with_sizes(index.sizes, dim=1)
     sums = [first.sum(dim=1, keepdim=True) - first]
     for own, parents, size in zip(deeper, index.parents, index.sizes[:-1], strict=True):
         families = own.new_zeros(len(own), size).index_add(1, parents, own)  # (B, K_level_above)
