@@ -7,6 +7,7 @@ from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
 from hiercos.losses.hier_cos import HierCOSLoss
 from hiercos.losses.hxe import HXELoss
+from hiercos.losses.path_log import PathLogLoss
 from hiercos.losses.soft_labels import SoftLabelsLoss
 from hiercos.losses.yolo_v2 import YOLOv2Loss
 
@@ -18,6 +19,7 @@ __all__ = [
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
+    "PathLogLoss",
     "SoftLabelsLoss",
     "YOLOv2Loss",
 ]

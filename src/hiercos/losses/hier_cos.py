@@ -1,10 +1,11 @@
 """The Hier-COS loss: put the energy of an embedding on the path of its class, and nowhere else."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
+from hiercos.errors import check_choice
 from hiercos.geometry.embeddings import checked_embeddings
 from hiercos.losses.means import weighted_mean
 from hiercos.losses.paths import ClassPaths
@@ -67,9 +68,9 @@ class HierCOSLoss(nn.Module):
         grouping: Grouping = "published",
     ) -> None:
         super().__init__()
-        _check_choice("direction", direction, ("leaf", "uniform", "root"))
-        _check_choice("penalty", penalty, ("published", "printed", "scale-free"))
-        _check_choice("grouping", grouping, ("published", "sample"))
+        check_choice("direction", direction, get_args(Direction))
+        check_choice("penalty", penalty, get_args(Penalty))
+        check_choice("grouping", grouping, get_args(Grouping))
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
@@ -92,11 +93,11 @@ class HierCOSLoss(nn.Module):
         loss = weighted_mean(path_kl(magnitude, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
-        return loss + self.alpha * self._penalty(magnitude, on_path, depths, weights)
-
-    def _penalty(self, magnitude: Tensor, on_path: Tensor, depths: Tensor, weights: Tensor) -> Tensor:
-        has_level = torch.arange(on_path.shape[1], device=depths.device) < depths[:, None]  # (B, H)
         present, missing = self._level_terms(magnitude, on_path, depths)
+        return loss + self.alpha * self._penalty(present, missing, self.paths.has_level(labels), weights)
+
+    def _penalty(self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor) -> Tensor:
+        """The penalties of all levels of a batch as one scalar, from (B, H) terms and the levels each path has."""
         if self.grouping == "sample":
             return weighted_mean(torch.where(has_level, present, missing).sum(dim=1), weights)
         return (_group_means(present, has_level, weights) + _group_means(missing, ~has_level, weights)).sum()
@@ -171,8 +172,3 @@ def _check_rows(count: int, **columns: Tensor) -> None:
     for name, column in columns.items():
         if column.shape != (count,):
             raise ValueError(f"expected {name} of shape ({count},), one for each embedding, got {tuple(column.shape)}")
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ValueError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")

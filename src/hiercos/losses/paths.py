@@ -29,6 +29,10 @@ class ClassPaths(nn.Module):
         leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))
         return path_nodes(leaves, depths, self.parents, self.height)
 
+    def has_level(self, labels: Tensor) -> Tensor:
+        """Which levels the path of each class has: classes (B,) to (B, H), True down to its own depth."""
+        return torch.arange(self.height, device=labels.device) < self.depths.index_select(0, labels)[:, None]
+
 
 def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:
     """The path to each node, found by walking up: no table of all paths, which a deep tree could not afford.

@@ -8,6 +8,7 @@ from hiercos.methods import (  # imported to register
     haframe,
     hier_cos,
     hxe,
+    path_softmax,
     soft_labels,
     yolo_v2,
 )
@@ -26,6 +27,7 @@ __all__ = [
     "haframe",
     "hier_cos",
     "hxe",
+    "path_softmax",
     "soft_labels",
     "yolo_v2",
 ]

@@ -1,0 +1,43 @@
+"""The log-loss of every level of the path at once."""
+
+from torch import Tensor, nn
+
+from hiercos.geometry import node_log_probabilities
+from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import ClassPaths
+from hiercos.taxonomy import Taxonomy
+
+
+class PathLogLoss(nn.Module):
+    """Sum over the levels of a class's path of - log P(node), with P(node) the summed softmax of the classes below.
+
+    Every term is a proper log-loss of one question (which node of this level?), and the probabilities of all levels
+    come from one softmax, so they agree with each other.
+
+    Args:
+        taxonomy: the tree.
+
+    Shape:
+        logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+
+    Raises:
+        ValueError: on call, for logits or weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+
+    Example:
+        >>> import torch
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> logits = torch.tensor([[0.5, 0.25, 0.25]]).log()
+        >>> round(float(PathLogLoss(t)(logits, torch.tensor([0]))), 4)  # - log 0.75 - log 0.5
+        0.9808
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+        self.paths = ClassPaths(taxonomy)
+
+    def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
+        """Logits (B, C) and classes (B,) to a scalar."""
+        on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels))  # (B, H)
+        return weighted_mean(-(on_path * self.paths.has_level(labels)).sum(dim=1), weights)

@@ -1,0 +1,52 @@
+"""Class probabilities whose logits are sums along the path: Hier-COS's tree sums, trained by a log-loss."""
+
+from torch import Tensor, nn
+
+from hiercos.geometry import class_path_sums
+from hiercos.losses import PathLogLoss
+from hiercos.methods.heads import linear_head
+from hiercos.methods.method import Method, SummedProbabilities
+from hiercos.methods.registry import METHODS
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("path-softmax")
+def path_softmax(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = 512,
+    dropout: float = 0.1,
+    momentum: float = 0.1,
+) -> Method:
+    """A softmax over classes whose logits are sums of node scores along the path, with a log-loss at every level.
+
+    Classes under one parent share its score, so what is learnt for one serves its siblings. The loss is proper: the
+    probabilities can be calibrated, and a decision rule on them (`crm`, `hops`) ranks the classes.
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        width: of the transformation module before the linear layer; None for the linear layer alone.
+        dropout: see `linear_head`.
+        momentum: see `TransformationModule`.
+    """
+    head = linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum)
+    return Method(
+        head=nn.Sequential(head, PathLogits(taxonomy)),
+        loss=PathLogLoss(taxonomy),
+        rule=nn.Identity(),
+        levels=SummedProbabilities(taxonomy),
+    )
+
+
+class PathLogits(nn.Module):
+    """Node scores to class logits, each the sum along the class's path. Shape: (B, N) to (B, C)."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+
+    def forward(self, node_scores: Tensor) -> Tensor:
+        """Shape (B, N) to (B, C)."""
+        return class_path_sums(node_scores, self.taxonomy)
