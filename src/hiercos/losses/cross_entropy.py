@@ -1,7 +1,12 @@
 """Cross-entropy with a weight for each sample."""
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
+
+from hiercos.losses.means import weighted_mean
+
+UNUSED_LABEL = torch.iinfo(torch.int64).min  # torch leaves one label out of the loss, -100 unless told another
 
 
 class CrossEntropyLoss(nn.Module):
@@ -9,10 +14,13 @@ class CrossEntropyLoss(nn.Module):
 
     Shape:
         logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+
+    Raises:
+        ValueError: on call, for labels or weights of another shape.
+        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
     """
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits (B, C) and classes (B,) to a scalar."""
-        if weights is None:
-            return F.cross_entropy(logits, labels)
-        return (F.cross_entropy(logits, labels, reduction="none") * weights).sum() / weights.sum()
+        losses = F.cross_entropy(logits, labels, reduction="none", ignore_index=UNUSED_LABEL)  # (B,)
+        return weighted_mean(losses, weights)
