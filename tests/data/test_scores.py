@@ -74,7 +74,7 @@ def test_a_missing_or_doubled_class_column_is_named(tmp_path: Path) -> None:
     ("text", "fault"),
     [
         ("label,cat,dog,car\ncat,1,2,x\n", "s.csv: row 2: expected a number in every class column"),
-        ("label,cat,dog,car\ncat,1,2\n", "s.csv: row 2: expected 4 cells, got 3"),
+        ("label,cat,dog,car\ncat,1,2\n", "s.csv: row 2: expected 4 cells as in the header, got 3"),
         ("label,cat,dog,car\ncat,1,2,3\ncat,1,nan,3\n", "s.csv: row 3: a score is NaN"),
         ("label,cat,dog,car\n", "s.csv: expected at least one row below the header, got none"),
         ("cat,dog,car\n1,2,3\n", "s.csv: expected a column 'label' and one column per class"),
@@ -99,5 +99,20 @@ def test_what_is_wrong_with_an_npz_is_one_sentence(tmp_path: Path) -> None:
 def test_other_files_are_refused(tmp_path: Path) -> None:
     assert fault_of(text_file(tmp_path, "s.txt", "")) == "s.txt: expected scores in .npz, .csv, .tsv or .parquet"
     (tmp_path / "latin.csv").write_bytes("label,cat,dog,car\ncaf\u00e9,1,2,3\n".encode("latin-1"))
-    assert fault_of(tmp_path / "latin.csv").startswith("latin.csv: expected a table in UTF-8, but 'utf-8' codec")
+    assert fault_of(tmp_path / "latin.csv").startswith("latin.csv: row 2: byte 0xe9 is not UTF-8")
     assert "expected a Parquet file" in fault_of(text_file(tmp_path, "s.parquet", "no"))
+
+
+@pytest.mark.parametrize("arrays", [{"scores": np.zeros((0, 3))}, {"ranked": np.zeros((0, 2), dtype=int)}])
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_arrays_without_samples_are_refused(tmp_path: Path, arrays: dict, kind: type) -> None:
+    path = npz(tmp_path, labels=np.zeros(0, dtype=kind), **arrays)
+    assert fault_of(path) == "scores.npz: expected at least one sample, got none in 'labels'"
+
+
+@pytest.mark.parametrize("header", ["label,cat,dog,car", "label,rank_1"])
+def test_tables_without_samples_are_refused(tmp_path: Path, header: str) -> None:
+    columns = {name: pyarrow.array([], pyarrow.string()) for name in header.split(",")}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "s.parquet")
+    for path in (text_file(tmp_path, "s.csv", header + "\n"), tmp_path / "s.parquet"):
+        assert fault_of(path) == f"{path.name}: expected at least one row below the header, got none"

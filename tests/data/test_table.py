@@ -50,8 +50,8 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "a.csv: expected a column 'text', got nothing\na.csv: expected a column 'label', got nothing"),
-        ("text,Label\na,b\n", "a.csv: expected a column 'label' (did you mean 'Label'?), got 'text', 'Label'"),
+        ("", "a.csv: expected a column 'text'; there are none\na.csv: expected a column 'label'; there are none"),
+        ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'?"),
         ("text,label\n", "a.csv: expected at least one row below the header, got none"),
         ("text,label,text\na,b,c\n", "a.csv: the column 'text' is there twice"),
         (
@@ -69,7 +69,7 @@ def test_a_table_that_cannot_be_read_is_told_by_file_and_row(tmp_path: Path, con
 
 def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     header = ",".join(f"c{number}" for number in range(40))
-    assert fault_of(written(tmp_path, header + "\n")).endswith("'c10', 'c11', …")
+    assert fault_of(written(tmp_path, header + "\n")).endswith("c18, c19, …")
 
 
 def test_parquet_integers_become_codes_and_nulls_become_empty(tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_parquet_numbers_that_are_no_codes_are_refused(tmp_path: Path) -> None:
 
 def test_a_missing_column_of_parquet_is_named(tmp_path: Path) -> None:
     path = written_parquet(tmp_path, {"label": ["x"], "txt": ["a"]})
-    assert fault_of(path) == "a.parquet: expected a column 'text' (did you mean 'txt'?), got 'label', 'txt'"
+    assert fault_of(path) == "a.parquet: expected a column 'text'; did you mean 'txt'?"
 
 
 def test_another_file_named_parquet_is_refused(tmp_path: Path) -> None:

@@ -10,7 +10,8 @@ from hiercos.data.dataset import Inputs, Kind, check_inputs
 from hiercos.data.errors import DataError
 from hiercos.data.npz import feature_matrix, read_npz
 from hiercos.data.sources import existing_suffix
-from hiercos.data.table import TABLES, read_table
+from hiercos.data.table import read_table
+from hiercos.data.table_files import TABLES
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ column per class, named by it, or columns `rank_1`…`rank_K` of class names. Cl
 path or name, or in .npz by index.
 """
 
-import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,8 +16,9 @@ from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
 from hiercos.data.npz import array_row_name, read_npz
 from hiercos.data.rows import AnyArray, RowName
-from hiercos.data.score_tables import LABEL, ScoreArray, column_names, read_score_columns
-from hiercos.data.table import TABLES, read_table
+from hiercos.data.score_tables import LABEL, ScoreArray, read_score_columns
+from hiercos.data.table import read_table
+from hiercos.data.table_files import TABLES, column_names
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
@@ -45,25 +45,24 @@ def read_scores(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     """Read a file of scores or of ranked class names; the module says what it holds.
 
     Raises:
-        DataError: for another kind of file, a missing array or column, a class that is unknown, missing or there
-            twice, or a score that is no number, naming the file and the row.
+        DataError: for another kind of file, one without samples, a missing array or column, a class that is unknown,
+            missing or there twice, or a score that is no number, naming the file and the row.
     """
     suffix = path.suffix.lower()
     if suffix == ".npz":
         return _from_npz(path, taxonomy)
     if suffix not in TABLES:
         raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet")
-    try:
-        names = column_names(path)
-        read = _from_rank_columns if f"{RANK}1" in names else _from_score_columns
-        return read(path, names, taxonomy)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: expected a table in UTF-8, but {error}") from error
+    names = column_names(path)
+    read = _from_rank_columns if f"{RANK}1" in names else _from_score_columns
+    return read(path, names, taxonomy)
 
 
 def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     reader = LabelReader(taxonomy)
     arrays = read_npz(path, arrays=("labels",), optional=("scores", "classes", "ranked"))
+    if not arrays["labels"].size:
+        raise DataError(f"{path}: expected at least one sample, got none in 'labels'")
     labels = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
     if "scores" in arrays:
         scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)

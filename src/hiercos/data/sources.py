@@ -15,7 +15,8 @@ from hiercos.data.npz import array_row_name, feature_matrix, read_npz
 from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.data.rows import AnyArray, RowName
 from hiercos.data.splits import completed_split, folded
-from hiercos.data.table import TABLES, read_table
+from hiercos.data.table import read_table
+from hiercos.data.table_files import TABLES
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 

@@ -3,19 +3,14 @@
 Every cell stays text, so a code such as 06.10 is never a number.
 """
 
-import csv
-import difflib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hiercos.data.errors import DataError
-
-DELIMITERS = {".csv": ",", ".tsv": "\t"}
-PARQUET = ".parquet"
-TABLES = (*DELIMITERS, PARQUET)
-MOST_COLUMNS = 12  # named in a message about a missing one
+from hiercos.data.table_files import PARQUET, Record, delimited_file, length_fault, parquet_file
+from hiercos.errors import suggestion
 
 
 @dataclass(frozen=True)
@@ -50,14 +45,8 @@ def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = 
 
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
-    """The columns to read; a DataError names every missing one and what is there instead."""
-    listed = [repr(name) for name in names[:MOST_COLUMNS]] + ["…"] * (len(names) > MOST_COLUMNS)
-    faults = []
-    for name in wanted:
-        if name not in names:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
-            faults.append(f"{path}: expected a column {name!r}{hint}, got {', '.join(listed) or 'nothing'}")
+    """The columns to read; a DataError names every missing one and the nearest that is there, or all."""
+    faults = [f"{path}: expected a column {name!r}{suggestion(name, names)}" for name in wanted if name not in names]
     kept = [name for name in (*wanted, *optional) if name in names]
     faults += [f"{path}: the column {name!r} is there twice" for name in kept if names.count(name) > 1]
     if faults:
@@ -66,71 +55,31 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
 
 
 def _read_delimited(path: Path, wanted: list[str], optional: list[str]) -> Table:
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True)
-            records = _numbered_records(path, reader)
-            _, header = next(records, (1, []))
-            names = [name.strip() for name in header]
-            kept = _present(path, names, wanted, optional)
-            return _columns_of(path, records, {name: names.index(name) for name in kept}, len(names))
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
+    with delimited_file(path) as (names, records):
+        kept = _present(path, names, wanted, optional)
+        return _columns_of(path, records, {name: names.index(name) for name in kept}, len(names))
 
 
-def _encoding_fault(path: Path) -> str:
-    """Where a file first is not UTF-8."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            try:
-                line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                return f"row {number}: byte 0x{line[error.start]:02x} is not UTF-8"
-    return "its end is not UTF-8"
-
-
-def _numbered_records(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
-    """Each record with the line it begins on; blank lines are left out."""
-    while True:
-        line = reader.line_num + 1
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            raise DataError(f"{path}: row {line}: {error}") from error
-        if record is None:
-            return
-        if record:
-            yield line, record
-
-
-def _columns_of(path: Path, records: Iterable[tuple[int, list[str]]], places: Mapping[str, int], width: int) -> Table:
+def _columns_of(path: Path, records: Iterable[Record], places: Mapping[str, int], width: int) -> Table:
     columns: dict[str, list[str]] = {name: [] for name in places}
     numbers, faults = [], []
-    for line, record in records:
-        if len(record) != width:
-            faults.append(f"{path}: row {line}: expected {width} cells as in the header, got {len(record)}")
+    for record in records:
+        if fault := length_fault(path, record, width):
+            faults.append(fault)
             continue
+        line, cells = record
         numbers.append(line)
         for name, place in places.items():
-            columns[name].append(record[place])
+            columns[name].append(cells[place])
     if faults:
         raise DataError(faults)
     return Table({name: tuple(cells) for name, cells in columns.items()}, tuple(numbers))
 
 
 def _read_parquet(path: Path, wanted: list[str], optional: list[str]) -> Table:
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'") from error
-    from pyarrow import ArrowException
-
-    try:
-        file = parquet.ParquetFile(path)
+    with parquet_file(path) as file:
         kept = _present(path, list(file.schema_arrow.names), wanted, optional)
         content = file.read(columns=kept)
-    except ArrowException as error:
-        raise DataError(f"{path}: expected a Parquet file, but {error}") from error
     columns = {name: _parquet_texts(path, name, content.column(name)) for name in kept}
     return Table(columns, tuple(range(1, content.num_rows + 1)))
 

@@ -1,0 +1,91 @@
+"""Files that hold tables, opened: CSV and TSV record by record, Parquet by its columns."""
+
+import csv
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hiercos.data.errors import DataError
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+PARQUET = ".parquet"
+TABLES = (*DELIMITERS, PARQUET)
+
+Record = tuple[int, list[str]]  # the line a record begins on, and its cells
+
+
+@contextmanager
+def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
+    """The names in the header of a CSV or TSV file, and the records below it, read one at a time.
+
+    Raises:
+        DataError: now or while records are read, for text that is not UTF-8 or quotes that do not close.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
+            _, header = next(records, (1, []))
+            yield [name.strip() for name in header], records
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
+
+
+def _records(path: Path, reader: Any) -> Iterator[Record]:
+    """Each record with its line; blank lines are left out."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{path}: row {line}: {error}") from error
+        if record is None:
+            return
+        if record:
+            yield line, record
+
+
+def length_fault(path: Path, record: Record, width: int) -> str | None:
+    """A sentence about a record that has not as many cells as the header."""
+    line, cells = record
+    if len(cells) == width:
+        return None
+    return f"{path}: row {line}: expected {width} cells as in the header, got {len(cells)}"
+
+
+def _encoding_fault(path: Path) -> str:
+    """Where a file first is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return f"row {number}: byte 0x{line[error.start]:02x} is not UTF-8"
+    return "its end is not UTF-8"
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        DataError: now or while it is read, for another kind of file or a damaged one, and without pyarrow.
+    """
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'") from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except ArrowException as error:
+        raise DataError(f"{path}: expected a Parquet file, but {error}") from error
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of a table's columns, in their order."""
+    if path.suffix.lower() == PARQUET:
+        with parquet_file(path) as file:
+            return list(file.schema_arrow.names)
+    with delimited_file(path) as (names, _):
+        return names
