@@ -115,3 +115,22 @@ def test_columns_separated_by_another_sign_are_told(tmp_path: Path, sign: str) -
     (tmp_path / "tree.csv").write_text(f"kingdom{sign}species\nanimal{sign}cat\n")
     with pytest.raises(TaxonomyError, match="row 1: expected ',' between columns, it seems to be"):
         Taxonomy.read(tmp_path / "tree.csv")
+
+
+def test_id_and_name_belong_to_the_class_beside_numbered_levels_too(tmp_path: Path) -> None:
+    text = "class_index,level_1,level_2,id,name\n0,pet,cat,7,Cat\n1,pet,dog,,\n"
+    taxonomy = read_text(tmp_path, "tree.csv", text)
+    assert (taxonomy.names, taxonomy.ids) == (("pet", "Cat", "dog"), ("", "7", ""))
+    named = read_text(tmp_path, "tree.csv", "level_1,level_2,name\nI,A00,Cholera\n")
+    assert (named.names, named.ids) == (("I", "Cholera"), ("", "A00"))
+
+
+def test_an_id_beside_named_levels_is_that_of_the_class(tmp_path: Path) -> None:
+    taxonomy = read_text(tmp_path, "tree.csv", "level_1,level_2,name_2,id\n06,06.10,Apple,A1\n06,06.20,Pear,\n")
+    assert (taxonomy.names, taxonomy.ids) == (("06", "Apple", "Pear"), ("06", "A1", "06.20"))
+
+
+def test_a_name_of_the_class_beside_names_of_the_levels_is_a_fault(tmp_path: Path) -> None:
+    assert faults_of(tmp_path, "tree.csv", "level_1,name_1,name\na,A,B\n") == [
+        "row 1: expected names in columns name_1, name_2, … or in 'name', got both"
+    ]

@@ -14,39 +14,47 @@ NUMBERED = re.compile(r"level_([1-9][0-9]*)")
 def levels_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
     """The taxonomy of a level table.
 
-    With columns `level_1`…`level_H` these are the levels, `name_1`…`name_H` their display names (then the levels
-    hold the ids), and other columns are ignored. Otherwise every column is a level but `id` and `name`, which
-    belong to the class of the row.
+    With columns `level_1`…`level_H` these are the levels, and other columns but `id` and `name` are ignored; with
+    `name_1`…`name_H` beside them the levels hold the ids, and these their display names. Otherwise every column is a
+    level but `id` and `name`. Both belong to the class of the row.
     """
-    if numbers := sorted(int(match[1]) for name in columns if (match := NUMBERED.fullmatch(name))):
-        if numbers != list(range(1, len(numbers) + 1)):
-            raise TaxonomyError(f"row 1: expected columns level_1, level_2, … without a gap, got levels {numbers}")
-        return tree_from_path_rows(_numbered_rows(columns, rows, len(numbers), faults), faults)
-    levels = [name for name in columns if name not in ("id", "name")]
+    levels = _numbered_levels(columns) or [name for name in columns if name not in ("id", "name")]
     if not levels:
         raise TaxonomyError(f"row 1: expected a column for each level, got only {', '.join(columns)}")
-    return tree_from_path_rows(_plain_rows(levels, rows), faults)
+    if levels[0] != "level_1" or not any(_name_column(level) in columns for level in levels):
+        return tree_from_path_rows(_class_named_rows(levels, rows), faults)
+    if "name" in columns:
+        raise TaxonomyError("row 1: expected names in columns name_1, name_2, … or in 'name', got both")
+    return tree_from_path_rows(_level_named_rows(levels, rows, faults), faults)
 
 
-def _numbered_rows(columns: Sequence[str], rows: Iterator[Row], height: int, faults: list[str]) -> Iterator[PathRow]:
-    levels = range(1, height + 1)
-    named = any(f"name_{level}" in columns for level in levels)
+def _numbered_levels(columns: Sequence[str]) -> list[str]:
+    """The columns level_1…level_H in their order, none where no column is called so."""
+    numbers = sorted(int(match[1]) for name in columns if (match := NUMBERED.fullmatch(name)))
+    if numbers != list(range(1, len(numbers) + 1)):
+        raise TaxonomyError(f"row 1: expected columns level_1, level_2, … without a gap, got levels {numbers}")
+    return [f"level_{number}" for number in numbers]
+
+
+def _name_column(level: str) -> str:
+    return level.replace("level_", "name_")
+
+
+def _level_named_rows(levels: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Iterator[PathRow]:
+    """The levels hold ids, columns beside them the names; an `id` of the class goes before that of its level."""
     for where, fields in rows:
-        keys = _path([fields[f"level_{level}"] for level in levels])
-        names = [fields.get(f"name_{level}", "") for level in levels]
+        keys = _path([fields[level] for level in levels])
+        names = [fields.get(_name_column(level), "") for level in levels]
         faults += [
-            f"{where}: name_{level} is {name!r}, but level_{level} is blank"
-            for level, name in enumerate(names, 1)
-            if name and not fields[f"level_{level}"]
+            f"{where}: {_name_column(level)} is {name!r}, but {level} is blank"
+            for level, name in zip(levels, names, strict=True)
+            if name and not fields[level]
         ]
-        if named:
-            shown = [name or key for key, name in zip(keys, names, strict=False)]
-            yield PathRow(where, keys, shown, keys)
-        else:
-            yield PathRow(where, keys)
+        shown = [name or key for key, name in zip(keys, names, strict=False)]
+        yield PathRow(where, keys, shown, [*keys[:-1], *(fields.get("id") or key for key in keys[-1:])])
 
 
-def _plain_rows(levels: Sequence[str], rows: Iterator[Row]) -> Iterator[PathRow]:
+def _class_named_rows(levels: Sequence[str], rows: Iterator[Row]) -> Iterator[PathRow]:
     for where, fields in rows:
         keys = _path([fields[level] for level in levels])
         class_id = fields.get("id", keys[-1] if keys and "name" in fields else "")
