@@ -1,4 +1,5 @@
 import torch
+from torch import nn
 
 from hiercos.geometry.frames import class_frame, height_similarities
 from hiercos.methods import METHODS
@@ -20,3 +21,11 @@ def test_the_answer_of_a_level_is_the_ancestor_of_the_nearest_class() -> None:
     nearest = method.rule(f).argmax(dim=1)
     tops = [TOY17.path(int(leaf))[0] for leaf in TOY17.leaves[nearest.numpy()]]
     assert method.levels(f)[:, TOY17.level(1)].argmax(dim=1).tolist() == tops
+
+
+def test_rule_and_levels_read_one_matrix_which_no_state_holds() -> None:
+    method = METHODS["barz-denzler"](TOY17, in_features=2)
+    parts = nn.ModuleDict({"rule": method.rule, "levels": method.levels})
+    assert [name for name, _ in parts.named_buffers()] == ["rule.embeddings"]
+    assert not parts.state_dict()
+    assert not list(parts.parameters())

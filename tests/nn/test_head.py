@@ -108,8 +108,8 @@ def test_the_state_of_another_basis_is_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"basis": "skew"}, "expected basis 'identity' or 'random', got 'skew'"),
-        ({"stem": "conv"}, "expected stem 'norm' or 'linear', got 'conv'"),
+        ({"basis": "skew"}, "expected basis to be one of identity, random, got 'skew'"),
+        ({"stem": "conv"}, "expected stem to be one of norm, linear, got 'conv'"),
         ({"width": 0}, "expected in_features and width of at least 1, got 7 and 0"),
         ({"dropout": 1.5}, "dropout"),
     ],

@@ -41,11 +41,12 @@ def barz_denzler(
         momentum: see `TransformationModule`.
     """
     embeddings = class_frame(height_similarities(taxonomy))
+    cosines = EmbeddingCosines(embeddings)
     return Method(
         head=linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum),
         loss=BarzDenzlerLoss(embeddings),
-        rule=EmbeddingCosines(embeddings),
-        levels=NearestClassBelow(taxonomy, EmbeddingCosines(embeddings)),
+        rule=cosines,
+        levels=NearestClassBelow(taxonomy, cosines),
     )
 
 

@@ -1,10 +1,11 @@
 """The Hier-COS head: features in, coordinates in the node basis out."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
+from hiercos.errors import check_choice
 from hiercos.nn.transformation import Stem, TransformationModule
 from hiercos.taxonomy import Taxonomy
 
@@ -54,8 +55,7 @@ class HierCOSHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
-        if basis not in ("identity", "random"):
-            raise ValueError(f"expected basis 'identity' or 'random', got {basis!r}")
+        check_choice("basis", basis, get_args(Basis))
         nodes = taxonomy.num_nodes
         self.transformation = TransformationModule(
             in_features, nodes if width is None else width, stem=stem, momentum=momentum, dropout=dropout

@@ -1,8 +1,10 @@
 """The transformation module: what maps a backbone's features into a space of our choice."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 from torch import Tensor, nn
+
+from hiercos.errors import check_choice
 
 Stem = Literal["norm", "linear"]
 
@@ -70,13 +72,10 @@ class TransformationModule(nn.Module):
         super().__init__()
         if in_features < 1 or width < 1:
             raise ValueError(f"expected in_features and width of at least 1, got {in_features} and {width}")
-        if stem == "linear":
-            projection: nn.Module = nn.Linear(in_features, width, bias=False)
-        elif stem == "norm":
-            projection = nn.Identity()
-        else:
-            raise ValueError(f"expected stem 'norm' or 'linear', got {stem!r}")
-        stem_width = width if stem == "linear" else in_features
+        check_choice("stem", stem, get_args(Stem))
+        linear = stem == "linear"
+        projection = nn.Linear(in_features, width, bias=False) if linear else nn.Identity()
+        stem_width = width if linear else in_features
         self.stem = nn.Sequential(projection, nn.BatchNorm1d(stem_width, momentum=momentum), nn.Dropout(dropout))
         self.blocks = nn.Sequential(ResidualBlock(stem_width, width), ResidualBlock(width, width))
 
