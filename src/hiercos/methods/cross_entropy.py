@@ -33,7 +33,7 @@ def cross_entropy_mlp(
         dropout: see `TransformationModule`.
         momentum: see `TransformationModule`.
     """
-    width = width or taxonomy.num_classes
+    width = taxonomy.num_classes if width is None else width
     transformation = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
     return _flat(nn.Sequential(transformation, nn.Linear(width, taxonomy.num_classes)), taxonomy)
 

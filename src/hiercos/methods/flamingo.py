@@ -42,7 +42,7 @@ def flamingo_2(
         dropout: see `TransformationModule`.
         momentum: see `TransformationModule`.
     """
-    width = width or taxonomy.num_classes
+    width = taxonomy.num_classes if width is None else width
     return _flamingo(TransformationModule(in_features, width, momentum=momentum, dropout=dropout), width, taxonomy)
 
 

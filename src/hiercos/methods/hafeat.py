@@ -51,7 +51,7 @@ def hafeat_2(
         momentum: see `TransformationModule`.
         margin_levels: see `hafeat_1`.
     """
-    width = width or taxonomy.num_classes
+    width = taxonomy.num_classes if width is None else width
     body = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
     return _hafeat(body, width, taxonomy, margin_levels)
 

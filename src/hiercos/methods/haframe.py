@@ -38,9 +38,8 @@ def haframe(
         alpha: see `HAFrameLoss`.
     """
     similarities = decaying_similarities(taxonomy, gamma)
-    body: nn.Module = TransformationModule(
-        in_features, width or taxonomy.num_classes, momentum=momentum, dropout=dropout
-    )
+    blocks_width = taxonomy.num_classes if width is None else width
+    body: nn.Module = TransformationModule(in_features, blocks_width, momentum=momentum, dropout=dropout)
     if width is not None:
         body = nn.Sequential(body, nn.Linear(width, taxonomy.num_classes))
     return Method(
