@@ -13,6 +13,7 @@ def record(method: str = "hier-cos", seed: int = 0, *, rule: str = "none", **fig
     seconds = figures.pop("train_seconds", 1.0)
     return Record(
         method=method,
+        uses_tree=not method.startswith("cross-entropy"),
         rule=rule,
         seed=seed,
         config={"epochs": 2, "batch_size": 4, "optimizer": "adamw", "learning_rate": 0.1, "seed": seed},

@@ -29,6 +29,7 @@ class Record:
 
     Attributes:
         method: its name in the registry.
+        uses_tree: whether the method learns from the taxonomy, or only its classes.
         rule: the decision rule on its scores; "none" for the method's own order.
         temperature: of the probabilities the rule reads, fitted on validation; None without a rule.
         seed: of the run.
@@ -43,6 +44,7 @@ class Record:
     """
 
     method: str
+    uses_tree: bool
     rule: str
     seed: int
     config: Mapping[str, Any]

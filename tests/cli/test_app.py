@@ -179,6 +179,11 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
         (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
         (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
+        (["train", "icd10cm:9", "--out", "m", "--set", "alpha=abc"], "alpha"),
+        (["train", "icd10cm:9", "--out", "m", "--set", "basis=foo"], "basis"),
+        (["train", "icd10cm:9", "--out", "m", "--set", "width=0"], "width"),
+        (["train", "icd10cm:9", "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
+        (["train", "icd10cm:9", "--out", "m", "--device", "mps"], "--device mps: there is no such device here"),
         (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
         (
             ["compare", "icd10cm:9", "--out", "m", "--rules", "crmm"],

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from hiercos.engine import ConfigError, TrainConfig
+from hiercos.engine import TrainConfig
+from hiercos.errors import FaultsError
 
 
 def test_settings_survive_the_way_through_json_values() -> None:
@@ -25,5 +26,5 @@ def test_settings_survive_the_way_through_json_values() -> None:
     ],
 )
 def test_an_impossible_setting_is_named(setting: str, value: object) -> None:
-    with pytest.raises(ConfigError, match=setting):
+    with pytest.raises(FaultsError, match=setting):
         TrainConfig(**{setting: value})

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, check_choice
 
 
 class ConfigError(FaultsError):
@@ -50,9 +50,9 @@ class TrainConfig:
                 raise ConfigError(f"expected {name} of at least {least}, got {getattr(self, name)}")
         if not self.learning_rate > 0:
             raise ConfigError(f"expected learning_rate above 0, got {self.learning_rate}")
-        _check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
-        _check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant"))
-        _check_choice("precision", self.precision, ("32-true", "bf16-mixed", "16-mixed"))
+        check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
+        check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant"))
+        check_choice("precision", self.precision, ("32-true", "bf16-mixed", "16-mixed"))
         if not (self.gradient_clip is None or self.gradient_clip > 0):
             raise ConfigError(f"expected gradient_clip above 0, got {self.gradient_clip}")
         if not 0 <= self.seed < 2**31:
@@ -61,8 +61,3 @@ class TrainConfig:
     def to_dict(self) -> dict[str, Any]:
         """The settings as JSON values."""
         return {**dataclasses.asdict(self), "options": dict(self.options)}
-
-
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise ConfigError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")

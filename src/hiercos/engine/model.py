@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.methods import METHODS
+from hiercos.methods.registry import build_method
 from hiercos.taxonomy import Taxonomy
 
 
@@ -53,10 +53,9 @@ class Model(nn.Module):
         self, taxonomy: Taxonomy, in_features: int, method: str, options: Mapping[str, Any] | None = None
     ) -> None:
         super().__init__()
-        METHODS.check_options(method, options or {})
         self.taxonomy, self.in_features = taxonomy, in_features
         self.method, self.options = method, dict(options or {})
-        parts = METHODS[method](taxonomy, in_features=in_features, **self.options)
+        parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss, self.rule, self.levels = parts.head, parts.loss, parts.rule, parts.levels
 

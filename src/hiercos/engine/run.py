@@ -19,6 +19,7 @@ from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, taxonomy_summary
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
+from hiercos.methods import METHODS
 from hiercos.records import RECORD_FILE, Record, run_identity
 
 SCORES = "scores.npz"
@@ -57,8 +58,8 @@ def train_run(
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
     if finished := _earlier_record(folder, identity, resume=resume):
         return finished
-    folder.mkdir(parents=True, exist_ok=True)
     model = build_model(data, config)
+    folder.mkdir(parents=True, exist_ok=True)
     train, val, test = (data.vectors(split) for split in ("train", "val", "test"))
     progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
     record = _record(data, config, progress, evaluate(fabric, model, test))
@@ -74,6 +75,7 @@ def train_run(
 def _record(data: PreparedData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
     return Record(
         method=config.method,
+        uses_tree=METHODS.uses_tree(config.method),
         rule="none",
         seed=config.seed,
         config=config.to_dict(),

@@ -62,19 +62,16 @@ class Line:
     """A method's figures over its seeds.
 
     Attributes:
-        method: its name.
-        rule: the decision rule.
+        name: method and rule as a table calls them.
+        uses_tree: whether the method learns from the taxonomy.
+        has_rule: whether a decision rule ranks the classes.
         values: per column key, one value per seed.
     """
 
-    method: str
-    rule: str
+    name: str
+    uses_tree: bool
+    has_rule: bool
     values: dict[str, list[float]]
-
-    @property
-    def name(self) -> str:
-        """Method and rule as a table calls them."""
-        return self.method if self.rule == "none" else f"{self.method} + {self.rule}"
 
     def estimate(self, key: str) -> Estimate:
         """Mean and 95% interval of one column over the seeds."""
@@ -83,17 +80,16 @@ class Line:
 
 def summarize(records: Iterable[Record]) -> list[Line]:
     """One line per method and rule, in order of appearance, values in order of the seeds."""
-    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    groups: dict[str, list[Record]] = {}
     for record in records:
-        groups.setdefault((record.method, record.rule), []).append(result_row(record))
-    return [
-        Line(method, rule, {column.key: [row[column.key] for row in _by_seed(rows)] for column in COLUMNS})
-        for (method, rule), rows in groups.items()
-    ]
+        groups.setdefault(record.name, []).append(record)
+    return [_line(sorted(group, key=lambda record: record.seed)) for group in groups.values()]
 
 
-def _by_seed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return sorted(rows, key=lambda row: row["seed"])
+def _line(records: Sequence[Record]) -> Line:
+    rows = [result_row(record) for record in records]
+    values = {column.key: [row[column.key] for row in rows] for column in COLUMNS}
+    return Line(records[0].name, records[0].uses_tree, records[0].rule != "none", values)
 
 
 def best_lines(lines: Sequence[Line]) -> dict[str, int]:

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from hiercos.report.intervals import Estimate, paired_difference
 from hiercos.report.results import Line
 
-FLAT = "cross-entropy"  # a method whose name starts so never looks at the tree, unless a rule does it for it
-
 
 def verdict(lines: Sequence[Line]) -> str:
     """What using the tree bought over the most accurate flat method, seed by seed, in HOPS and top-1.
@@ -20,9 +18,9 @@ def verdict(lines: Sequence[Line]) -> str:
     Returns:
         One or two sentences; they say so where nothing was gained or nothing can be compared.
     """
-    flat = [line for line in lines if line.method.startswith(FLAT) and line.rule == "none"]
-    learnt = [line for line in lines if not line.method.startswith(FLAT) and line.rule == "none"]
-    ruled = [line for line in lines if line.rule != "none"]
+    flat = [line for line in lines if not line.uses_tree and not line.has_rule]
+    learnt = [line for line in lines if line.uses_tree and not line.has_rule]
+    ruled = [line for line in lines if line.has_rule]
     if not flat or not (learnt or ruled):
         return "Nothing to weigh: the comparison needs a flat method (cross-entropy) and a hierarchical one."
     reference = max(flat, key=lambda line: line.estimate("top1").mean)
