@@ -21,14 +21,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from geometry import THREADS, inaturalist_tree, interleaved_seconds, print_ratio
-from hiercos import Taxonomy, load_taxonomy
-from hiercos.data import load_dataset
+from geometry import THREADS, interleaved_seconds, print_ratio
+from hiercos import Taxonomy
 from hiercos.decisions import class_probabilities, crm_scores, hops_order_scores
 from hiercos.decisions.expected_cost import cost_steps, expected_costs
 from hiercos.geometry.index import tree_index
 from hiercos.geometry.sums import path_sums
-from hiercos.taxonomy import CATALOGUE
+from trees import inaturalist_tree, tree_called
 
 ROWS, SAMPLES, SPREAD = 10_000, 1_000, 4.0
 SOLVED = {"cifar100": 100, "icd10cm:9,10,11,13": 50, "icd10cm": 20}  # samples whose best order is worked out
@@ -45,11 +44,6 @@ def print_least_risk() -> None:
         lambda: scores.softmax(dim=1),  # type: ignore[func-returns-value]
     )
     print_ratio("crm_scores over the softmax", times, baseline)
-
-
-def tree_called(name: str) -> Taxonomy:
-    """A taxonomy of the catalogue or of a built-in data set."""
-    return load_taxonomy(name) if name in CATALOGUE else load_dataset(name).taxonomy
 
 
 def likeness_scores(taxonomy: Taxonomy, rows: int) -> Tensor:

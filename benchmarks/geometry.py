@@ -6,16 +6,11 @@ Prints, each against a baseline measured in turn with it in the same run:
   (c) one Hier-COS training step over one step of cross-entropy on the same transformation module.
 """
 
-import csv
-import os
 import platform
 from collections.abc import Callable
-from itertools import pairwise
-from pathlib import Path
 from statistics import median
 from time import perf_counter
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -23,45 +18,23 @@ from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores
 from hiercos.losses import HierCOSLoss
 from hiercos.nn import HierCOSHead, TransformationModule
+from trees import inaturalist_tree, layered_tree
 
 THREADS, BATCH, ROUNDS = 2, 256, 30
-INATURALIST_LEVELS = (3, 4, 9, 34, 57, 72, 1010)
 
 
-def inaturalist_tree() -> tuple[Taxonomy, str]:
-    """The iNaturalist-19 tree from the shared folder, or a random one with as many nodes at every level."""
-    table = Path(os.environ.get("HIERCOS_SHARED", ""), "hierarchies", "inaturalist19.csv")
-    if table.is_file():
-        with table.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
-        paths = [[row[f"level_{level}"] for level in range(1, int(row["depth"]) + 1)] for row in rows]
-        return Taxonomy.from_paths(paths), "the iNaturalist-19 tree"
-    return layered_tree(INATURALIST_LEVELS), "a random tree of iNaturalist-19's shape (HIERCOS_SHARED is not set)"
-
-
-def layered_tree(sizes: tuple[int, ...]) -> Taxonomy:
-    """A random tree with the given number of nodes at each level; every inner node has a child."""
-    generator = np.random.default_rng(0)
-    parents = [np.full(sizes[0], -1)]
-    start = 0
-    for above, size in pairwise(sizes):
-        extra = generator.integers(0, above, size - above)
-        parents.append(start + np.sort(np.concatenate([np.arange(above), extra])))
-        start += above
-    count = sum(sizes)
-    return Taxonomy.from_arrays([str(node) for node in range(count)], np.concatenate(parents))
-
-
-def interleaved_seconds(*steps: Callable[[], None], rounds: int = ROUNDS) -> list[list[float]]:
+def interleaved_seconds(
+    *steps: Callable[[], None], rounds: int = ROUNDS, clock: Callable[[], float] = perf_counter
+) -> list[list[float]]:
     """Times of each step, taken in turn so that whatever else the machine does falls on all of them."""
     for step in steps:
         step()
     seconds: list[list[float]] = [[] for _ in steps]
     for _ in range(rounds):
         for step, times in zip(steps, seconds, strict=True):
-            start = perf_counter()
+            start = clock()
             step()
-            times.append(perf_counter() - start)
+            times.append(clock() - start)
     return seconds
 
 

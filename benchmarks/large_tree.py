@@ -17,24 +17,10 @@ from numpy.typing import NDArray
 
 from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores
+from trees import shuffled_parents
 
 NODES, DEPTH, CHAIN = 1_000_000, 20, 10_000
 MEGABYTE = 1e6
-
-
-def random_parents(count: int, depth: int) -> NDArray[np.int64]:
-    """Parents of a random tree of the given depth, its nodes numbered at random."""
-    generator = np.random.default_rng(0)
-    levels = np.sort(np.concatenate([np.arange(depth), generator.integers(0, depth, count - depth)]))
-    starts = np.searchsorted(levels, np.arange(depth + 1))
-    parents = np.full(count, -1)
-    for level in range(1, depth):
-        nodes = slice(starts[level], starts[level + 1])
-        parents[nodes] = generator.integers(starts[level - 1], starts[level], nodes.stop - nodes.start)
-    place = generator.permutation(count)
-    shuffled = np.empty(count, dtype=np.int64)
-    shuffled[place] = np.where(parents < 0, -1, place[parents])
-    return shuffled
 
 
 def resident_bytes() -> int:
@@ -90,7 +76,7 @@ def main() -> None:
     chain = np.arange(-1, CHAIN - 1)
     print(f"a chain of {CHAIN:,} nodes")
     print_tree(names[:CHAIN], chain, one_addition_a_level, "one torch addition for each level")
-    parents = random_parents(NODES, DEPTH)
+    parents = shuffled_parents(NODES, DEPTH)
     print(f"(d) {NODES:,} nodes at {DEPTH} levels: at most 5 s and 500 MB")
     print_tree(names, parents, lambda: np.argsort(parents, kind="stable"), "one stable sort of the parents")
 

@@ -12,9 +12,10 @@ from statistics import median
 
 import torch
 
-from geometry import BATCH, THREADS, inaturalist_tree, interleaved_seconds, training_step
+from geometry import BATCH, THREADS, interleaved_seconds, training_step
 from hiercos import Taxonomy
 from hiercos.methods import METHODS
+from trees import inaturalist_tree
 
 BASELINE, FEATURES, WIDTH, ROUNDS, LIMIT = "cross-entropy-mlp", 2048, 512, 25, 2.0
 

@@ -12,6 +12,7 @@ from torch import Tensor
 from hiercos import Taxonomy
 from hiercos.metrics import functional as HF
 from hiercos.metrics import tables
+from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order
 from trees import TOY17, taxonomies
 
 D1 = TOY17.class_names.index("D1")
@@ -102,14 +103,12 @@ def test_the_weights_and_worst_cases_of_the_worked_example() -> None:
     assert slow_disorder(BEST, BEST[::-1], "zero", 17) == Fraction(3953, 448)
     assert slow_disorder(BEST, BEST[::-1], "half", 17) == Fraction(8053, 896)
     profile = tables.rank_tables(TOY17, torch.device("cpu"))
-    from hiercos.metrics.functional.preference import preferred_order, reversed_disorder
-
     label = torch.tensor([D1])
     desired, eta = preferred_order(profile, label, 17, "zero")
     assert desired[0].tolist() == BEST
     assert eta[0].tolist() == pytest.approx([float(weight) for weight in weights], abs=1e-16)
     for k, worst in ((17, Fraction(3953, 448)), (10, Fraction(727, 112)), (5, Fraction(5, 2))):
-        found = reversed_disorder(profile, label, desired[:, :k], eta[:, :k], tail="zero")
+        found = disorder_of_reverse(profile, label, k, "zero")
         assert found.item() == pytest.approx(float(worst), abs=1e-14)
 
 

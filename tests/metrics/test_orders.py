@@ -70,8 +70,8 @@ def test_mistake_severity_is_pooled_over_the_mistakes() -> None:
 def test_cost_is_looked_up_by_label_and_answer() -> None:
     costs = torch.tensor([[0.0, 1.0, 2.0], [3.0, 0.0, 5.0], [6.0, 7.0, 0.0]])
     scores = torch.eye(3)[[1, 2, 2]]
-    assert HF.decision_cost(scores, torch.tensor([0, 0, 2]), TOY, costs).tolist() == [1.0, 2.0, 0.0]
+    assert HF.expected_cost(scores, torch.tensor([0, 0, 2]), TOY, costs).tolist() == [1.0, 2.0, 0.0]
     with pytest.raises(ValueError, match=r"expected costs of shape \(3, 3\), got \(2, 2\)"):
-        HF.decision_cost(scores, torch.tensor([0, 0, 2]), TOY, costs[:2, :2])
+        HF.expected_cost(scores, torch.tensor([0, 0, 2]), TOY, costs[:2, :2])
     with pytest.raises(ValueError, match="row 1 of the costs: a cost is NaN"):
-        HF.decision_cost(scores, torch.tensor([0, 0, 2]), TOY, costs.masked_fill(costs == 3.0, torch.nan))
+        HF.expected_cost(scores, torch.tensor([0, 0, 2]), TOY, costs.masked_fill(costs == 3.0, torch.nan))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torchmetrics import MetricCollection
 
 from hiercos import Taxonomy
-from hiercos.metrics import default_suite, tables
+from hiercos.metrics import NDCG, default_suite, tables
 from hiercos.metrics import functional as HF
 from trees import TOY, TOY17, random_tree
 
@@ -29,7 +29,9 @@ def batch(taxonomy: Taxonomy, rows: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def test_the_suite_has_the_columns_of_a_results_table_and_more() -> None:
-    assert default_suite(TOY).names == (
+    suite = default_suite(TOY)
+    suite.update(torch.eye(3), torch.arange(3))
+    assert tuple(suite.compute()) == (
         *("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20"),
         *("correct_order_at_1", "correct_order_at_3", "correct_order_at_5", "correct_order_at_10"),
         *("correct_order_at_20", "correct_order_at_50", "correct_order_all", "mrr"),
@@ -79,13 +81,32 @@ def test_without_node_scores_the_levels_are_those_of_the_best_class() -> None:
     assert result["accuracy_level_2"].item() == pytest.approx(expected[1].item())
 
 
-def test_the_suite_works_in_a_collection_and_is_nan_before_any_sample() -> None:
-    collection = MetricCollection([default_suite(TOY)])
+def test_the_suite_is_a_collection_that_takes_its_arguments_by_position_and_by_name() -> None:
+    scores, labels, node_scores = batch(TREE, 20)
+    by_position, by_name = default_suite(TREE), default_suite(TREE).to(torch.device("cpu"))
+    assert isinstance(by_position, MetricCollection)
+    by_position.update(scores, labels, node_scores)
+    by_name.update(node_scores=node_scores, labels=labels, scores=scores)
+    torch.testing.assert_close(by_position.compute(), by_name.compute(), rtol=0, atol=0, equal_nan=True)
+    by_position.reset()
+    by_position.update(scores, labels)
+    assert by_position.compute()["fpa"] == by_position.compute()["top1"]
+
+
+def test_the_suite_moves_to_a_device_with_all_it_counts() -> None:
+    suite = default_suite(TREE).to("meta")
+    assert {state.device.type for state in suite["MetricSuite"].metric_state.values()} == {"meta"}
+
+
+def test_more_metrics_join_the_suite_and_it_is_nan_before_any_sample() -> None:
+    collection = MetricCollection([default_suite(TOY), NDCG(TOY)])
     scores, labels, _ = batch(TOY, 4)
     collection.update(scores[:0], labels[:0])
     assert math.isnan(collection.compute()["hops"].item())
     collection.update(scores, labels)
-    assert collection.compute()["hops"].item() == pytest.approx(HF.hops(scores, labels, TOY).mean().item())
+    result = collection.compute()
+    assert result["hops"].item() == pytest.approx(HF.hops(scores, labels, TOY).mean().item())
+    assert result["NDCG"].item() == pytest.approx(HF.ndcg(scores, labels, TOY).mean().item())
 
 
 def test_two_processes_with_uneven_shards_give_the_same_numbers(tmp_path: Path) -> None:

@@ -1,4 +1,7 @@
-"""torchmetrics classes of an answer at each level: node scores (B, N) or level predictions (B, H), and labels (B,)."""
+"""torchmetrics classes of an answer at each level, and labels (B,).
+
+`answers` are node scores (B, N) or level predictions (B, H); what needs node scores or probabilities calls them so.
+"""
 
 from typing import Any
 
@@ -14,9 +17,9 @@ from hiercos.taxonomy import Taxonomy
 class FullPathAccuracy(SampleMean):
     """Share of samples answered right at every level; see `functional.full_path_accuracy`."""
 
-    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Whether the answers are right, shape (B,)."""
-        return HF.full_path_accuracy(outputs, labels, self.taxonomy)
+    def update(self, answers: Tensor, labels: Tensor) -> None:
+        """Count a batch."""
+        self.add_values(HF.full_path_accuracy(answers, labels, self.taxonomy))
 
 
 class TreeInconsistency(SampleMean):
@@ -24,19 +27,19 @@ class TreeInconsistency(SampleMean):
 
     higher_is_better = False
 
-    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:  # noqa: ARG002  # as its siblings
-        """Whether the answers are inconsistent, shape (B,); the labels do not matter."""
-        return HF.tree_inconsistency(outputs, self.taxonomy)
+    def update(self, answers: Tensor, labels: Tensor) -> None:  # noqa: ARG002  # as its siblings
+        """Count a batch; the labels do not matter."""
+        self.add_values(HF.tree_inconsistency(answers, self.taxonomy))
 
 
 class MeanNormalizedRank(SampleMean):
-    """Mean place of the true node at its levels over their widths (MNR), node scores only."""
+    """Mean place of the true node at its levels over their widths (MNR); see `functional.normalized_rank`."""
 
     higher_is_better = False
 
-    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """Normalised places, shape (B,); see `functional.normalized_rank`."""
-        return HF.normalized_rank(outputs, labels, self.taxonomy)
+    def update(self, node_scores: Tensor, labels: Tensor) -> None:
+        """Count a batch."""
+        self.add_values(HF.normalized_rank(node_scores, labels, self.taxonomy))
 
 
 class LevelAccuracy(TreeMetric):
@@ -55,9 +58,9 @@ class LevelAccuracy(TreeMetric):
         self.add_state("hits", torch.zeros(taxonomy.height, dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("counts", torch.zeros(taxonomy.height, dtype=torch.int64), dist_reduce_fx="sum")
 
-    def update(self, outputs: Tensor, labels: Tensor) -> None:
+    def update(self, answers: Tensor, labels: Tensor) -> None:
         """Count a batch."""
-        right = HF.level_accuracy(outputs, labels, self.taxonomy)
+        right = HF.level_accuracy(answers, labels, self.taxonomy)
         self.hits += right.nansum(dim=0)
         self.counts += right.isnan().logical_not().sum(dim=0)
 
@@ -86,9 +89,9 @@ class CalibrationError(TreeMetric):
             zeros = torch.zeros(taxonomy.height, bins, dtype=torch.float64)
             self.add_state(name, zeros, dist_reduce_fx="sum")
 
-    def update(self, outputs: Tensor, labels: Tensor) -> None:
+    def update(self, node_probabilities: Tensor, labels: Tensor) -> None:
         """Count a batch; see `functional.calibration_error`."""
-        samples, confidences, hits = calibration_bins(outputs, labels, self.taxonomy, self.bins)
+        samples, confidences, hits = calibration_bins(node_probabilities, labels, self.taxonomy, self.bins)
         self.samples += samples
         self.confidences += confidences
         self.hits += hits

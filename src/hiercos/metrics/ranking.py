@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hiercos.metrics.tables import RankTables, rank_tables
+from hiercos.metrics.tables import RankTables, rank_tables, row_parts
 from hiercos.taxonomy import Taxonomy
 
 
@@ -56,10 +56,9 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
     depth = ranking_depth(k, taxonomy)
     tables = rank_tables(taxonomy, scores.device)
     labels = labels.long()
-    for start in range(0, max(1, len(scores)), tables.rows_per_chunk):
-        rows = slice(start, start + tables.rows_per_chunk)
+    for rows in row_parts(*scores.shape):
         values, order = best_classes(scores[rows], depth)
-        refuse_nan(values[:, 0], start)
+        refuse_nan(values[:, 0], rows.start)
         yield Ranking(labels[rows], values, order, tables.ranks(labels[rows], order), tables)
 
 

@@ -1,6 +1,5 @@
 """The base of the metric classes: a sum and a count, so neither batches nor processes change the number."""
 
-from abc import abstractmethod
 from typing import Any
 
 import torch
@@ -12,6 +11,9 @@ from hiercos.taxonomy import Taxonomy
 
 class TreeMetric(Metric):
     """What all metrics over a taxonomy have in common.
+
+    A MetricCollection lets metrics whose states are equal after the first batch share one state from then on. Sums
+    and counts of different metrics are equal after a perfect batch, so every metric has one state that equals nothing.
 
     Args:
         taxonomy: the tree over the classes.
@@ -26,6 +28,7 @@ class TreeMetric(Metric):
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
         self.taxonomy = taxonomy
+        self.add_state("unequal", torch.tensor(torch.nan), dist_reduce_fx="sum")
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Draw the metric's value, or the values given; the torchmetrics way, which needs matplotlib."""
@@ -33,7 +36,11 @@ class TreeMetric(Metric):
 
 
 class SampleMean(TreeMetric):
-    """The mean of one value per sample; samples whose value is nan do not count, and without any it is nan."""
+    """The mean of one value per sample; samples whose value is nan do not count, and without any it is nan.
+
+    A metric of this kind writes `update`, whose parameters are named as its function's: by these names a
+    MetricCollection gives each metric what it needs.
+    """
 
     higher_is_better = True
     total: Tensor
@@ -44,13 +51,9 @@ class SampleMean(TreeMetric):
         self.add_state("total", torch.zeros((), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
-    @abstractmethod
-    def sample_values(self, outputs: Tensor, labels: Tensor) -> Tensor:
-        """The value of each sample, shape (B,)."""
-
-    def update(self, outputs: Tensor, labels: Tensor) -> None:
-        """Count a batch: what the model put out (scores, or answers at each level), and the true classes (B,)."""
-        values = self.sample_values(outputs, labels).double()
+    def add_values(self, values: Tensor) -> None:
+        """Count the value of each sample of a batch, shape (B,)."""
+        values = values.double()
         self.total += values.nansum()
         self.count += values.isnan().logical_not().sum()
 
@@ -60,8 +63,16 @@ class SampleMean(TreeMetric):
 
 
 class FirstKMean(SampleMean):
-    """The mean of one value per sample that depends on the first k classes."""
+    """The mean of one value per sample that depends on the first k classes, the very first by default."""
 
     def __init__(self, taxonomy: Taxonomy, k: int = 1, **options: Any) -> None:
+        super().__init__(taxonomy, **options)
+        self.k = k
+
+
+class OrderMean(SampleMean):
+    """The mean of one value per sample that depends on the order of the first k classes, all by default."""
+
+    def __init__(self, taxonomy: Taxonomy, k: int | None = None, **options: Any) -> None:
         super().__init__(taxonomy, **options)
         self.k = k

@@ -4,10 +4,11 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torchmetrics import MetricCollection
 
-from hiercos.metrics.functional.hops import top1_share
+from hiercos.metrics.functional.hops import share_of_worst, top1_share
 from hiercos.metrics.functional.levels import level_accuracy
-from hiercos.metrics.functional.preference import preferred_order, reversed_disorder
+from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order
 from hiercos.metrics.ranking import Ranking, rankings
 from hiercos.metrics.sample_mean import TreeMetric
 from hiercos.taxonomy import Taxonomy
@@ -75,23 +76,20 @@ def _ranked_values(ranking: Ranking) -> Tensor:
 
 def _order_values(ranking: Ranking) -> list[Tensor]:
     """HOPS and its @k, then correct order @k and of all, each (B,), from one pass over the ranks."""
-    tables, labels = ranking.tables, ranking.labels
-    desired, weights = preferred_order(tables, labels, tables.num_classes, "zero")
+    tables, labels, count = ranking.tables, ranking.labels, ranking.tables.num_classes
+    desired, weights = preferred_order(tables, labels, count, "zero")
     gaps = (ranking.ranks - desired).abs()
-    disorder = (gaps * weights).sum(dim=1)
     head = max(HOPS_DEPTHS)
     partial = (gaps[:, :head] * weights[:, :head]).cumsum(dim=1)
-    values = [_hops(disorder, reversed_disorder(tables, labels, desired, weights, tail="zero"))]
-    for k in (min(k, tables.num_classes) for k in HOPS_DEPTHS):
-        worst = reversed_disorder(tables, labels, desired[:, :k], weights[:, :k], tail="zero")
-        values.append(_hops(partial[:, k - 1], worst))
+    depths = [min(k, count) for k in HOPS_DEPTHS]
+    disorders = [(gaps * weights).sum(dim=1), *(partial[:, k - 1] for k in depths)]
+    worsts = [disorder_of_reverse(tables, labels, k, "zero") for k in (count, *depths)]
     wrong = gaps[:, : max(ORDER_DEPTHS)].cummax(dim=1).values
-    values += [(wrong[:, min(k, tables.num_classes) - 1] == 0).double() for k in ORDER_DEPTHS]
-    return [*values, (gaps.amax(dim=1) == 0).double()]
-
-
-def _hops(disorder: Tensor, worst: Tensor) -> Tensor:
-    return torch.where(worst > 0, 1 - disorder / worst, 1.0).clamp(0, 1)
+    return [
+        *map(share_of_worst, disorders, worsts),
+        *((wrong[:, min(k, count) - 1] == 0).double() for k in ORDER_DEPTHS),
+        (gaps.amax(dim=1) == 0).double(),
+    ]
 
 
 def _level_values(answers: Tensor, ranking: Ranking, taxonomy: Taxonomy) -> Tensor:
@@ -136,6 +134,10 @@ class MetricSuite(TreeMetric):
         return dict(zip(self.names, self.totals / self.counts, strict=True))
 
 
-def default_suite(taxonomy: Taxonomy) -> MetricSuite:
-    """The columns of a results table (top-1, severity, AHD, HOPS, fpa), correct order, accuracy per level and MRR."""
-    return MetricSuite(taxonomy)
+def default_suite(taxonomy: Taxonomy) -> MetricCollection:
+    """The columns of a results table (top-1, severity, AHD, HOPS, fpa), correct order, accuracy per level and MRR.
+
+    A collection of one `MetricSuite`, so `update` takes its arguments by position or by name, and more metrics can
+    join it.
+    """
+    return MetricCollection(MetricSuite(taxonomy))

@@ -1,12 +1,13 @@
 """What the metrics need to know about a taxonomy, once per taxonomy and device.
 
 Everything follows from the paths of the classes: two classes share as many ancestors as their paths have equal
-levels, and the number of classes at each distance from a class is a difference of leaf counts along its path.
+levels. What the tree prefers, as seen from a class, comes from `taxonomy.preferences`.
 Up to `MOST_TABULATED` classes the preference ranks of all pairs are kept as small integers; beyond that they
 are worked out for the pairs or rows asked for, and nothing of size C x C is ever made.
 """
 
 import weakref
+from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
@@ -14,14 +15,24 @@ import torch
 from torch import Tensor
 
 from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.preferences import FloatArray, distance_counts, distance_ranks, ordered_by_rank, rank_profiles
 from hiercos.taxonomy.tree import IntArray
 
 MOST_TABULATED = 5_000  # classes whose pairwise ranks are kept: 25 MB of int8
 CHUNK = 1 << 22  # scores handled at a time: their order takes 32 MB
 
 
+def row_parts(rows: int, width: int) -> Iterator[slice]:
+    """Consecutive rows of `width` entries, so few that what is made of them stays small; one empty part for no rows."""
+    step = max(1, CHUNK // width)
+    for start in range(0, max(1, rows), step):
+        yield slice(start, min(rows, start + step))
+
+
 class RankTables:
     """Preference ranks and distances between the classes of one taxonomy, on one device.
+
+    All tensors are ordinary ones, also where the first call comes from inference mode, so they serve anywhere later.
 
     Attributes:
         num_classes: C.
@@ -29,32 +40,56 @@ class RankTables:
         paths: the nodes of each class's path, shape (C, H), -1 beyond its depth.
         levels: the same as rows, shape (H, C).
         depths: the depth of each class, shape (C,).
-        profiles: the number of classes at each rank, one row per distinct rank profile, shape (P, R).
+        profiles: the number of classes at each rank, one row per distinct rank profile, an array of shape (P, H + 1).
         profile_of: the rank profile of each class, shape (C,).
         rank_of_distance: dense rank of each distance as seen from each class, shape (C, H + 1).
-        distance_of_rank: its inverse, shape (C, R); 0 beyond a class's last rank.
-        memo: what the metrics derive from all this and want to keep, by a name of their own.
+        distance_of_rank: its inverse, shape (C, H + 1); 0 beyond a class's last rank.
     """
+
+    profiles: IntArray
 
     def __init__(self, taxonomy: Taxonomy, device: torch.device) -> None:
         self.num_classes, self.height = taxonomy.num_classes, taxonomy.height
-        self.memo: dict[tuple[str | int, ...], Tensor] = {}
+        self._kept: dict[tuple[str | int, ...], tuple[Tensor, ...]] = {}
         small = np.int8 if self.height < 127 else np.int16
         paths = taxonomy.path_table(taxonomy.leaves)
-        counts = distance_counts(paths)
-        ranks = np.cumsum(counts > 0, axis=1) - 1  # (C, H + 1)
-        rows, distances = np.nonzero(counts)
-        by_rank = np.zeros((2, len(paths), int(ranks.max()) + 1), dtype=np.int64)
-        by_rank[0, rows, ranks[rows, distances]] = counts[rows, distances]
-        by_rank[1, rows, ranks[rows, distances]] = distances
-        profiles, profile_of = np.unique(by_rank[0], axis=0, return_inverse=True)
+        counts = distance_counts(taxonomy, np.arange(self.num_classes))  # (C, H + 1)
+        distances = ordered_by_rank(counts, np.broadcast_to(np.arange(self.height + 1), counts.shape))
+        self.profiles, profile_of = np.unique(rank_profiles(counts), axis=0, return_inverse=True)
         self.paths = torch.from_numpy(paths.astype(np.int32)).to(device)
         self.levels = self.paths.t().contiguous()
         self.depths = torch.from_numpy(taxonomy.depths[taxonomy.leaves]).to(device)
-        self.profiles = torch.from_numpy(profiles).to(device)
         self.profile_of = torch.from_numpy(profile_of.reshape(-1)).to(device)
-        self.rank_of_distance = torch.from_numpy(ranks.astype(small)).to(device)
-        self.distance_of_rank = torch.from_numpy(by_rank[1].astype(small)).to(device)
+        self.rank_of_distance = torch.from_numpy(distance_ranks(counts).astype(small)).to(device)
+        self.distance_of_rank = torch.from_numpy(distances.astype(small)).to(device)
+
+    def kept(self, name: tuple[str | int, ...], make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """What a metric derives from the tables and wants to keep, made at the first call with its name."""
+        if name not in self._kept:
+            with torch.inference_mode(False):
+                self._kept[name] = make()
+        return self._kept[name]
+
+    def profile_values(
+        self, labels: Tensor, name: tuple[str | int, ...], values: Callable[[IntArray], FloatArray]
+    ) -> Tensor:
+        """One number for the rank profile of each label, worked out at the profile's first appearance and kept.
+
+        Args:
+            labels: true classes, shape (B,).
+            name: what the numbers are kept by.
+            values: the numbers of some rank profiles: (U, H + 1) -> (U,).
+
+        Returns:
+            Shape (B,), float64.
+        """
+        device, count = self.paths.device, len(self.profiles)
+        (known,) = self.kept(name, lambda: (torch.full((count,), torch.nan, dtype=torch.float64, device=device),))
+        profiles = self.profile_of[labels]
+        new = torch.unique(profiles[known[profiles].isnan()])
+        if len(new):
+            known[new] = torch.from_numpy(values(self.profiles[new.cpu().numpy()])).to(known.device)
+        return known[profiles]
 
     @property
     def keeps_orders(self) -> bool:
@@ -69,13 +104,10 @@ class RankTables:
     @cached_property
     def rank_table(self) -> Tensor:
         """Preference ranks of all pairs, shape (C, C); only where `tabulated`."""
-        classes = torch.arange(self.num_classes, device=self.paths.device)
-        return torch.cat([self._ranks_by_path(part) for part in torch.split(classes, self.rows_per_chunk)])
-
-    @property
-    def rows_per_chunk(self) -> int:
-        """How many rows of C entries are handled at a time."""
-        return max(1, CHUNK // self.num_classes)
+        parts = row_parts(self.num_classes, self.num_classes)
+        with torch.inference_mode(False):
+            classes = torch.arange(self.num_classes, device=self.paths.device)
+            return torch.cat([self._ranks_by_path(classes[rows]) for rows in parts])
 
     def rank_rows(self, labels: Tensor) -> Tensor:
         """Preference rank of every class as seen from each label, shape (B, C)."""
@@ -113,22 +145,6 @@ class RankTables:
         return block.scatter_(1, labels[:, None], 0)
 
 
-def distance_counts(paths: IntArray) -> IntArray:
-    """The number of classes at each distance 0…H from each class, shape (C, H + 1).
-
-    As many classes lie below the common ancestor at some depth as that ancestor has leaves; those at
-    exactly that depth are what the next step of the path leaves out.
-
-    Args:
-        paths: the nodes of each class's path, shape (C, H), -1 beyond its depth.
-    """
-    leaf_counts = np.bincount(paths[paths >= 0])
-    below = np.where(paths >= 0, leaf_counts[paths], 1)  # (C, H)
-    within = np.column_stack([np.full(len(paths), len(paths)), below])  # (C, H + 1), common depth 0…H at least
-    itself = np.ones((len(paths), 1), dtype=np.int64)
-    return np.hstack([itself, -np.diff(within, axis=1)[:, ::-1]])
-
-
 _tables: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, RankTables]]" = weakref.WeakKeyDictionary()
 
 
@@ -136,5 +152,6 @@ def rank_tables(taxonomy: Taxonomy, device: torch.device) -> RankTables:
     """The tables of a taxonomy on a device, made at the first call."""
     on_devices = _tables.setdefault(taxonomy, {})
     if device not in on_devices:
-        on_devices[device] = RankTables(taxonomy, device)
+        with torch.inference_mode(False):  # tensors born in inference mode could not serve outside it
+            on_devices[device] = RankTables(taxonomy, device)
     return on_devices[device]

@@ -4,6 +4,8 @@ From a class the others stand at a few distances; ranked without gaps these are 
 itself. How many classes stand at each rank, the rank profile, settles everything about the order but its names.
 """
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -11,6 +13,7 @@ from hiercos.taxonomy.distances import classes_below
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 FloatArray = NDArray[np.float64]
+Tail = Literal["zero", "half"]  # where the weights of the last rank fall to: 0 (published), or half as printed
 
 
 def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
@@ -31,41 +34,55 @@ def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
     return np.hstack([itself, -np.diff(within, axis=1)[:, ::-1]])
 
 
-def rank_profiles(counts: IntArray) -> IntArray:
-    """Counts per distance without the empty distances: (B, H + 1) -> counts per rank, (B, H + 1), 0 beyond the last."""
-    ranks = np.cumsum(counts > 0, axis=1) - 1
+def distance_ranks(counts: IntArray) -> IntArray:
+    """The preference rank of each distance that has classes: (B, H + 1) counts -> (B, H + 1)."""
+    return np.cumsum(counts > 0, axis=1) - 1
+
+
+def ordered_by_rank(counts: IntArray, values: IntArray) -> IntArray:
+    """One number per distance without those of empty distances: (B, H + 1) -> (B, H + 1), 0 beyond the last rank."""
     rows, distances = np.nonzero(counts)
-    profiles = np.zeros_like(counts)
-    profiles[rows, ranks[rows, distances]] = counts[rows, distances]
-    return profiles
+    ordered = np.zeros_like(counts)
+    ordered[rows, distance_ranks(counts)[rows, distances]] = values[rows, distances]
+    return ordered
 
 
-def preferred_ranks(profiles: IntArray) -> IntArray:
-    """The rank at each position of the preferred order, shape (B, C)."""
+def rank_profiles(counts: IntArray) -> IntArray:
+    """The number of classes at each rank: counts per distance (B, H + 1) -> (B, H + 1), 0 beyond the last rank."""
+    return ordered_by_rank(counts, counts)
+
+
+def preferred_ranks(profiles: IntArray, k: int | None = None) -> IntArray:
+    """The rank at each of the first k positions, at most and by default all, of the preferred order, shape (B, k)."""
+    if k is None:
+        k = int(profiles[:1].sum())  # each row counts all classes
+    counts = np.diff(np.minimum(np.cumsum(profiles, axis=1), k), axis=1, prepend=0)
     ranks = np.tile(np.arange(profiles.shape[1]), len(profiles))
-    return np.repeat(ranks, profiles.reshape(-1)).reshape(len(profiles), -1)
+    return np.repeat(ranks, counts.reshape(-1)).reshape(len(profiles), k)
 
 
-def decay_weights(profiles: IntArray, preferred: IntArray) -> FloatArray:
-    """The weight η of each position as the published HOPS has it, shape (B, C).
+def decay_weights(profiles: IntArray, preferred: IntArray, tail: Tail = "zero") -> FloatArray:
+    """The weight η of each position as HOPS has it, shape (B, k).
 
     Within a rank r of m classes the weight falls linearly, 2^−r − t (2^−r − b) / m for t = 0…m−1, towards the
-    first weight of the next rank, b = 2^−(r+1), and in the last rank towards 0.
+    first weight of the next rank, b = 2^−(r+1), and in the last rank towards 0 where the tail is zero.
 
     Args:
         profiles: the number of classes at each rank, shape (B, R).
-        preferred: the rank at each position, shape (B, C).
+        preferred: the rank at each of the first k positions, shape (B, k).
+        tail: where the weights of the last rank fall to.
     """
     starts = np.cumsum(profiles, axis=1) - profiles
     tops = np.exp2(-np.arange(profiles.shape[1], dtype=np.float64))
     last = np.count_nonzero(profiles, axis=1)[:, None] - 1
-    falls = np.where(np.arange(profiles.shape[1]) == last, tops, tops / 2) / np.maximum(profiles, 1)  # (B, R) a step
+    to_zero = (np.arange(profiles.shape[1]) == last) & (tail == "zero")
+    falls = np.where(to_zero, tops, tops / 2) / np.maximum(profiles, 1)  # (B, R) a step
     steps = np.arange(preferred.shape[1]) - np.take_along_axis(starts, preferred, axis=1)
     return tops[preferred] - steps * np.take_along_axis(falls, preferred, axis=1)
 
 
 def reversed_disorder(preferred: IntArray, weights: FloatArray) -> FloatArray:
-    """s_max of the published HOPS: the weighted disorder Σ_j η_j |z_j − ẑ_j| of the order reversed, shape (B,)."""
+    """s_max of the published HOPS: the weighted disorder Σ_j η_j |z_j − ẑ_j| of k positions reversed, shape (B,)."""
     gaps = np.abs(preferred - preferred[:, ::-1])
     disorder: FloatArray = np.sum(weights * gaps, axis=1)
     return disorder

@@ -1,7 +1,7 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), one value per sample where that makes sense."""
 
 from hiercos.metrics.functional.calibration import calibration_error, summed_probabilities
-from hiercos.metrics.functional.cost import decision_cost
+from hiercos.metrics.functional.cost import expected_cost
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     full_path_accuracy,
@@ -23,7 +23,7 @@ __all__ = [
     "average_hierarchical_distance",
     "calibration_error",
     "correct_order",
-    "decision_cost",
+    "expected_cost",
     "full_path_accuracy",
     "hierarchical_f1",
     "hierarchical_precision",

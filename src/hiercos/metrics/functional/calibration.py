@@ -42,12 +42,13 @@ def calibration_bins(
     Raises:
         ValueError: for a value outside [0, 1], naming its row.
     """
-    outside = ~((node_probabilities >= 0) & (node_probabilities <= 1 + 1e-5)).all(dim=1)
+    least, most = node_probabilities.aminmax(dim=1)
+    outside = ~((least >= 0) & (most <= 1 + 1e-5))
     if outside.any():
         raise ValueError(f"row {int(outside.nonzero()[0])}: expected probabilities from 0 to 1")
     answers = level_predictions(node_probabilities, taxonomy)
     right = level_accuracy(answers, labels, taxonomy)  # (B, H), nan where a class lacks the level
-    confidence = node_probabilities.double().gather(1, answers)
+    confidence = node_probabilities.gather(1, answers).double()
     bin_of = (confidence * bins).ceil().long().sub(1).clamp(0, bins - 1)
     cell = bin_of + bins * torch.arange(taxonomy.height, device=bin_of.device)
     counted = ~right.isnan()

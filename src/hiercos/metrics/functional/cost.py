@@ -7,7 +7,7 @@ from hiercos.metrics.ranking import rankings
 from hiercos.taxonomy import Taxonomy
 
 
-def decision_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Tensor) -> Tensor:
+def expected_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Tensor) -> Tensor:
     """What each answer costs, costs[label, best class]; its mean estimates the expected cost of the classifier.
 
     Args:
@@ -25,7 +25,7 @@ def decision_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Ten
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
         >>> costs = torch.tensor([[0.0, 1.0, 9.0], [1.0, 0.0, 9.0], [5.0, 5.0, 0.0]])
-        >>> decision_cost(torch.tensor([[0.2, 0.1, 0.7]]), torch.tensor([0]), t, costs).tolist()
+        >>> expected_cost(torch.tensor([[0.2, 0.1, 0.7]]), torch.tensor([0]), t, costs).tolist()
         [9.0]
     """
     classes = taxonomy.num_classes

@@ -5,11 +5,12 @@ from typing import Literal
 import torch
 from torch import Tensor
 
-from hiercos.metrics.functional.preference import Tail, preferred_order, reversed_disorder
+from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order
 from hiercos.metrics.functional.ties import mean_rank_gaps
 from hiercos.metrics.functional.worst_order import worst_disorder
 from hiercos.metrics.ranking import Ranking, ranking_depth, rankings
 from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.preferences import Tail
 
 HopsVariant = Literal["published", "paper", "exact"]
 TieRule = Literal["index", "mean"]
@@ -80,15 +81,17 @@ def ranked_hops(
         gaps = (ranking.ranks[:, :depth] - desired).abs()
     disorder = (gaps * weights).sum(dim=1)
     if variant == "exact":
-        return _share_of_worst(disorder, worst_disorder(tables, labels, depth)).clamp(0, 1)  # of rounding only
+        return share_of_worst(disorder, worst_disorder(tables, labels, depth))  # clipped of rounding only
     if depth == 1:
         return top1_share(ranking, ties)
-    value = _share_of_worst(disorder, reversed_disorder(tables, labels, desired, weights, tail=tail))
-    return value if variant == "paper" and k is None else value.clamp(0, 1)
+    worst = disorder_of_reverse(tables, labels, depth, tail)
+    return share_of_worst(disorder, worst, clipped=variant == "published" or k is not None)
 
 
-def _share_of_worst(disorder: Tensor, worst: Tensor) -> Tensor:
-    return torch.where(worst > 0, 1 - disorder / worst, 1.0)
+def share_of_worst(disorder: Tensor, worst: Tensor, *, clipped: bool = True) -> Tensor:
+    """1 − disorder / worst, and 1 where the worst is 0, clipped to [0, 1] if so wanted: two (B,) -> (B,)."""
+    value = torch.where(worst > 0, 1 - disorder / worst, 1.0)
+    return value.clamp(0, 1) if clipped else value
 
 
 def top1_share(ranking: Ranking, ties: TieRule = "index") -> Tensor:

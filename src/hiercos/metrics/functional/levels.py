@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics.ranking import check_labels, refuse_nan
-from hiercos.metrics.tables import rank_tables
+from hiercos.metrics.tables import rank_tables, row_parts
 from hiercos.taxonomy import Taxonomy
 
 
@@ -20,14 +20,21 @@ def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
         ValueError: for another width than N, or a NaN score, naming its row.
     """
     check_node_scores(node_scores, taxonomy)
-    refuse_nan(node_scores.amax(dim=1))
-    answers = []
-    for level in range(1, taxonomy.height + 1):
-        nodes = taxonomy.level(level)
-        columns = node_scores[:, nodes]
-        best = columns.max(dim=1, keepdim=True).values
-        answers.append((columns == best).byte().argmax(dim=1) + nodes.start)  # argmax of 0/1: the first 1
-    return torch.stack(answers, dim=1)
+    parts = []
+    for rows in row_parts(*node_scores.shape):
+        part = node_scores[rows]
+        refuse_nan(part.amax(dim=1), rows.start)
+        parts.append(
+            torch.stack([_best(part, taxonomy.level(level)) for level in range(1, taxonomy.height + 1)], dim=1)
+        )
+    return torch.cat(parts)
+
+
+def _best(node_scores: Tensor, nodes: slice) -> Tensor:
+    """The best of some neighbouring nodes, the lower one of equals: (B, N) -> (B,)."""
+    columns = node_scores[:, nodes]
+    is_best = columns == columns.amax(dim=1, keepdim=True)
+    return is_best.byte().argmax(dim=1).add(nodes.start)  # argmax of 0/1: the first 1
 
 
 def check_node_scores(node_scores: Tensor, taxonomy: Taxonomy) -> None:

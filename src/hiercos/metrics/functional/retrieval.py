@@ -6,7 +6,7 @@ from torch import Tensor
 
 from hiercos.metrics.functional.levels import check_node_scores
 from hiercos.metrics.ranking import Ranking, check_inputs, check_labels, rankings, refuse_nan
-from hiercos.metrics.tables import rank_tables
+from hiercos.metrics.tables import rank_tables, row_parts
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.distances import hop_distance_block
 
@@ -38,8 +38,11 @@ def reciprocal_rank(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
         [0.5]
     """
     check_inputs(scores, labels, taxonomy)
-    refuse_nan(scores.amax(dim=1))
-    return 1 / place(scores, labels.long()).double()
+    places = []
+    for rows in row_parts(*scores.shape):
+        refuse_nan(scores[rows].amax(dim=1), rows.start)
+        places.append(place(scores[rows], labels[rows].long()))
+    return 1 / torch.cat(places).double()
 
 
 def normalized_rank(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -57,15 +60,23 @@ def normalized_rank(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> 
     """
     check_node_scores(node_scores, taxonomy)
     check_labels(labels, len(node_scores), taxonomy)
-    refuse_nan(node_scores.amax(dim=1))
     truth = rank_tables(taxonomy, node_scores.device).paths[labels.long()].long()  # (B, H)
+    parts = []
+    for rows in row_parts(*node_scores.shape):
+        refuse_nan(node_scores[rows].amax(dim=1), rows.start)
+        parts.append(_level_shares(node_scores[rows], truth[rows], taxonomy).nanmean(dim=1))
+    return torch.cat(parts)
+
+
+def _level_shares(node_scores: Tensor, truth: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Place of the true node at each level over the level's width, nan at levels it lacks: (B, N), (B, H) -> (B, H)."""
     shares = []
     for level in range(1, taxonomy.height + 1):
         nodes = taxonomy.level(level)
         columns = truth[:, level - 1] - nodes.start
         share = place(node_scores[:, nodes], columns.clamp(min=0)).double() / (nodes.stop - nodes.start)
         shares.append(share.masked_fill(columns < 0, torch.nan))
-    return torch.stack(shares, dim=1).nanmean(dim=1)
+    return torch.stack(shares, dim=1)
 
 
 def ndcg(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Tensor:
