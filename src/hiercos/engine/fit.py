@@ -130,9 +130,9 @@ def fit(
     if config.standardize:
         model.standardize.fit(train.features)
     state = RunState(model, make_optimizer(model.parameters(), config), identity or {})
-    if resume and folder is not None and (folder / CHECKPOINT).exists():
-        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))
     wrapped, optimizer = fabric.setup(model, state.optimizer)
+    if resume and folder is not None and (folder / CHECKPOINT).exists():
+        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device the model is on now
     train = LabelledVectors(*fabric.to_device((train.features, train.labels)))
     try:
         while len(state.progress.history) < config.epochs:
