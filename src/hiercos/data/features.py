@@ -16,12 +16,16 @@ from hiercos.data.dataset import Dataset, FloatArray
 
 NGRAMS = (3, 4)  # shortest and longest, in characters, with a space at either end of a word
 RARE, MANY_TEXTS = 2, 1000  # with so many texts, an n-gram that fewer than two of them have is left out
+SMALLEST = 1e-3  # singular value kept, of the largest: below it a direction is rounding, or a trait of single texts
 ROWS_AT_ONCE = 8192  # texts transformed together, so that memory does not grow with their number
 
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
     """A fitted map from texts to vectors: counts of n-grams, weighted and projected.
+
+    Directions along which the training texts hardly vary are left out: a model divides each feature by its deviation
+    on these texts, so along them any unseen text would be millions of deviations away.
 
     Args:
         vocabulary: the n-grams that count, V of them, in column order.
@@ -46,7 +50,7 @@ class TextFeatures:
 
         Args:
             texts: the training texts.
-            dim: F, the number of features; less where the texts or their n-grams are fewer.
+            dim: F, the number of features; less where the texts, their n-grams or the directions they vary in are fewer.
             seed: of the randomised SVD.
 
         Returns:
@@ -56,13 +60,13 @@ class TextFeatures:
 
         vectorizer = _vectorizer(NGRAMS, min_df=RARE if len(texts) >= MANY_TEXTS else 1)
         weighted = vectorizer.fit_transform(texts)  # (M, V), sparse
-        dim = min(dim, *weighted.shape)
-        _, sizes, components = randomized_svd(weighted, dim, n_iter=4, random_state=seed)
-        scale = np.sqrt(np.square(sizes).sum() / (len(texts) * dim))
+        _, sizes, directions = randomized_svd(weighted, min(dim, *weighted.shape), n_iter=4, random_state=seed)
+        kept = sizes >= SMALLEST * sizes[0]  # they come largest first
+        scale = np.sqrt(np.square(sizes[kept]).sum() / (len(texts) * kept.sum()))
         return cls(
             vocabulary=tuple(vectorizer.get_feature_names_out()),
             idf=vectorizer.idf_.astype(np.float32),
-            components=(components / scale).astype(np.float32),
+            components=(directions[kept] / scale).astype(np.float32),
         )
 
     def transform(self, texts: Sequence[str]) -> FloatArray:

@@ -10,6 +10,9 @@ from hiercos.methods.registry import build_method
 from hiercos.taxonomy import Taxonomy
 
 
+CONSTANT = 1e-6  # deviation, of the largest magnitude: so little is rounding in float32, not a trait of the samples
+
+
 class Standardize(nn.Module):
     """Scale every feature to mean 0 and variance 1, with statistics set once.
 
@@ -26,10 +29,11 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(in_features))
 
     def fit(self, features: Tensor) -> None:
-        """Take the statistics of these features, shape (M, F)."""
+        """Take the statistics of these features, shape (M, F); M is at least 1."""
         deviation = features.std(dim=0, correction=0)
         self.mean.copy_(features.mean(dim=0))
-        self.scale.copy_(deviation.where(deviation > 0, 1))
+        varies = deviation > CONSTANT * features.abs().amax(dim=0)
+        self.scale.copy_(deviation.where(varies, 1))
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, F)."""
