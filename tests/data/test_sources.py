@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
-from hiercos.data import BUILT_IN, DataError, load_dataset, load_test_samples
+from hiercos.data import BUILT_IN, DataError, load_dataset
 from trees import TOY
 
 ROWS = [("a cat", "cat", "train"), ("a dog", "pet > dog", "train"), ("a car", "car", "val"), ("my cat", "cat", "test")]
@@ -158,25 +158,3 @@ def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
     assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
     assert fault_of(tmp_path) == f"{tmp_path.name} is a folder; {expected}"
     assert fault_of(tmp_path / "a.xls") == f"a.xls: the extension '.xls' is not known; {expected}"
-
-
-def test_samples_of_the_test_rows_or_of_a_whole_file_without_splits(tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("text,label\nmiaow,cat\nwoof,dog\n")
-    inputs, labels = load_test_samples(table, TOY)
-    assert (inputs, labels.tolist()) == (("miaow", "woof"), [0, 1])
-    table.write_text("text,label,split\nmiaow,cat,test\nwoof,dog,train\n")
-    inputs, labels = load_test_samples(table, TOY)
-    assert (inputs, labels.tolist()) == (("miaow",), [0])
-
-
-def test_a_split_without_test_rows_cannot_be_tested_on(tmp_path: Path) -> None:
-    table = tmp_path / "t.csv"
-    table.write_text("text,label,split\nmiaow,cat,train\nwoof,dog,train\n")
-    with pytest.raises(DataError, match="no row belongs to the split 'test'"):
-        load_test_samples(table, TOY)
-
-
-def test_a_built_in_data_set_is_only_for_models_of_its_own_taxonomy() -> None:
-    with pytest.raises(DataError, match="icd10cm:9 has another taxonomy than the model"):
-        load_test_samples("icd10cm:9", TOY)

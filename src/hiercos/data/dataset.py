@@ -101,18 +101,23 @@ class Dataset:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A SHA-256 of taxonomy, inputs, labels and split, the same on every machine and for every name or path."""
-        digest = hashlib.sha256()
-        digest.update(self.kind.encode() + self.taxonomy.fingerprint.encode())
-        digest.update(self.labels.astype("<i8").tobytes())
-        digest.update("\x00".join(self.split).encode())
-        if isinstance(self.inputs, np.ndarray):
-            digest.update(repr(self.inputs.shape).encode() + self.inputs.astype("<f4").tobytes())
-        else:
-            for text in self.inputs:
-                content = text.encode("utf-8", "surrogatepass")
-                digest.update(len(content).to_bytes(8, "little") + content)
-        return digest.hexdigest()
+        """The `data_fingerprint` of it all: the same for every name or path."""
+        return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split)
+
+
+def data_fingerprint(taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray) -> str:
+    """A SHA-256 of taxonomy, inputs (M), labels (M,) and split (M,), the same on every machine."""
+    kind = "vectors" if isinstance(inputs, np.ndarray) else "texts"
+    digest = hashlib.sha256(kind.encode() + taxonomy.fingerprint.encode())
+    digest.update(labels.astype("<i8").tobytes())
+    digest.update("\x00".join(split).encode())
+    if isinstance(inputs, np.ndarray):
+        digest.update(repr(inputs.shape).encode() + inputs.astype("<f4").tobytes())
+    else:
+        for text in inputs:
+            content = text.encode("utf-8", "surrogatepass")
+            digest.update(len(content).to_bytes(8, "little") + content)
+    return digest.hexdigest()
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:

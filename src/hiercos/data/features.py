@@ -50,7 +50,7 @@ class TextFeatures:
 
         Args:
             texts: the training texts.
-            dim: F, the number of features; less where the texts, their n-grams or the directions they vary in are fewer.
+            dim: F, the number of features; less where the texts or the directions they vary in are fewer.
             seed: of the randomised SVD.
 
         Returns:

@@ -4,9 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-from numpy.typing import NDArray
-
 from hiercos.data import icd10cm
 from hiercos.data.dataset import Dataset, Inputs, check_inputs
 from hiercos.data.errors import DataError
@@ -18,7 +15,6 @@ from hiercos.data.splits import completed_split, folded
 from hiercos.data.table import read_table
 from hiercos.data.table_files import TABLES
 from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
 
 SPLIT_COLUMN = "split"
 
@@ -84,52 +80,7 @@ def load_dataset(
         return BUILT_IN[name].load(rest)
     path = Path(source)
     tree = Taxonomy.read(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(path, _read_samples(path, text_column, label_column, split_column), tree)
-
-
-def load_test_samples(
-    source: str | Path,
-    taxonomy: Taxonomy,
-    *,
-    text_column: str = "text",
-    label_column: str = "label",
-    split_column: str = SPLIT_COLUMN,
-) -> tuple[Inputs, IntArray]:
-    """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
-
-    Args:
-        source: as in `load_dataset`.
-        taxonomy: the tree whose classes the labels name.
-        text_column: as in `load_dataset`.
-        label_column: as in `load_dataset`.
-        split_column: as in `load_dataset`.
-
-    Returns:
-        The inputs, vectors (M, F) or M texts, and their classes, shape (M,).
-
-    Raises:
-        DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
-    """
-    if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source)
-        if dataset.taxonomy != taxonomy:
-            raise DataError(f"{source} has another taxonomy than the model")
-        return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
-    path = Path(source)
-    samples = _read_samples(path, text_column, label_column, split_column)
-    labels = LabelReader(taxonomy).read(samples.labels, source=str(path), row_name=samples.row_name)
-    if samples.split is None:
-        return samples.inputs, labels
-    split, _ = completed_split(_keys(samples.inputs), samples.split, source=str(path), row_name=samples.row_name)
-    if "test" not in split:
-        raise DataError(f"{path}: no row belongs to the split 'test'; expected test rows, or no splits at all")
-    return _chosen(samples.inputs, labels, split == "test")
-
-
-def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_]) -> tuple[Inputs, IntArray]:
-    rows = np.flatnonzero(chosen)
-    picked = tuple(inputs[row] for row in rows) if isinstance(inputs, tuple) else inputs[rows]
-    return picked, labels[rows]
+    return _dataset(path, read_samples(path, text_column, label_column, split_column), tree)
 
 
 def existing_suffix(path: Path, suffixes: Sequence[str], *, known: str = "") -> str:
@@ -158,7 +109,8 @@ class Samples:
     row_name: RowName
 
 
-def _read_samples(path: Path, text: str, label: str, split: str) -> Samples:
+def read_samples(path: Path, text: str, label: str, split: str) -> Samples:
+    """The rows of an .npz file, or of a table with these columns of texts, labels and splits."""
     suffix = existing_suffix(path, (".npz", *TABLES), known=f"or a built-in name ({', '.join(BUILT_IN)})")
     return _vectors(path) if suffix == ".npz" else _texts(path, text, label, split)
 
@@ -183,7 +135,7 @@ def _texts(path: Path, text: str, label: str, split: str) -> Samples:
     return Samples(texts, table.columns[label], table.columns.get(split), table.row_name)
 
 
-def _keys(inputs: Inputs) -> Sequence[str | bytes]:
+def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
     """What the split of each sample depends on: the words of a text, the numbers of a vector."""
     if isinstance(inputs, tuple):
         return [folded(text) for text in inputs]
@@ -196,7 +148,7 @@ def _dataset(path: Path, samples: Samples, taxonomy: Taxonomy | None) -> Dataset
     tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name) if taxonomy is None else taxonomy
     made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
     classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
-    chosen, notes = completed_split(_keys(samples.inputs), samples.split, source=source, row_name=row_name)
+    chosen, notes = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=path.stem,
         taxonomy=tree,

@@ -9,7 +9,6 @@ from torch import Tensor, nn
 from hiercos.methods.registry import build_method
 from hiercos.taxonomy import Taxonomy
 
-
 CONSTANT = 1e-6  # deviation, of the largest magnitude: so little is rounding in float32, not a trait of the samples
 
 

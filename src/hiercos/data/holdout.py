@@ -1,0 +1,86 @@
+"""The samples a trained model is tested on, which are never those it has learned from."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.data.dataset import Inputs, data_fingerprint
+from hiercos.data.errors import DataError
+from hiercos.data.labels import LabelReader
+from hiercos.data.sources import BUILT_IN, SPLIT_COLUMN, load_dataset, read_samples, sample_keys
+from hiercos.data.splits import completed_split, hash_split
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class TestSamples:
+    """Samples to test a model on.
+
+    Attributes:
+        inputs: vectors, shape (M, F), or M texts.
+        labels: their classes, shape (M,).
+        notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
+    """
+
+    inputs: Inputs
+    labels: IntArray
+    notes: tuple[str, ...] = ()
+
+
+def load_test_samples(
+    source: str | Path,
+    taxonomy: Taxonomy,
+    *,
+    trained_on: str | None = None,
+    text_column: str = "text",
+    label_column: str = "label",
+    split_column: str = SPLIT_COLUMN,
+) -> TestSamples:
+    """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
+
+    A file without splits that the model was trained on was split by hash then, and is split by hash again.
+
+    Args:
+        source: as in `load_dataset`.
+        taxonomy: the tree whose classes the labels name.
+        trained_on: the fingerprint of the data set the model was trained on, from its record.
+        text_column: as in `load_dataset`.
+        label_column: as in `load_dataset`.
+        split_column: as in `load_dataset`.
+
+    Raises:
+        DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
+    """
+    if str(source).partition(":")[0] in BUILT_IN:
+        dataset = load_dataset(source)
+        if dataset.taxonomy != taxonomy:
+            raise DataError(f"{source} has another taxonomy than the model")
+        return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
+    path = Path(source)
+    samples = read_samples(path, text_column, label_column, split_column)
+    labels = LabelReader(taxonomy).read(samples.labels, source=str(path), row_name=samples.row_name)
+    keys = sample_keys(samples.inputs)
+    if samples.split is None:
+        by_hash = hash_split(keys)
+        if data_fingerprint(taxonomy, samples.inputs, labels, by_hash) == trained_on:
+            return _unseen(path, samples.inputs, labels, by_hash == "test")
+        return TestSamples(samples.inputs, labels, (f"{path} has no split: all {len(labels)} rows are used.",))
+    split, _ = completed_split(keys, samples.split, source=str(path), row_name=samples.row_name)
+    if "test" not in split:
+        raise DataError(f"{path}: no row belongs to the split 'test'; expected test rows, or no splits at all")
+    return _chosen(samples.inputs, labels, split == "test")
+
+
+def _unseen(path: Path, inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_]) -> TestSamples:
+    """The chosen rows of the file the model was trained on, with a note that says so."""
+    note = f"{path} is what the model was trained on: only its {chosen.sum()} test rows are used."
+    return _chosen(inputs, labels, chosen, note)
+
+
+def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:
+    rows = np.flatnonzero(chosen)
+    picked = tuple(inputs[row] for row in rows) if isinstance(inputs, tuple) else inputs[rows]
+    return TestSamples(picked, labels[rows], notes)

@@ -1,0 +1,63 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiercos.data import DataError, load_dataset, load_test_samples
+from trees import TOY
+
+
+def written(folder: Path, content: str) -> Path:
+    path = folder / "t.csv"
+    path.write_text(content, encoding="utf-8")
+    return path
+
+
+def without_split(folder: Path, count: int = 60) -> Path:
+    names = TOY.class_names
+    return written(folder, "text,label\n" + "".join(f"thing {row},{names[row % 3]}\n" for row in range(count)))
+
+
+def test_the_test_rows_are_used_where_there_is_a_split(tmp_path: Path) -> None:
+    samples = load_test_samples(written(tmp_path, "text,label,split\nmiaow,cat,test\nwoof,dog,train\n"), TOY)
+    assert (samples.inputs, samples.labels.tolist(), samples.notes) == (("miaow",), [0], ())
+
+
+def test_a_file_without_splits_is_used_whole_and_it_is_said(tmp_path: Path) -> None:
+    path = written(tmp_path, "text,label\nmiaow,cat\nwoof,dog\n")
+    samples = load_test_samples(path, TOY)
+    assert (samples.inputs, samples.labels.tolist()) == (("miaow", "woof"), [0, 1])
+    assert samples.notes == (f"{path} has no split: all 2 rows are used.",)
+
+
+def test_of_the_file_a_model_was_trained_on_only_the_test_rows_are_used(tmp_path: Path) -> None:
+    path = without_split(tmp_path)
+    dataset = load_dataset(path, taxonomy=TOY)
+    samples = load_test_samples(path, TOY, trained_on=dataset.fingerprint)
+    tested = dataset.rows("test")
+    assert samples.inputs == tuple(dataset.inputs[row] for row in tested)
+    assert samples.labels.tolist() == dataset.labels[tested].tolist()
+    assert samples.notes == (f"{path} is what the model was trained on: only its {len(tested)} test rows are used.",)
+
+
+def test_vectors_a_model_was_trained_on_are_recognised_in_double_precision_too(tmp_path: Path) -> None:
+    path = tmp_path / "v.npz"
+    np.savez(path, features=np.random.default_rng(0).normal(size=(60, 2)), labels=np.arange(60) % 3)
+    dataset = load_dataset(path, taxonomy=TOY)
+    assert len(load_test_samples(path, TOY, trained_on=dataset.fingerprint).labels) == len(dataset.rows("test"))
+
+
+def test_another_file_than_the_one_a_model_was_trained_on_is_used_whole(tmp_path: Path) -> None:
+    trained_on = load_dataset(without_split(tmp_path), taxonomy=TOY).fingerprint
+    assert len(load_test_samples(without_split(tmp_path, 59), TOY, trained_on=trained_on).labels) == 59
+
+
+def test_a_split_without_test_rows_cannot_be_tested_on(tmp_path: Path) -> None:
+    path = written(tmp_path, "text,label,split\nmiaow,cat,train\nwoof,dog,train\n")
+    with pytest.raises(DataError, match="no row belongs to the split 'test'"):
+        load_test_samples(path, TOY)
+
+
+def test_a_built_in_data_set_is_only_for_models_of_its_own_taxonomy() -> None:
+    with pytest.raises(DataError, match="icd10cm:9 has another taxonomy than the model"):
+        load_test_samples("icd10cm:9", TOY)
