@@ -57,6 +57,11 @@ def test_a_taxonomy_file_is_read(tmp_path: Path) -> None:
         load_dataset(table(tmp_path, ROWS), taxonomy=str(tree))
 
 
+def test_a_taxonomy_of_the_catalogue_goes_by_its_name(tmp_path: Path) -> None:
+    rows = [("a", "apple", "train"), ("b", "worm", "train"), ("c", "apple", "val"), ("d", "worm", "test")]
+    assert load_dataset(table(tmp_path, rows), taxonomy="cifar100").labels.tolist() == [0, 99, 0, 99]
+
+
 def test_vectors_are_read_with_names_or_class_indices(tmp_path: Path) -> None:
     split = np.array(["train", "train", "val", "test"])
     for labels in (np.array(["cat", "dog", "car", "cat"]), np.array([0, 1, 2, 0], dtype=np.int8)):

@@ -1,7 +1,9 @@
+from pathlib import Path
+
 import pytest
 
-from hiercos.taxonomy import CATALOGUE, Taxonomy, TaxonomyError, load_taxonomy
-from trees import shared
+from hiercos.taxonomy import CATALOGUE, Taxonomy, TaxonomyError, load_taxonomy, open_taxonomy
+from trees import TOY, shared
 
 
 def test_cifar100_has_the_sizes_of_the_paper() -> None:
@@ -42,3 +44,29 @@ def test_an_unknown_name_suggests_the_nearest() -> None:
 def test_a_name_near_to_none_lists_them_all() -> None:
     with pytest.raises(TaxonomyError, match=r"'wordnet' comes with the package .*; there are: cifar100"):
         load_taxonomy("wordnet")
+
+
+def test_what_is_opened_is_a_file_or_else_a_name_of_the_catalogue(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    TOY.write(tmp_path / "tree.csv")
+    monkeypatch.chdir(tmp_path)
+    assert open_taxonomy("tree.csv") == open_taxonomy(tmp_path / "tree.csv") == TOY
+    assert open_taxonomy("cifar100") == load_taxonomy("cifar100")
+    (tmp_path / "cifar100").touch()
+    with pytest.raises(TaxonomyError, match="cifar100: unknown extension ''"):
+        open_taxonomy("cifar100")
+
+
+@pytest.mark.parametrize("source", ["cifar100.csv", "./cifar100", "trees/cifar100"])
+def test_a_name_with_a_folder_or_an_extension_is_a_file(source: str) -> None:
+    with pytest.raises(TaxonomyError, match=r"cifar100.*: (cannot be read|unknown extension)"):
+        open_taxonomy(source)
+
+
+def test_what_is_neither_a_file_nor_a_name_suggests_the_nearest() -> None:
+    with pytest.raises(TaxonomyError) as error:
+        open_taxonomy("cifar10")
+    assert str(error.value) == (
+        "cifar10: there is no such file, and no built-in taxonomy of that name; did you mean 'cifar100'?"
+    )

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from hiercos.taxonomy import CATALOGUE, FORMATS, Taxonomy, load_taxonomy, read_taxonomy, write_taxonomy
+from hiercos.taxonomy import CATALOGUE, FORMATS, Taxonomy, open_taxonomy, read_taxonomy, write_taxonomy
 from hiercos.taxonomy.describe import TaxonomyFacts, taxonomy_facts, tree_lines
 
 REPEATED_SHOWN = 10  # names
@@ -55,10 +55,8 @@ def convert(
 
 
 def _taxonomy(source: str, file_format: str | None) -> Taxonomy:
-    """That of a file, or the built-in one where there is no such file."""
-    if source in CATALOGUE and not Path(source).exists():
-        return load_taxonomy(source)
-    return read_taxonomy(source, format=file_format)
+    """That of a file or a built-in one; what is given a format is a file."""
+    return open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
 
 
 def _size(taxonomy: Taxonomy) -> str:

@@ -14,7 +14,7 @@ from hiercos.data.rows import AnyArray, RowName
 from hiercos.data.splits import completed_split, folded
 from hiercos.data.table import read_table
 from hiercos.data.table_files import TABLES
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, open_taxonomy
 
 SPLIT_COLUMN = "split"
 
@@ -64,7 +64,8 @@ def load_dataset(
     Args:
         source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), or a .csv, .tsv, .parquet or
             .npz file.
-        taxonomy: the tree of the user's own data, or its file; without one the labels must be paths `a > b > c`.
+        taxonomy: the tree of the user's own data, its file or a name of the catalogue; without one the labels
+            must be paths `a > b > c`.
         text_column: the column of texts in a table.
         label_column: the column of labels in a table.
         split_column: the column of splits in a table; where it has none by the default name, one is made.
@@ -79,7 +80,7 @@ def load_dataset(
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
         return BUILT_IN[name].load(rest)
     path = Path(source)
-    tree = Taxonomy.read(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
+    tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(path, read_samples(path, text_column, label_column, split_column), tree)
 
 

@@ -1,6 +1,6 @@
 """The label tree: a frozen value, its readers and writers, distances, and a catalogue. NumPy only."""
 
-from hiercos.taxonomy.catalogue import CATALOGUE, load_taxonomy
+from hiercos.taxonomy.catalogue import CATALOGUE, load_taxonomy, open_taxonomy
 from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.formats import (
     FORMATS,
@@ -17,6 +17,7 @@ __all__ = [
     "Taxonomy",
     "TaxonomyError",
     "load_taxonomy",
+    "open_taxonomy",
     "read_taxonomy",
     "taxonomy_from_dict",
     "taxonomy_to_dict",

@@ -1,9 +1,11 @@
 """Taxonomies that come with the package, as text in `hierarchies/`: one path per class, in class order."""
 
 from importlib.resources import files
+from pathlib import Path
 
 from hiercos.errors import suggestion
 from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.formats import read_taxonomy
 from hiercos.taxonomy.formats.lines import read_lines
 from hiercos.taxonomy.tree import Taxonomy
 
@@ -29,3 +31,26 @@ def load_taxonomy(name: str) -> Taxonomy:
         )
     text = files("hiercos.taxonomy").joinpath("hierarchies", f"{name}.txt").read_text(encoding="utf-8")
     return read_lines(text)
+
+
+def open_taxonomy(source: str | Path) -> Taxonomy:
+    """The taxonomy that a word of the user names: a file, or where there is none a name of the catalogue.
+
+    Args:
+        source: taken for a file if there is one, or if it has a folder or an extension.
+
+    Raises:
+        TaxonomyError: for a file that cannot be used, or what is neither a file nor a name, with the nearest name.
+
+    Example:
+        >>> open_taxonomy("cifar100")
+        Taxonomy(134 nodes, 100 classes, height 5)
+    """
+    path = Path(source)
+    if path.is_file() or path.suffix or path.name != str(source):
+        return read_taxonomy(path)
+    if path.name not in CATALOGUE:
+        raise TaxonomyError(
+            f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
+        )
+    return load_taxonomy(path.name)
