@@ -11,7 +11,7 @@ endif
 .PHONY: demo test check lint types tests docs bench clean
 
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
-	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --epochs 15 --lr 0.003 --width 512 --dropout 0.1 --out demo
+	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --epochs 15 --out demo
 
 test: lint types tests  ## lint, types and tests
 

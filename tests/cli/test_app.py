@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from blobs import cloud
 from hiercos.cli.app import run
+from hiercos.cli.groups import TrainingOptions
 from hiercos.cli.output import emit
 from trees import TOY17
 
@@ -131,9 +133,13 @@ def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: py
 
 
 @pytest.mark.parametrize("format", ["csv", "json", "parquet", "table"])
-def test_predictions_go_to_a_file_in_any_format(model: Path, data: Path, tmp_path: Path, format: str) -> None:
+@pytest.mark.parametrize("named", [True, False])
+def test_predictions_go_to_a_file_in_any_format(
+    model: Path, data: Path, tmp_path: Path, format: str, named: bool
+) -> None:
     output = tmp_path / f"out.{format}"
-    assert run(["predict", str(model), str(data / "data.npz"), "--format", format, "--output", str(output)]) == 0
+    choice = ["--format", format] if named else []  # otherwise the extension says it
+    assert run(["predict", str(model), str(data / "data.npz"), *choice, "--output", str(output)]) == 0
     if format == "json":
         assert len(json.loads(output.read_text())) == 340
     if format == "parquet":
@@ -154,10 +160,32 @@ def test_evaluate_finds_the_figures_of_the_record(
     np.savez(tmp_path / "test.npz", features=np.asarray(dataset.inputs)[rows], labels=dataset.labels[rows])
     capsys.readouterr()
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
-    metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
-    assert metrics == pytest.approx(Record.read(model).metrics)
+    metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out) if row["value"] is not None}
+    recorded = {name: value for name, value in Record.read(model).metrics.items() if not math.isnan(value)}
+    assert metrics == pytest.approx(recorded)
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--per-level"]) == 0
     assert "(all)" in capsys.readouterr().out
+
+
+def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
+    assert run([*arguments, "--methods", "cross-entropy,hxe", "--seeds", "1", *FAST]) == 0
+    assert run([*arguments, "--methods", "cross-entropy", "--seeds", "1", *FAST]) == 0
+    assert "Earlier runs of hxe" in capsys.readouterr().err
+
+
+def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
+    equal = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=10_000)
+    own = TrainingOptions(as_published=True).config("hier-cos", {}, precision="32-true", samples=10_000)
+    assert (dict(equal.options), dict(own.options)) == ({"width": 512, "dropout": 0.1}, {})
+
+
+@pytest.mark.parametrize(("samples", "size"), [(100_000, 256), (2_000, 100), (228, 16)])
+def test_batches_are_smaller_where_data_are_few(samples: int, size: int) -> None:
+    config = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=samples)
+    assert config.batch_size == size
 
 
 def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -219,7 +247,7 @@ def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pyt
     before = {file.name: file.stat().st_mtime_ns for file in model.iterdir()}
     arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(model)]
     assert run([*arguments, *FAST]) == 2
-    assert "already holds a run" in capsys.readouterr().err
+    assert "already holds a finished run" in capsys.readouterr().err
     assert {file.name: file.stat().st_mtime_ns for file in model.iterdir()} == before
 
 

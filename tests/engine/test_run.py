@@ -44,7 +44,7 @@ def test_a_finished_run_is_returned_and_not_run_again(fabric: Fabric, tmp_path: 
 
 def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path) -> None:
     train_run(fabric, blob_data(), CONFIG, tmp_path)
-    with pytest.raises(RunError, match="already holds a run"):
+    with pytest.raises(RunError, match="already holds a finished run"):
         train_run(fabric, blob_data(), CONFIG, tmp_path)
     with pytest.raises(RunError, match="finished run with another epochs"):
         train_run(fabric, blob_data(), TrainConfig(epochs=5, batch_size=16, seed=3), tmp_path, resume=True)

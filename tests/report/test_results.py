@@ -30,12 +30,18 @@ def test_lines_keep_the_order_of_methods_and_sort_the_seeds() -> None:
 def test_the_best_is_the_highest_or_the_lowest_as_the_column_wants() -> None:
     lines = summarize([record("a", hops=0.9, ahd_at_5=2.0), record("b", hops=0.8, ahd_at_5=1.0)])
     best = best_lines(lines)
-    assert (best["hops"], best["ahd_at_5"]) == (0, 1)
+    assert (best["hops"], best["ahd_at_5"]) == ({0}, {1})
+    assert best["fpa"] == set()  # equal: nobody is best
 
 
-def test_a_column_that_is_undefined_everywhere_has_no_best() -> None:
-    lines = summarize([record("a", mistake_severity=math.nan), record("b", mistake_severity=math.nan)])
-    assert "mistake_severity" not in best_lines(lines)
+def test_nobody_is_best_where_a_figure_is_undefined() -> None:
+    lines = summarize([record("a", mistake_severity=math.nan), record("b", mistake_severity=3.0)])
+    assert best_lines(lines)["mistake_severity"] == set()
+
+
+def test_equals_share_the_mark() -> None:
+    lines = summarize([record("a", hops=0.9), record("b", hops=0.9), record("c", hops=0.8)])
+    assert best_lines(lines)["hops"] == {0, 1}
 
 
 def test_a_rule_is_part_of_the_name() -> None:
@@ -46,3 +52,4 @@ def test_a_cell_shows_percent_and_half_width_where_there_is_one() -> None:
     top1, hops = COLUMNS[0], COLUMNS[5]
     assert cell(Estimate(0.8612, 0.0034), top1) == "86.12 ±0.34"
     assert cell(Estimate(0.9, math.nan), hops) == "0.900"
+    assert cell(Estimate(math.nan, math.nan), hops) == "–"

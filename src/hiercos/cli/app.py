@@ -15,7 +15,8 @@ from hiercos.cli.taxonomy import app as taxonomy_app
 from hiercos.cli.train import train
 from hiercos.errors import FaultsError
 
-FAILED, BAD_INPUT = 1, 2
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+STOPPED = "stopped; finished epochs are kept: train goes on with --resume, compare with the same command"
 
 app = typer.Typer(
     name="hiercos",
@@ -56,13 +57,14 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]  # it may stand behind a command, too
     try:
-        return int(app(arguments, standalone_mode=False) or 0)
+        code = int(app(arguments, standalone_mode=False) or 0)
+        return _report(STOPPED, code) if code == INTERRUPTED else code
     except typer.TyperException as error:
         return _report(f"{_message(error)}; hiercos --help says what is expected", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
     except (KeyboardInterrupt, typer.Abort):
-        return _report("stopped", FAILED)
+        return _report(STOPPED, INTERRUPTED)
     except Exception as error:  # the last resort: whatever went wrong, the user gets one sentence
         return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
 

@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
-from hiercos.cli.output import Format, check_format
+from hiercos.cli.output import TableFormat, check_format
 
 
 @grouped
@@ -26,7 +26,7 @@ def compare(
     ] = "none,crm",
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     dim: options.Dim = 256,
-    format: Format = "table",
+    format: TableFormat = "table",
 ) -> None:
     """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
 
@@ -35,6 +35,7 @@ def compare(
     check_format(format, None)
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
+    from hiercos.benchmark.compare import RUNS
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
     from hiercos.engine import prepare
@@ -43,9 +44,13 @@ def compare(
     from hiercos.report import results_csv, summarize, verdict, write_report
 
     names = list(METHODS) if methods == "all" else list(dict.fromkeys(name.strip() for name in methods.split(",")))
-    entries = [Entry(training.config(name, {}, precision=place.precision), _rules(rules, name)) for name in names]
+    METHODS.refuse_unknown(names)
+    chosen = {name: _rules(rules, name) for name in names}
     _refuse_unknown_methods(rules, names)
     dataset = columns.read(data)
+    samples = len(dataset.rows("train"))
+    configs = [training.config(name, {}, precision=place.precision, samples=samples) for name in names]
+    entries = [Entry(config, chosen[config.method]) for config in configs]
     fabric = place.fabric(processes=True)
     seed_range = range(training.seed, training.seed + seeds)
     records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
@@ -55,6 +60,8 @@ def compare(
         sentence = verdict(summarize(records))
         typer.echo(sentence, err=format != "table")
         typer.echo(write_report(records, sentence, out / "report.html"), err=True)
+        if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in names):
+            typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.output import chosen_format
 from hiercos.cli.scores import (
     check_score_format,
     difference_rows,
@@ -44,7 +45,9 @@ def evaluate(
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
-    format: Annotated[str, typer.Option(help="table, csv, json, parquet or latex.")] = "table",
+    format: Annotated[
+        str | None, typer.Option(help="table, csv, json, parquet or latex; by default as --output ends.")
+    ] = None,
     batch_size: options.BatchSize = 1024,
     output: options.Output = None,
 ) -> None:
@@ -52,9 +55,12 @@ def evaluate(
 
     A file of data without splits is used whole.
     """
-    check_score_format(format, output)
+    chosen = chosen_format(format, output, "table")
+    check_score_format(chosen, output)
     if sum((files.against is not None, per_class, per_level)) > 1:
         raise OptionError("expected at most one of --against, --per-class and --per-level")
+    if files.scores is None and files.taxonomy is not None:
+        raise OptionError("--taxonomy goes with --scores: a model brings its own")
     if files.scores is not None and model is None:
         samples, tree = _file_metrics(files.scores, files.taxonomy)
     elif files.scores is None and files.against is None and model is not None and data is not None:
@@ -71,15 +77,15 @@ def evaluate(
         rows = class_rows(samples, tree)
     else:
         rows = node_rows(samples, tree) if per_level else metric_rows(samples, seed=seed)
-    write_rows(rows, format, output)
+    write_rows(rows, chosen, output)
 
 
 def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics", "Taxonomy"]:
-    from hiercos.taxonomy import Taxonomy
+    from hiercos.taxonomy import open_taxonomy
 
     if taxonomy is None:
         raise OptionError("--scores: expected --taxonomy FILE with it")
-    tree = Taxonomy.read(taxonomy)
+    tree = open_taxonomy(taxonomy)
     return read_sample_metrics(scores, tree), tree
 
 
@@ -90,8 +96,13 @@ def _model_metrics(
     from hiercos.data import load_test_samples
     from hiercos.engine import load_model
     from hiercos.engine.predict import labelled_vectors
+    from hiercos.records import RECORD_FILE, Record
 
     stored = load_model(model)
-    inputs, labels = load_test_samples(data, stored.model.taxonomy, **asdict(columns))
-    vectors = labelled_vectors(stored, inputs, labels)
+    record = Record.read(model) if (model / RECORD_FILE).exists() else None
+    trained_on = str(record.data["fingerprint"]) if record else None
+    samples = load_test_samples(data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns))
+    for note in samples.notes:
+        typer.echo(note, err=True)
+    vectors = labelled_vectors(stored, samples.inputs, samples.labels)
     return model_metrics(place.fabric(), stored, vectors, batch_size=batch_size), stored.model.taxonomy

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from hiercos.engine import TrainConfig
 
 
+STEPS = 20  # an epoch has at least so many, unless batches would be smaller than 16
+
+
 class OptionError(FaultsError):
     """An option with a value that cannot be used."""
 
@@ -123,25 +126,32 @@ def _torchrun_place() -> dict[str, Any]:
 class TrainingOptions:
     """How to train."""
 
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 30
-    batch_size: Annotated[int, typer.Option(min=1, help="Samples a step.")] = 256
-    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 1e-3
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 20
+    batch_size: Annotated[
+        int | None, typer.Option(min=1, help="Samples a step; by default 256, less where data are few.")
+    ] = None
+    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 3e-3
     weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
     optimizer: Annotated[str, typer.Option(help="adamw or sgd.")] = "adamw"
     schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
     gradient_clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None
-    width: Annotated[int | None, typer.Option(min=1, help="Width of the blocks; as published without.")] = None
-    dropout: Annotated[float | None, typer.Option(min=0, max=1, help="Dropout before the blocks.")] = None
+    width: Annotated[int, typer.Option(min=1, help="Width of the blocks of every method that has them.")] = 512
+    dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout before these blocks.")] = 0.1
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="Leave width and dropout to each method, as published.")
+    ] = False
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
-    def config(self, method: str, options: dict[str, Any], *, precision: str) -> "TrainConfig":
-        """The settings of one method; width and dropout go to methods that have them."""
+    def config(self, method: str, options: dict[str, Any], *, precision: str, samples: int) -> "TrainConfig":
+        """The settings of one method for so many training samples; width and dropout go to methods that have them."""
         from hiercos.engine import TrainConfig
         from hiercos.methods import METHODS
 
         METHODS.check_options(method, options)
         settings = dataclasses.asdict(self)
         blocks = {name: settings.pop(name) for name in ("width", "dropout")}
-        known = METHODS.options(method)
-        shared = {name: value for name, value in blocks.items() if value is not None and name in known}
+        known = () if settings.pop("as_published") else METHODS.options(method)
+        shared = {name: value for name, value in blocks.items() if name in known}
+        if settings["batch_size"] is None:
+            settings["batch_size"] = min(256, max(16, samples // STEPS))
         return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings)

@@ -14,8 +14,19 @@ from hiercos.cli.groups import OptionError
 from hiercos.files import write_atomically
 
 Rows = Sequence[Mapping[str, Any]]
-Format = Annotated[str, typer.Option("--format", help="csv, json, parquet or table.")]
+Format = Annotated[
+    str | None, typer.Option("--format", help="csv, json, parquet or table; by default as --output ends.")
+]
+TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
 FORMATS = ("csv", "json", "parquet", "table")
+
+
+def chosen_format(format: str | None, output: Path | None, default: str) -> str:
+    """The format asked for, or that of the output file's extension, or the default."""
+    if format is not None or output is None:
+        return format or default
+    suffix = output.suffix.lower().removeprefix(".")
+    return suffix if suffix in FORMATS else default
 
 
 def check_format(format: str, output: Path | None) -> None:

@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DeviceOptions, grouped
-from hiercos.cli.output import Format, check_format, emit
+from hiercos.cli.output import Format, check_format, chosen_format, emit
 
 
 @grouped
@@ -18,18 +18,19 @@ def predict(
     place: DeviceOptions,
     text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
     batch_size: options.BatchSize = 1024,
-    format: Format = "csv",
+    format: Format = None,
     output: options.Output = None,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
     The levels are those of the class that wins, so they always form a path of the taxonomy.
     """
-    check_format(format, output)
+    chosen = chosen_format(format, output, "csv")
+    check_format(chosen, output)
     from hiercos.data.inputs import read_inputs
     from hiercos.engine import load_model
     from hiercos.engine.predict import prediction_rows
 
     stored = load_model(model)
     unlabelled = read_inputs(inputs, kind=stored.kind, text_column=text_column)
-    emit(prediction_rows(place.fabric(), stored, unlabelled, batch_size=batch_size), format, output)
+    emit(prediction_rows(place.fabric(), stored, unlabelled, batch_size=batch_size), chosen, output)

@@ -21,14 +21,11 @@ def print_records(records: Sequence[Record], format: str) -> None:
         emit([result_row(record) for record in records], format, None)
         return
     lines = summarize(records)
-    best = best_lines(lines) if len(lines) > 1 else {}
+    best = best_lines(lines)
     head = ["method", *(column.heading for column in COLUMNS)]
     grid = [
         [line.name]
-        + [
-            cell(line.estimate(column.key), column) + (" *" if best.get(column.key) == index else "")
-            for column in COLUMNS
-        ]
+        + [cell(line.estimate(column.key), column) + (" *" if index in best[column.key] else "") for column in COLUMNS]
         for index, line in enumerate(lines)
     ]
     rows = [head, *grid]

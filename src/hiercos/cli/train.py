@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
-from hiercos.cli.output import Format, check_format
+from hiercos.cli.output import TableFormat, check_format
 
 
 @grouped
@@ -22,7 +22,7 @@ def train(
     rule: Annotated[str, typer.Option(help="Decision rule on the scores: none, crm or hops.")] = "none",
     set_: options.Set = None,
     dim: options.Dim = 256,
-    format: Format = "table",
+    format: TableFormat = "table",
     resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run in --out.")] = False,
 ) -> None:
     """Train one model, test it once, and leave it in a folder."""
@@ -33,8 +33,9 @@ def train(
     from hiercos.engine import adopt_rule, prepare, rule_records, train_run
 
     RULES[rule]  # an unknown one is an error before any work is done
-    config = training.config(method, options.method_options(set_), precision=place.precision)
     dataset = columns.read(data)
+    samples = len(dataset.rows("train"))
+    config = training.config(method, options.method_options(set_), precision=place.precision, samples=samples)
     fabric = place.fabric(processes=True)
     prepared = prepare(dataset, dim=dim)
     record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))

@@ -69,7 +69,10 @@ def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
     expected = json.loads(json.dumps(config))
     changed = sorted(key for key in {*written, *expected} if written.get(key) != expected.get(key))
     if changed:
-        values = ", ".join(f"{key} was {written.get(key)!r}, now {expected.get(key)!r}" for key in changed)
+        values = ", ".join(
+            key if key in ("data", "taxonomy") else f"{key} was {written.get(key)!r}, now {expected.get(key)!r}"
+            for key in changed
+        )
         raise CheckpointError(f"{path}: cannot resume, the settings differ: {values}")
     return Checkpoint(**groups, progress=progress, config=written)
 

@@ -33,10 +33,10 @@ class TrainConfig:
 
     method: str = "hier-cos"
     options: Mapping[str, Any] = field(default_factory=dict)
-    epochs: int = 30
+    epochs: int = 20
     batch_size: int = 256
     optimizer: Literal["adamw", "sgd"] = "adamw"
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     weight_decay: float = 1e-2
     schedule: Literal["cosine", "one-cycle", "constant"] = "cosine"
     gradient_clip: float | None = None

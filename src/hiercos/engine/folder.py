@@ -131,6 +131,8 @@ def _load_text_features(folder: Path) -> TextFeatures:
 
 
 def _read_json(path: Path, folder: Path) -> dict[str, Any]:
+    if (folder / "checkpoint.safetensors").is_file() and not path.is_file():
+        raise ModelError(f"{folder}: an unfinished run; train it to its end with --resume")
     if not path.is_file():
         raise ModelError(f"{folder}: not a model folder, it has no {path.name}")
     try:

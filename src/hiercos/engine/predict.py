@@ -40,7 +40,11 @@ def labelled_vectors(stored: StoredModel, inputs: Inputs, labels: IntArray) -> L
 def prediction_rows(
     fabric: Fabric, stored: StoredModel, unlabelled: UnlabelledInputs, *, batch_size: int = EVALUATION_BATCH
 ) -> list[dict[str, Any]]:
-    """One row per input: its number, a name for each level ("" beyond the class's depth), the class, its score."""
+    """One row per input: number, text, a name for each level ("" beyond the class's depth), the class and its score.
+
+    The text is there for models of texts, the id where the taxonomy has ids. The score is the one the classes are
+    ranked by: higher is better, comparable between classes of one row, and no probability.
+    """
     taxonomy = stored.model.taxonomy
     scores = decided_scores(fabric, stored, model_features(stored, unlabelled.inputs), batch_size=batch_size)
     classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
@@ -48,6 +52,7 @@ def prediction_rows(
     return [
         {
             "row": row,
+            **({"text": unlabelled.inputs[index]} if isinstance(unlabelled.inputs, tuple) else {}),
             **{
                 f"level_{level}": taxonomy.names[node] if node >= 0 else ""
                 for level, node in enumerate(path.tolist(), 1)
@@ -56,5 +61,5 @@ def prediction_rows(
             **({"id": taxonomy.ids[int(taxonomy.leaves[label])]} if taxonomy.ids else {}),
             "score": round(float(score), 6),
         }
-        for row, path, label, score in zip(unlabelled.rows, paths, classes, best, strict=True)
+        for index, (row, path, label, score) in enumerate(zip(unlabelled.rows, paths, classes, best, strict=True))
     ]

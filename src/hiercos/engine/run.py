@@ -102,8 +102,10 @@ def package_versions() -> dict[str, str]:
 
 def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) -> Record | None:
     """The record of a finished run of these settings, if the folder has one and may be resumed."""
-    if not resume and any((folder / name).exists() for name in (RECORD_FILE, CHECKPOINT)):
-        raise RunError(f"{folder}: already holds a run; resume it, or choose another folder")
+    if not resume and (folder / RECORD_FILE).exists():
+        raise RunError(f"{folder}: already holds a finished run; choose another folder")
+    if not resume and (folder / CHECKPOINT).exists():
+        raise RunError(f"{folder}: already holds an unfinished run; go on with --resume, or choose another folder")
     if not (folder / RECORD_FILE).exists():
         return None
     record = Record.read(folder)

@@ -1,7 +1,7 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import get_type_hints
 
 from hiercos.errors import FaultsError, suggestion
@@ -49,6 +49,11 @@ class Registry(Mapping[str, Build]):
 
     def __len__(self) -> int:
         return len(self._builders)
+
+    def refuse_unknown(self, names: Iterable[str]) -> None:
+        """Raise a `MethodError` for the first name that is not registered."""
+        for name in names:
+            self[name]
 
     def options(self, name: str) -> dict[str, object]:
         """The options of a method with their defaults."""

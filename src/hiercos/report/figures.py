@@ -59,8 +59,11 @@ def _lines(
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
-    for index, (name, values) in enumerate(series.items()):
-        line = {"color": PALETTE[index % len(PALETTE)], "width": 3}
+    colours: dict[str, str] = {}  # a method keeps its colour under a rule, where its line is dashed
+    for name, values in series.items():
+        method, rule = name.partition(" + ")[::2]
+        colour = colours.setdefault(method, PALETTE[len(colours) % len(PALETTE)])
+        line = {"color": colour, "width": 3, "dash": {"": "solid", "crm": "dash"}.get(rule, "dot")}
         figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
     figure.update_layout(
         template="plotly_white",

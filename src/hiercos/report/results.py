@@ -92,20 +92,25 @@ def _line(records: Sequence[Record]) -> Line:
     return Line(records[0].name, records[0].uses_tree, records[0].rule != "none", values)
 
 
-def best_lines(lines: Sequence[Line]) -> dict[str, int]:
-    """For each column, the index of the line with the best mean; columns that are nan everywhere are left out."""
+def best_lines(lines: Sequence[Line]) -> dict[str, set[int]]:
+    """For each column, the indices of the lines with the best mean.
+
+    None is best where all are equal, or where one is undefined (no mistakes have no severity, and are better than any).
+    """
     best = {}
     for column in COLUMNS:
         means = [line.estimate(column.key).mean for line in lines]
-        known = [index for index, mean in enumerate(means) if not math.isnan(mean)]
-        if known:
-            choose = max if column.higher_is_better else min
-            best[column.key] = choose(known, key=lambda index: means[index])
+        target = max(means) if column.higher_is_better else min(means)
+        found = {index for index, mean in enumerate(means) if mean == target}
+        undecided = any(math.isnan(mean) for mean in means) or len(found) == len(means)
+        best[column.key] = set() if undecided else found
     return best
 
 
 def cell(estimate: Estimate, column: Column) -> str:
-    """A figure as a table shows it: mean, and ± half-width where there is one."""
+    """A figure as a table shows it: mean, and ± half-width where there is one; a dash where it is undefined."""
+    if math.isnan(estimate.mean):
+        return "–"
     mean = f"{estimate.mean * column.scale:.{column.digits}f}"
     if math.isnan(estimate.half_width):
         return mean
