@@ -61,3 +61,9 @@ def test_a_split_without_test_rows_cannot_be_tested_on(tmp_path: Path) -> None:
 def test_a_built_in_data_set_is_only_for_models_of_its_own_taxonomy() -> None:
     with pytest.raises(DataError, match="icd10cm:9 has another taxonomy than the model"):
         load_test_samples("icd10cm:9", TOY)
+
+
+def test_vectors_that_are_not_finite_cannot_be_tested_on(tmp_path: Path) -> None:
+    np.savez(tmp_path / "v.npz", features=np.array([[1.0], [np.nan]]), labels=np.array([0, 1]))
+    with pytest.raises(DataError, match=r"row 2, column 1 .*: expected a finite number, got nan"):
+        load_test_samples(tmp_path / "v.npz", TOY)

@@ -36,7 +36,11 @@ def test_an_npz_gives_its_features(tmp_path: Path) -> None:
 def test_inputs_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("text\na\n", encoding="utf-8")
     assert fault_of(tmp_path / "a.csv", kind="vectors") == (
-        "a.csv: the extension '.csv' is not known; expected a file (.npz) because this model takes vectors"
+        "expected an .npz of vectors because this model takes vectors, got a.csv"
+    )
+    np.savez(tmp_path / "a.npz", features=np.eye(2))
+    assert fault_of(tmp_path / "a.npz", kind="texts") == (
+        "expected a table (.csv, .tsv, .parquet) of texts because this model takes texts, got a.npz"
     )
     assert fault_of("-", kind="vectors", stdin=io.StringIO("a")) == (
         "this model takes vectors: expected an .npz file, got texts on standard input"

@@ -89,6 +89,11 @@ def test_equal_vectors_and_texts_that_differ_in_case_share_a_split(tmp_path: Pat
     assert (split[::2] == split[1::2]).all()
 
 
+def test_a_file_too_small_to_be_split_by_hash_asks_for_a_split(tmp_path: Path) -> None:
+    path = table(tmp_path, [("a", "cat"), ("b", "dog")], "text,label")
+    assert fault_of(path, taxonomy=TOY).startswith("toy.csv: the split was made by hash of too few rows (2), which")
+
+
 def test_without_a_taxonomy_one_is_made_from_the_paths_and_said(tmp_path: Path) -> None:
     rows = [("a", "pet > dog", "train"), ("b", "vehicle>car", "train"), ("c", "pet > cat", "val"), ("d", "sun", "test")]
     path = table(tmp_path, rows)
@@ -110,7 +115,10 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
     [
         ([*ROWS, ("", "cat", "test")], "toy.csv: row 6: the text is empty"),
         ([*ROWS, ("x", "cow", "test")], "toy.csv: row 6: unknown label 'cow'"),
-        ([*ROWS, ("x", "cat", "dev")], "toy.csv: row 6: expected train, val or test as the split, got 'dev'"),
+        (
+            [*ROWS, ("x", "cat", "dev")],
+            "toy.csv: row 6: expected train, val or test as the split, got 'dev'; did you mean 'val'?",
+        ),
         (ROWS[:3], "toy.csv: no row belongs to the split 'test'; expected rows of train, val and test"),
         (
             [("a cat", "cat", "train"), *ROWS[2:]],

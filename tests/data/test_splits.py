@@ -61,7 +61,22 @@ def test_a_complete_split_is_kept_without_a_word() -> None:
     assert (split.tolist(), notes) == (["test", "val", "train"], ())
 
 
-def test_another_word_for_a_split_is_named_with_its_row() -> None:
+def test_each_other_word_for_a_split_is_named_once_with_its_first_row_and_what_it_means() -> None:
     with pytest.raises(DataError) as error:
-        completed_split(["a", "b"], ["train", "validation"], source="a.csv")
-    assert str(error.value) == "a.csv: row 2: expected train, val or test as the split, got 'validation'"
+        completed_split(list("abcdef"), ["train", "validation", "x", "Test", "validation", ""], source="a.csv")
+    assert str(error.value) == (
+        "a.csv: row 2: expected train, val or test as the split, got 'validation'; did you mean 'val'?\n"
+        "a.csv: row 3: expected train, val or test as the split, got 'x'\n"
+        "a.csv: row 4: expected train, val or test as the split, got 'Test'; did you mean 'test'?\n"
+        "a.csv: row 6: expected train, val or test as the split, got ''"
+    )
+
+
+@pytest.mark.parametrize(("split", "empty"), [(None, "val and test"), (["train", "train"], "val")])
+def test_too_few_rows_for_a_split_by_hash_ask_for_a_column(split: list[str] | None, empty: str) -> None:
+    with pytest.raises(DataError) as error:
+        completed_split(["phrase 0", "phrase 2"], split, source="a.csv")
+    assert str(error.value) == (
+        f"a.csv: the split was made by hash of too few rows (2), which left none for {empty}; "
+        "add a column 'split' (in an .npz, an array) with train, val or test for each row"
+    )

@@ -50,7 +50,10 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("", "a.csv: expected a column 'text'; there are none\na.csv: expected a column 'label'; there are none"),
+        ("", "a.csv: the file is empty; expected a header and rows below it"),
+        ("\n\n", "a.csv: the file is empty; expected a header and rows below it"),
+        ("text;label\na;b\n", "a.csv: row 1: expected ',' between columns, it seems to be ';'"),
+        ("text\tlabel\na\tb\n", "a.csv: row 1: expected ',' between columns, it seems to be '\\t'"),
         ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'?"),
         ("text,label\n", "a.csv: expected at least one row below the header, got none"),
         ("text,label,text\na,b,c\n", "a.csv: the column 'text' is there twice"),
@@ -65,6 +68,11 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
 )
 def test_a_table_that_cannot_be_read_is_told_by_file_and_row(tmp_path: Path, content: str, message: str) -> None:
     assert fault_of(written(tmp_path, content)) == message
+
+
+def test_a_single_column_may_have_any_name_that_was_asked_for(tmp_path: Path) -> None:
+    table = read_table(written(tmp_path, "title; subtitle\na; b\n"), columns=("title; subtitle",))
+    assert table.columns == {"title; subtitle": ("a; b",)}
 
 
 def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:

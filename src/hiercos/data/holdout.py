@@ -10,7 +10,7 @@ from hiercos.data.dataset import Inputs, data_fingerprint
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
 from hiercos.data.sources import BUILT_IN, SPLIT_COLUMN, load_dataset, read_samples, sample_keys
-from hiercos.data.splits import completed_split, hash_split
+from hiercos.data.splits import checked_split, hash_split
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
@@ -62,13 +62,12 @@ def load_test_samples(
     path = Path(source)
     samples = read_samples(path, text_column, label_column, split_column)
     labels = LabelReader(taxonomy).read(samples.labels, source=str(path), row_name=samples.row_name)
-    keys = sample_keys(samples.inputs)
     if samples.split is None:
-        by_hash = hash_split(keys)
+        by_hash = hash_split(sample_keys(samples.inputs))
         if data_fingerprint(taxonomy, samples.inputs, labels, by_hash) == trained_on:
             return _unseen(path, samples.inputs, labels, by_hash == "test")
         return TestSamples(samples.inputs, labels, (f"{path} has no split: all {len(labels)} rows are used.",))
-    split, _ = completed_split(keys, samples.split, source=str(path), row_name=samples.row_name)
+    split = checked_split(samples.split, source=str(path), row_name=samples.row_name)
     if "test" not in split:
         raise DataError(f"{path}: no row belongs to the split 'test'; expected test rows, or no splits at all")
     return _chosen(samples.inputs, labels, split == "test")

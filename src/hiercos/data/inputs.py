@@ -47,6 +47,9 @@ def read_inputs(
         return _lines(stdin or sys.stdin)
     file = Path(path)
     suffixes: Sequence[str] = (".npz",) if kind == "vectors" else TABLES
+    if file.is_file() and file.suffix.lower() not in suffixes:
+        expected = "an .npz" if kind == "vectors" else f"a table ({', '.join(TABLES)})"
+        raise DataError(f"expected {expected} of {kind} because this model takes {kind}, got {file}")
     existing_suffix(file, suffixes, known=f"because this model takes {kind}")
     return _vectors(file) if kind == "vectors" else _texts(file, text_column)
 

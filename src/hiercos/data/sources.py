@@ -119,6 +119,7 @@ def read_samples(path: Path, text: str, label: str, split: str) -> Samples:
 def _vectors(path: Path) -> Samples:
     arrays = read_npz(path, arrays=("features", "labels"), optional=("split",))
     features = feature_matrix(path, arrays["features"])
+    check_inputs(features, source=str(path))
     for name in ("labels", "split"):
         if name in arrays and arrays[name].shape != (len(features),):
             raise DataError(

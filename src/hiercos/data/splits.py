@@ -16,6 +16,7 @@ from hiercos.data.rows import AnyArray, RowName, row_name
 SPLITS = ("train", "val", "test")
 FRACTIONS = (0.8, 0.1, 0.1)  # of train, val and test, where the data bring no split
 VAL_SHARE = 0.1  # of train, where the data bring train and test only
+OTHER_NAMES = {"training": "train", "validation": "val", "valid": "val", "dev": "val", "testing": "test"}
 
 TextArray = NDArray[np.str_]
 Key = str | bytes
@@ -87,20 +88,43 @@ def completed_split(
         The split of each sample, shape (M,), and the notes.
 
     Raises:
-        DataError: for each value other than train, val and test.
+        DataError: for each value other than train, val and test, or if too few rows leave a split made here empty.
     """
     if split is None:
-        note = f"{source} has no split: 80% train, 10% val and 10% test were chosen by hash of each sample."
-        return hash_split(keys), (note,)
-    given = np.array([str(value) for value in split], dtype="U5")
-    faults = [
-        f"{source}: {row_name(row)}: expected train, val or test as the split, got {str(value)!r}"
-        for row, value in enumerate(split)
-        if str(value) not in SPLITS
-    ]
-    if faults:
-        raise DataError(faults)
+        made = hash_split(keys)
+        _check_rows_of(made, SPLITS, source)
+        return made, (f"{source} has no split: 80% train, 10% val and 10% test were chosen by hash of each sample.",)
+    given = checked_split(split, source=source, row_name=row_name)
     if "val" in given or "train" not in given:
         return given, ()
-    note = f"{source} has no val rows: 10% of the training samples were set aside by hash."
-    return with_val_from_train(keys, given), (note,)
+    made = with_val_from_train(keys, given)
+    _check_rows_of(made, ("train", "val"), source)
+    return made, (f"{source} has no val rows: 10% of the training samples were set aside by hash.",)
+
+
+def checked_split(split: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name) -> TextArray:
+    """The split as the data say it, shape (M,); a DataError names every other word once, at its first row."""
+    values = [str(value) for value in split]
+    first = {value: row for row, value in reversed(list(enumerate(values))) if value not in SPLITS}
+    if first:
+        raise DataError(
+            f"{source}: {row_name(row)}: expected train, val or test as the split, got {value!r}{_meant(value)}"
+            for value, row in sorted(first.items(), key=lambda item: item[1])
+        )
+    return np.array(values, dtype=np.str_)
+
+
+def _meant(value: str) -> str:
+    """The end of a message about another word for a split: what it probably means."""
+    word = folded(value)
+    name = OTHER_NAMES.get(word, word)
+    return f"; did you mean {name!r}?" if name in SPLITS else ""
+
+
+def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
+    """Raise a DataError if one of these splits, made by hash, has no rows."""
+    if empty := [name for name in names if name not in split]:
+        raise DataError(
+            f"{source}: the split was made by hash of too few rows ({len(split)}), which left none for "
+            f"{' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each row"
+        )

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data.errors import DataError
-from hiercos.data.table_files import PARQUET, Record, delimited_file, length_fault, parquet_file
+from hiercos.data.table_files import DELIMITERS, PARQUET, Record, delimited_file, length_fault, parquet_file
 from hiercos.errors import suggestion
+from hiercos.taxonomy.formats.tables import separator_fault
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,8 @@ def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = 
     """Read the named columns; those that are optional may be missing.
 
     Raises:
-        DataError: for a missing column, a row of another length, text that is not UTF-8, a cell of Parquet that
-            is neither text nor an integer, no rows, or Parquet without pyarrow.
+        DataError: for an empty file, another separator, a missing column, a row of another length, text that is not
+            UTF-8, a cell of Parquet that is neither text nor an integer, no rows, or Parquet without pyarrow.
     """
     read = _read_parquet if path.suffix.lower() == PARQUET else _read_delimited
     table = read(path, list(columns), list(optional))
@@ -56,6 +57,9 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
 
 def _read_delimited(path: Path, wanted: list[str], optional: list[str]) -> Table:
     with delimited_file(path) as (names, records):
+        fault = separator_fault(names, DELIMITERS[path.suffix.lower()])
+        if fault and not set(wanted) <= set(names):
+            raise DataError(f"{path}: row 1: {fault}")
         kept = _present(path, names, wanted, optional)
         return _columns_of(path, records, {name: names.index(name) for name in kept}, len(names))
 

@@ -20,12 +20,14 @@ def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
     """The names in the header of a CSV or TSV file, and the records below it, read one at a time.
 
     Raises:
-        DataError: now or while records are read, for text that is not UTF-8 or quotes that do not close.
+        DataError: now or while records are read, for an empty file, text that is not UTF-8 or quotes that do not close.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
-            _, header = next(records, (1, []))
+            _, header = next(records, (1, None))
+            if header is None:
+                raise DataError(f"{path}: the file is empty; expected a header and rows below it")
             yield [name.strip() for name in header], records
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error

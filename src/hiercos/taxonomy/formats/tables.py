@@ -28,13 +28,24 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
     columns = [field.strip().casefold() for field in header[1]]
     header_faults = [f"row 1: column {place} has no name" for place, name in enumerate(columns, 1) if not name]
     header_faults += [f"row 1: column {name!r} stands {count} times" for name, count in repeated(columns) if name]
-    if len(columns) == 1 and (other := next((sign for sign in ";\t,|" if sign in columns[0]), None)):
-        header_faults.append(f"row 1: expected {delimiter!r} between columns, it seems to be {other!r}")
+    if fault := separator_fault(columns, delimiter):
+        header_faults.append(f"row 1: {fault}")
     if first is None and not faults:
         header_faults.append("the file has no rows: expected a header and one row under it for each class")
     if header_faults or first is None:
         raise TaxonomyError(faults + header_faults)
     return columns, _fitting_rows(columns, chain([first], lines), faults)
+
+
+def separator_fault(columns: Sequence[str], delimiter: str) -> str | None:
+    """A sentence about a header that is a single column because another sign stands between its names.
+
+    Example:
+        >>> separator_fault(["text;label"], ",")
+        "expected ',' between columns, it seems to be ';'"
+    """
+    signs = [sign for sign in ";\t,|" if sign != delimiter and len(columns) == 1 and sign in columns[0]]
+    return f"expected {delimiter!r} between columns, it seems to be {signs[0]!r}" if signs else None
 
 
 def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
