@@ -16,7 +16,14 @@ def record(method: str = "hier-cos", seed: int = 0, *, rule: str = "none", **fig
         uses_tree=not method.startswith("cross-entropy"),
         rule=rule,
         seed=seed,
-        config={"options": {"width": 7}, "epochs": 2, "batch_size": 4, "optimizer": "adamw", "learning_rate": 0.1, "seed": seed},
+        config={
+            "options": {"width": 7},
+            "epochs": 2,
+            "batch_size": 4,
+            "optimizer": "adamw",
+            "learning_rate": 0.1,
+            "seed": seed,
+        },
         data={
             "name": "toys <b>",
             "source": "toys.csv",

@@ -53,7 +53,7 @@ def evaluate(
 ) -> None:
     """Metrics with 95% intervals: of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
 
-    A file of data without splits is used whole.
+    A file of data without splits is used whole, unless the model was trained on it.
     """
     chosen = chosen_format(format, output, "table")
     check_score_format(chosen, output)

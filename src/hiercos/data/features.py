@@ -16,7 +16,7 @@ from hiercos.data.dataset import Dataset, FloatArray
 
 NGRAMS = (3, 4)  # shortest and longest, in characters, with a space at either end of a word
 RARE, MANY_TEXTS = 2, 1000  # with so many texts, an n-gram that fewer than two of them have is left out
-SMALLEST = 1e-3  # singular value kept, of the largest: below it a direction is rounding, or a trait of single texts
+SMALLEST = 2e-2  # singular value kept, of the largest: below it a direction is rounding, or a trait of single texts
 ROWS_AT_ONCE = 8192  # texts transformed together, so that memory does not grow with their number
 
 
