@@ -1,13 +1,16 @@
 """`hiercos compare`: what the hierarchy buys on the user's own data."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.cli.output import TableFormat, check_format
+
+if TYPE_CHECKING:
+    from hiercos.records import Record
 
 
 @grouped
@@ -35,13 +38,9 @@ def compare(
     check_format(format, None)
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
-    from hiercos.benchmark.compare import RUNS
     from hiercos.cli.display import watcher
-    from hiercos.cli.tables import print_records
     from hiercos.engine import prepare
-    from hiercos.files import write_atomically
     from hiercos.methods import METHODS
-    from hiercos.report import results_csv, summarize, verdict, write_report
 
     names = list(METHODS) if methods == "all" else list(dict.fromkeys(name.strip() for name in methods.split(",")))
     METHODS.refuse_unknown(names)
@@ -55,13 +54,24 @@ def compare(
     seed_range = range(training.seed, training.seed + seeds)
     records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
     if fabric.is_global_zero:
-        write_atomically(out / "results.csv", results_csv(records))
-        print_records(records, format)
-        sentence = verdict(summarize(records))
-        typer.echo(sentence, err=format != "table")
-        typer.echo(write_report(records, sentence, out / "report.html"), err=True)
-        if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in names):
-            typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
+        _tell(records, out, format)
+
+
+def _tell(records: "list[Record]", out: Path, format: str) -> None:
+    """Leave results.csv and report.html, print the table and what the hierarchy bought."""
+    from hiercos.benchmark.compare import RUNS
+    from hiercos.cli.tables import print_records
+    from hiercos.files import write_atomically
+    from hiercos.report import results_csv, summarize, verdict, write_report
+
+    write_atomically(out / "results.csv", results_csv(records))
+    print_records(records, format)
+    sentence = verdict(summarize(records))
+    typer.echo(sentence, err=format != "table")
+    typer.echo(write_report(records, sentence, out / "report.html"), err=True)
+    compared = {record.method for record in records}
+    if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
+        typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:
