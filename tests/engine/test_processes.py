@@ -48,6 +48,8 @@ def test_two_processes_train_one_model(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("HOPS@20") == 1
+    assert result.stderr.count("hier-cos seed 0  epoch 8/8") == 1
+    assert result.stderr.count("has no split") == 1
     record = json.loads((tmp_path / "out" / "runs" / "cross-entropy" / "seed-0" / "record.json").read_text())
     assert record["metrics"]["top1"] > 0.9
     assert len((tmp_path / "out" / "results.csv").read_text().splitlines()) == 5

@@ -50,11 +50,11 @@ def compare(
     samples = len(dataset.rows("train"))
     configs = [training.config(name, {}, precision=place.precision, samples=samples) for name in names]
     entries = [Entry(config, chosen[config.method]) for config in configs]
-    fabric = place.fabric(processes=True)
     seed_range = range(training.seed, training.seed + seeds)
-    records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
-    if fabric.is_global_zero:
-        _tell(records, out, format)
+    with place.processes() as fabric:
+        records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
+        if fabric.is_global_zero:
+            _tell(records, out, format)
 
 
 def _tell(records: "list[Record]", out: Path, format: str) -> None:

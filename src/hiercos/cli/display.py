@@ -9,12 +9,16 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from hiercos.cli.groups import is_first_process
+
 if TYPE_CHECKING:
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
-def watcher(config: TrainConfig) -> LiveDisplay | PlainDisplay:
-    """A display for one run, live where stderr is a terminal."""
+def watcher(config: TrainConfig) -> LiveDisplay | PlainDisplay | None:
+    """A display for one run, live where stderr is a terminal; none in any process but the first."""
+    if not is_first_process():
+        return None
     console = Console(stderr=True)
     return LiveDisplay(console, config) if console.is_terminal else PlainDisplay(config)
 

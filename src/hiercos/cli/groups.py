@@ -4,7 +4,8 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -81,8 +82,8 @@ class DataOptions(ColumnOptions):
         from hiercos.data import load_dataset
 
         dataset = load_dataset(source, **dataclasses.asdict(self))
-        for note in dataset.notes:
-            typer.echo(note, err=True)
+        if is_first_process():
+            typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
         return dataset
 
 
@@ -93,12 +94,22 @@ class DeviceOptions:
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
     precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
 
-    def fabric(self, *, processes: bool = False) -> "Fabric":
-        """Lightning Fabric on this device, launched.
+    @contextmanager
+    def processes(self) -> "Iterator[Fabric]":
+        """Fabric over the processes that torchrun started, if it did; they end together, when the last is done."""
+        import torch
 
-        Args:
-            processes: take part in the processes that torchrun started, if it did; otherwise run as one on one device.
-        """
+        started = "LOCAL_WORLD_SIZE" in os.environ
+        fabric = self.fabric(**_torchrun_place() if started else {})
+        try:
+            yield fabric
+            fabric.barrier()
+        finally:
+            if torch.distributed.is_initialized():
+                torch.distributed.destroy_process_group()
+
+    def fabric(self, **place: Any) -> "Fabric":
+        """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""
         import torch
         from lightning_fabric import Fabric
 
@@ -107,13 +118,18 @@ class DeviceOptions:
             raise OptionError(f"--device {self.device}: expected one of {', '.join(present)}")
         if not present[self.device]:
             raise OptionError(f"--device {self.device}: there is no such device here")
-        place = _torchrun_place() if processes and "LOCAL_WORLD_SIZE" in os.environ else {"devices": 1}
+        place = place or {"devices": 1}
         try:
             fabric = Fabric(accelerator=self.device, precision=self.precision, **place)  # type: ignore[arg-type]
         except ValueError as error:
             raise OptionError(f"--precision {self.precision}: {error}") from error
         fabric.launch()
         return fabric
+
+
+def is_first_process() -> bool:
+    """Whether this process is the one that talks: the only one, or the first that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
 
 
 def _torchrun_place() -> dict[str, Any]:

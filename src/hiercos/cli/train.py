@@ -36,11 +36,11 @@ def train(
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))
     config = training.config(method, options.method_options(set_), precision=place.precision, samples=samples)
-    fabric = place.fabric(processes=True)
     prepared = prepare(dataset, dim=dim)
-    record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
-    (ruled,) = rule_records(fabric, prepared, record, out, [rule])
-    if fabric.is_global_zero:
-        adopt_rule(out, ruled)
-        print_records([ruled], format)
-        typer.echo(f"The model is in {out}.", err=True)
+    with place.processes() as fabric:
+        record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
+        (ruled,) = rule_records(fabric, prepared, record, out, [rule])
+        if fabric.is_global_zero:
+            adopt_rule(out, ruled)
+            print_records([ruled], format)
+            typer.echo(f"The model is in {out}.", err=True)
