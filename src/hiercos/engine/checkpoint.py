@@ -14,6 +14,8 @@ from torch import Tensor
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 
+CHECKPOINT = "checkpoint.safetensors"
+
 
 class CheckpointError(FaultsError):
     """A checkpoint that cannot be read, or belongs to another run."""

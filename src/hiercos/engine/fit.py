@@ -16,6 +16,7 @@ from torch import Tensor
 
 from hiercos.engine.batches import LabelledVectors, epoch_batches
 from hiercos.engine.checkpoint import (
+    CHECKPOINT,
     Checkpoint,
     optimizer_tensors,
     read_checkpoint,
@@ -28,7 +29,7 @@ from hiercos.engine.model import Model
 from hiercos.engine.schedule import learning_rate, make_optimizer, set_learning_rate
 from hiercos.files import write_atomically
 
-CHECKPOINT, LOG = "checkpoint.safetensors", "log.csv"
+LOG = "log.csv"
 
 
 class TrainingError(RuntimeError):

@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from hiercos.data.dataset import Kind
 from hiercos.data.features import TextFeatures
 from hiercos.decisions import RULES
+from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -131,7 +132,7 @@ def _load_text_features(folder: Path) -> TextFeatures:
 
 
 def _read_json(path: Path, folder: Path) -> dict[str, Any]:
-    if (folder / "checkpoint.safetensors").is_file() and not path.is_file():
+    if (folder / CHECKPOINT).is_file() and not path.is_file():
         raise ModelError(f"{folder}: an unfinished run; train it to its end with --resume")
     if not path.is_file():
         raise ModelError(f"{folder}: not a model folder, it has no {path.name}")

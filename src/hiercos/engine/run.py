@@ -11,9 +11,10 @@ import torch
 from lightning_fabric import Fabric
 
 from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.evaluate import class_scores, evaluate
-from hiercos.engine.fit import CHECKPOINT, RunProgress, Watcher, fit
+from hiercos.engine.fit import RunProgress, Watcher, fit
 from hiercos.engine.folder import StoredModel, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, taxonomy_summary
