@@ -8,5 +8,5 @@ def data() -> None:
     from hiercos.data import BUILT_IN
 
     for name, entry in BUILT_IN.items():
-        typer.echo(f"{name} ({'present' if entry.is_present() else 'absent'})\n    {entry.description}")
+        typer.echo(f"{name} ({'present' if entry.is_present(None) else 'absent'})\n    {entry.description}")
         typer.echo(f"    from {entry.origin}")

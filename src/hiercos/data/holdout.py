@@ -6,10 +6,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Inputs, data_fingerprint
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
-from hiercos.data.sources import BUILT_IN, SPLIT_COLUMN, load_dataset, read_samples, sample_keys
+from hiercos.data.sources import SPLIT_COLUMN, load_dataset, read_samples, sample_keys
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray

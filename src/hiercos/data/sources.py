@@ -1,10 +1,10 @@
 """From one word of the user to a data set: a built-in name, a table or an .npz of vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hiercos.data import icd10cm
+from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, Inputs, check_inputs
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
@@ -19,38 +19,6 @@ from hiercos.taxonomy import Taxonomy, open_taxonomy
 SPLIT_COLUMN = "split"
 
 
-@dataclass(frozen=True)
-class BuiltIn:
-    """A data set that is known by name.
-
-    Attributes:
-        description: one line for `hiercos data`.
-        origin: where it comes from.
-        is_present: whether it can be loaded here and now.
-        load: the data set, given what the user wrote after the colon ("" for nothing).
-    """
-
-    description: str
-    origin: str
-    is_present: Callable[[], bool]
-    load: Callable[[str], Dataset]
-
-
-def _icd10cm(chapters: str) -> Dataset:
-    return icd10cm.icd10cm(tuple(chapter.strip() for chapter in chapters.split(",") if chapter.strip()))
-
-
-BUILT_IN = {
-    "icd10cm": BuiltIn(
-        description="diagnosis phrases in 22 chapters > 285 sections > 1,918 categories; "
-        "icd10cm:9,10 keeps two chapters",
-        origin="the package simple-icd-10-cm (ICD-10-CM 2026 of the CDC)",
-        is_present=icd10cm.is_present,
-        load=_icd10cm,
-    ),
-}
-
-
 def load_dataset(
     source: str | Path,
     *,
@@ -58,6 +26,7 @@ def load_dataset(
     text_column: str = "text",
     label_column: str = "label",
     split_column: str = SPLIT_COLUMN,
+    root: str | Path | None = None,
 ) -> Dataset:
     """The data set that a word of the user names.
 
@@ -69,6 +38,7 @@ def load_dataset(
         text_column: the column of texts in a table.
         label_column: the column of labels in a table.
         split_column: the column of splits in a table; where it has none by the default name, one is made.
+        root: the folder that a built-in data set with files of its own is below (see `data_root`).
 
     Raises:
         DataError: for data that cannot be used, with every fault by file, row and value.
@@ -78,7 +48,7 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return BUILT_IN[name].load(rest)
+        return BUILT_IN[name].load(rest, None if root is None else Path(root))
     path = Path(source)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(path, read_samples(path, text_column, label_column, split_column), tree)
