@@ -6,7 +6,7 @@ from typing import get_type_hints
 
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods.method import Method
-from hiercos.methods.options import description, fits
+from hiercos.options import description, fits
 from hiercos.taxonomy import Taxonomy
 
 Build = Callable[..., Method]

@@ -1,4 +1,4 @@
-"""The values of options, checked against what a method's builder is annotated with."""
+"""The values of options, checked against what a builder is annotated with. Plain Python, open to every package."""
 
 import math
 from collections.abc import Sequence

@@ -1,0 +1,118 @@
+"""The registry of backbones: names, and prefixes such as `timm:` that stand for a whole library of them."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, get_type_hints
+
+from hiercos.errors import suggestion
+from hiercos.nn.backbones.backbone import Backbone, BackboneError
+from hiercos.options import description, fits
+
+Build = Callable[..., Backbone]
+
+
+class Registry(Mapping[str, Build]):
+    """Functions that build a backbone, by name; an unknown name is an error that suggests the nearest one.
+
+    A function takes `pretrained` and its options by keyword and returns the backbone; its docstring describes it.
+    """
+
+    def __init__(self) -> None:
+        self._builders: dict[str, Build] = {}
+        self._prefixes: dict[str, Build] = {}
+
+    def register(self, name: str) -> Callable[[Build], Build]:
+        """Decorate a function (*, pretrained, options…) -> Backbone."""
+
+        def add(build: Build) -> Build:
+            self._builders[name] = build
+            return build
+
+        return add
+
+    def register_prefix(self, prefix: str) -> Callable[[Build], Build]:
+        """Decorate a function (model, *, pretrained, options…) -> Backbone.
+
+        Args:
+            prefix: "timm" takes every name that starts with "timm:"; the function gets what stands after it.
+        """
+
+        def add(build: Build) -> Build:
+            self._prefixes[prefix] = build
+            return build
+
+        return add
+
+    @property
+    def prefixes(self) -> dict[str, Build]:
+        """The registered prefixes, without their colon."""
+        return dict(self._prefixes)
+
+    def __getitem__(self, name: str) -> Build:
+        prefix, colon, model = name.partition(":")
+        if colon and model and prefix in self._prefixes:
+            return partial(self._prefixes[prefix], model)
+        if name not in self._builders:
+            known = [*self._builders, *(f"{prefix}:MODEL" for prefix in self._prefixes)]
+            raise BackboneError(f"unknown backbone {name!r}{suggestion(name, known)}")
+        return self._builders[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._builders)
+
+    def __len__(self) -> int:
+        return len(self._builders)
+
+    def options(self, name: str) -> dict[str, object]:
+        """The options of a backbone with their defaults."""
+        parameters = inspect.signature(self[name]).parameters.values()
+        keywords = {option.name: option.default for option in parameters if option.kind is option.KEYWORD_ONLY}
+        return {option: default for option, default in keywords.items() if option != "pretrained"}
+
+    def check_options(self, name: str, options: Mapping[str, object]) -> None:
+        """Raise a `BackboneError` that names every unknown option and every value of a wrong kind."""
+        build, known = self[name], self.options(name)
+        kinds = get_type_hints(build.func if isinstance(build, partial) else build)
+        faults = []
+        for option, value in options.items():
+            if option not in known:
+                faults.append(f"backbone {name!r} has no option {option!r}{suggestion(option, known)}")
+            elif not fits(value, kinds[option]):
+                expected = description(kinds[option])
+                faults.append(f"backbone {name!r}: option {option}: expected {expected}, got {value!r}")
+        if faults:
+            raise BackboneError(faults)
+
+    def summary(self, name: str) -> str:
+        """The first line of what a backbone says of itself."""
+        build = self[name]
+        return (inspect.getdoc(build.func if isinstance(build, partial) else build) or "").partition("\n")[0]
+
+
+BACKBONES = Registry()
+
+
+def load_backbone(name: str, *, pretrained: bool = True, **options: Any) -> Backbone:
+    """A backbone by its name, its options checked before anything is built.
+
+    Args:
+        name: one of `BACKBONES`, or a prefix and a model's name: "timm:resnet18".
+        pretrained: with trained weights; False draws the weights at random from torch's global generator.
+        options: of the backbone.
+
+    Raises:
+        BackboneError: for an unknown name or option, a value of a wrong kind or one that the backbone refuses,
+            weights that are not there or do not fit, and a missing extra.
+    """
+    BACKBONES.check_options(name, options)
+    try:
+        backbone = BACKBONES[name](pretrained=pretrained, **options)
+    except BackboneError:
+        raise
+    except (ValueError, TypeError) as error:
+        given = ", ".join(f"{option}={value!r}" for option, value in options.items()) or "no options"
+        raise BackboneError(f"backbone {name!r} with {given}: {error}") from error
+    backbone.name = name
+    backbone.options = {option: value for option, value in options.items() if option != "weights"}
+    return backbone
