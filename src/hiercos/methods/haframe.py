@@ -7,11 +7,12 @@ from hiercos.geometry.frames import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS
+from hiercos.methods.search import Between
 from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("haframe")
+@METHODS.register("haframe", search={"gamma": Between(1, 5), "alpha": Between(0.1, 0.9)})
 def haframe(
     taxonomy: Taxonomy,
     in_features: int,

@@ -7,12 +7,13 @@ from hiercos.losses import HierCOSLoss
 from hiercos.losses.hier_cos import Direction, Grouping, Penalty
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
+from hiercos.methods.search import Between, OneOf
 from hiercos.nn import HierCOSHead
 from hiercos.nn.head import Basis
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hier-cos")
+@METHODS.register("hier-cos", search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)})
 def hier_cos(
     taxonomy: Taxonomy,
     in_features: int,

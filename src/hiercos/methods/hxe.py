@@ -6,10 +6,11 @@ from hiercos.losses import HXELoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS
+from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hxe")
+@METHODS.register("hxe", search={"alpha": Between(0.1, 0.9)})
 def hxe(
     taxonomy: Taxonomy,
     in_features: int,

@@ -6,6 +6,7 @@ from typing import get_type_hints
 
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods.method import Method
+from hiercos.methods.search import Space
 from hiercos.options import description, fits
 from hiercos.taxonomy import Taxonomy
 
@@ -22,17 +23,22 @@ class Registry(Mapping[str, Build]):
     def __init__(self) -> None:
         self._builders: dict[str, Build] = {}
         self._flat: set[Build] = set()
+        self._search: dict[str, Mapping[str, Space]] = {}
 
-    def register(self, name: str, *, uses_tree: bool = True) -> Callable[[Build], Build]:
+    def register(
+        self, name: str, *, uses_tree: bool = True, search: Mapping[str, Space] | None = None
+    ) -> Callable[[Build], Build]:
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
 
         Args:
             name: what the method is called everywhere.
             uses_tree: whether training reads anything of the taxonomy but its classes.
+            search: where to look for good values of the method's own options, by name.
         """
 
         def add(build: Build) -> Build:
             self._builders[name] = build
+            self._search[name] = dict(search or {})
             if not uses_tree:
                 self._flat.add(build)
             return build
@@ -63,6 +69,11 @@ class Registry(Mapping[str, Build]):
     def uses_tree(self, name: str) -> bool:
         """Whether training a method reads anything of the taxonomy but its classes."""
         return self[name] not in self._flat
+
+    def search(self, name: str) -> Mapping[str, Space]:
+        """Where to look for good values of a method's own options, by name."""
+        self[name]  # an unknown one is an error
+        return self._search[name]
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""

@@ -6,10 +6,11 @@ from hiercos.losses import SoftLabelsLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS
+from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("soft-labels")
+@METHODS.register("soft-labels", search={"beta": Between(4, 30, log=True)})
 def soft_labels(
     taxonomy: Taxonomy,
     in_features: int,
