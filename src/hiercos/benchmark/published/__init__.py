@@ -1,0 +1,23 @@
+"""The tables of the Hier-COS paper as data: what other people's runs are held against."""
+
+from hiercos.benchmark.published.tables import (
+    Figure,
+    Note,
+    PublishedError,
+    PublishedRow,
+    PublishedTable,
+    published,
+    published_table,
+    published_tables,
+)
+
+__all__ = [
+    "Figure",
+    "Note",
+    "PublishedError",
+    "PublishedRow",
+    "PublishedTable",
+    "published",
+    "published_table",
+    "published_tables",
+]
