@@ -9,14 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.errors import DataError
+from hiercos.data.images import Images
 from hiercos.data.rows import RowName, row_name
 from hiercos.data.splits import SPLITS, TextArray
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
 FloatArray = NDArray[np.float32]
-Kind = Literal["vectors", "texts"]
-Inputs = FloatArray | tuple[str, ...]
+Kind = Literal["vectors", "texts", "images"]
+Inputs = FloatArray | tuple[str, ...] | Images
 Array = TypeVar("Array", bound=NDArray[np.generic])
 
 
@@ -27,7 +28,7 @@ class Dataset:
     Args:
         name: what tables and reports call it.
         taxonomy: the tree whose leaves are the classes.
-        inputs: vectors, shape (M, F), or M texts.
+        inputs: vectors, shape (M, F), or M texts or images.
         labels: the class of each sample, shape (M,).
         split: "train", "val" or "test" for each sample, shape (M,).
         notes: sentences about what was decided while reading, for the user to see.
@@ -49,7 +50,7 @@ class Dataset:
     def __post_init__(self) -> None:
         if isinstance(self.inputs, np.ndarray):
             object.__setattr__(self, "inputs", _frozen(np.asarray(self.inputs, dtype=np.float32)))
-        else:
+        elif not isinstance(self.inputs, Images):
             object.__setattr__(self, "inputs", tuple(self.inputs))
         object.__setattr__(self, "labels", _frozen(np.asarray(self.labels, dtype=np.int64)))
         object.__setattr__(self, "split", _frozen(np.asarray(self.split, dtype=np.str_)))
@@ -90,7 +91,7 @@ class Dataset:
     @property
     def kind(self) -> Kind:
         """What the inputs are."""
-        return "vectors" if isinstance(self.inputs, np.ndarray) else "texts"
+        return kind_of(self.inputs)
 
     def __len__(self) -> int:
         return len(self.inputs)
@@ -105,14 +106,32 @@ class Dataset:
         return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split)
 
 
+def kind_of(inputs: Inputs) -> Kind:
+    """What inputs are."""
+    if isinstance(inputs, Images):
+        return "images"
+    return "vectors" if isinstance(inputs, np.ndarray) else "texts"
+
+
+def taken(inputs: Inputs, rows: IntArray) -> Inputs:
+    """The inputs at these rows, shape (M_rows,), of the same kind."""
+    if isinstance(inputs, Images):
+        return inputs.take(rows)
+    return inputs[rows] if isinstance(inputs, np.ndarray) else tuple(inputs[row] for row in rows)
+
+
 def data_fingerprint(taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray) -> str:
-    """A SHA-256 of taxonomy, inputs (M), labels (M,) and split (M,), the same on every machine."""
-    kind = "vectors" if isinstance(inputs, np.ndarray) else "texts"
-    digest = hashlib.sha256(kind.encode() + taxonomy.fingerprint.encode())
+    """A SHA-256 of taxonomy, inputs (M), labels (M,) and split (M,), the same on every machine.
+
+    Images count by their content, of which only the `digests` are kept.
+    """
+    digest = hashlib.sha256(kind_of(inputs).encode() + taxonomy.fingerprint.encode())
     digest.update(labels.astype("<i8").tobytes())
     digest.update("\x00".join(split).encode())
     if isinstance(inputs, np.ndarray):
         digest.update(repr(inputs.shape).encode() + inputs.astype("<f4").tobytes())
+    elif isinstance(inputs, Images):
+        digest.update(inputs.digests.tobytes())
     else:
         for text in inputs:
             content = text.encode("utf-8", "surrogatepass")
@@ -121,10 +140,14 @@ def data_fingerprint(taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:
-    """Raise a DataError that names every empty text, or every vector with a value that is not finite."""
+    """Raise a DataError that names every empty text, or every vector with a value that is not finite.
+
+    Images are checked by `usable_rows`, which must decode them all.
+    """
+    faults = []
     if isinstance(inputs, np.ndarray):
         faults = _vector_faults(inputs)
-    else:
+    elif not isinstance(inputs, Images):
         faults = [f"{row_name(row)}: the text is empty" for row, text in enumerate(inputs) if not text.strip()]
     if not len(inputs):
         faults = ["expected at least one sample, got none"]

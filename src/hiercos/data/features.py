@@ -13,6 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.dataset import Dataset, FloatArray
+from hiercos.data.errors import DataError
+from hiercos.data.images import Images
 
 NGRAMS = (3, 4)  # shortest and longest, in characters, with a space at either end of a word
 RARE, MANY_TEXTS = 2, 1000  # with so many texts, an n-gram that fewer than two of them have is left out
@@ -105,8 +107,13 @@ def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[FloatA
     """The vectors of a data set, shape (M, F), and the map that made them if they were texts.
 
     The map is fitted on the training texts alone.
+
+    Raises:
+        DataError: for images, whose features only a backbone can make.
     """
     if isinstance(dataset.inputs, np.ndarray):
         return dataset.inputs, None
+    if isinstance(dataset.inputs, Images):
+        raise DataError(f"{dataset.source} holds images: expected a backbone that makes features of them (--backbone)")
     features = TextFeatures.fit([dataset.inputs[row] for row in dataset.rows("train")], dim, seed)
     return features.transform(dataset.inputs), features

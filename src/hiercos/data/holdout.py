@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.built_in import BUILT_IN
-from hiercos.data.dataset import Inputs, data_fingerprint
+from hiercos.data.dataset import Inputs, data_fingerprint, taken
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
 from hiercos.data.sources import SPLIT_COLUMN, load_dataset, read_samples, sample_keys
@@ -21,7 +21,7 @@ class TestSamples:
     """Samples to test a model on.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts.
+        inputs: vectors, shape (M, F), or M texts or images.
         labels: their classes, shape (M,).
         notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
     """
@@ -82,5 +82,4 @@ def _unseen(path: Path, inputs: Inputs, labels: IntArray, chosen: NDArray[np.boo
 
 def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:
     rows = np.flatnonzero(chosen)
-    picked = tuple(inputs[row] for row in rows) if isinstance(inputs, tuple) else inputs[rows]
-    return TestSamples(picked, labels[rows], notes)
+    return TestSamples(taken(inputs, rows), labels[rows], notes)

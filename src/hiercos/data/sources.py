@@ -7,6 +7,7 @@ from pathlib import Path
 from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, Inputs, check_inputs
 from hiercos.data.errors import DataError
+from hiercos.data.images import Images
 from hiercos.data.labels import LabelReader
 from hiercos.data.npz import array_row_name, feature_matrix, read_npz
 from hiercos.data.path_labels import taxonomy_of_labels
@@ -108,9 +109,11 @@ def _texts(path: Path, text: str, label: str, split: str) -> Samples:
 
 
 def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
-    """What the split of each sample depends on: the words of a text, the numbers of a vector."""
+    """What the split of each sample depends on: the words of a text, the numbers of a vector, the bytes of an image."""
     if isinstance(inputs, tuple):
         return [folded(text) for text in inputs]
+    if isinstance(inputs, Images):
+        return [digest.tobytes() for digest in inputs.digests]
     return [row.astype("<f4").tobytes() for row in inputs]
 
 
