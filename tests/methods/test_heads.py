@@ -1,11 +1,14 @@
+import numpy as np
 import pytest
 from torch import nn
 
+from hiercos import Taxonomy
 from hiercos.methods import METHODS
 from hiercos.nn import TransformationModule
 from trees import TOY17
 
 STRAIGHT = ("hxe", "soft-labels", "yolo-v2", "barz-denzler")
+TYPE_ONE = ("cross-entropy", "flamingo-1", "hafeat-1")
 BEHIND_BLOCKS = ("cross-entropy-mlp", "flamingo-2", "hafeat-2", "haframe", "hier-cos", "path-softmax")
 
 
@@ -37,6 +40,38 @@ def test_every_method_with_a_width_is_tested_here() -> None:
     assert {name for name in METHODS if "width" in METHODS.options(name)} == {*STRAIGHT, *BEHIND_BLOCKS}
 
 
-@pytest.mark.parametrize("name", ["cross-entropy", "flamingo-1", "hafeat-1"])
+@pytest.mark.parametrize("name", TYPE_ONE)
 def test_methods_of_type_one_have_no_width(name: str) -> None:
     assert "width" not in METHODS.options(name)
+
+
+# A tree with the 30, 70 and 100 nodes a level of FGVC-Aircraft.
+FGVC = Taxonomy.from_paths([(f"m{y % 30}", f"f{y % 30}-{y // 30 % 2 + 2 * (y >= 90)}", f"v{y}") for y in range(100)])
+
+
+@pytest.mark.parametrize(
+    ("name", "size"), [("cross-entropy", 1_294_796), ("flamingo-1", 1_300_896), ("hafeat-1", 1_354_896)]
+)
+def test_with_600_hidden_units_a_head_has_as_many_parameters_as_the_official_one_on_resnet_50(
+    name: str, size: int
+) -> None:
+    assert np.bincount(FGVC.depths).tolist() == [0, 30, 70, 100]
+    head = METHODS[name](FGVC, in_features=2048, hidden=600).head
+    assert sum(value.numel() for value in head.parameters()) == size
+
+
+@pytest.mark.parametrize(
+    ("name", "stem", "size"),
+    [
+        ("cross-entropy-mlp", 100, 256_300),
+        ("flamingo-2", 100, 257_490),
+        ("hafeat-2", 100, 266_400),
+        ("haframe", 100, 246_200),
+        ("hier-cos", 200, 572_400),
+    ],
+)
+def test_behind_the_published_stem_a_head_has_as_many_trained_parameters_as_the_official_one(
+    name: str, stem: int, size: int
+) -> None:
+    head = METHODS[name](FGVC, in_features=stem).head
+    assert 2048 * stem + sum(value.numel() for value in head.parameters()) == size

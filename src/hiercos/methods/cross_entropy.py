@@ -3,6 +3,7 @@
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.heads import hidden_layer
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS
 from hiercos.nn import TransformationModule
@@ -10,9 +11,17 @@ from hiercos.taxonomy import Taxonomy
 
 
 @METHODS.register("cross-entropy", uses_tree=False)
-def cross_entropy(taxonomy: Taxonomy, in_features: int) -> Method:
-    """Flat softmax cross-entropy: one linear layer on the features."""
-    return _flat(nn.Linear(in_features, taxonomy.num_classes), taxonomy)
+def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
+    """Flat softmax cross-entropy: one linear layer on the features.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: F.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
+    """
+    body, width = hidden_layer(in_features, hidden)
+    classifier = nn.Linear(width, taxonomy.num_classes)
+    return _flat(classifier if hidden is None else nn.Sequential(body, classifier), taxonomy)
 
 
 @METHODS.register("cross-entropy-mlp", uses_tree=False)

@@ -4,6 +4,7 @@ from torch import nn
 
 from hiercos.geometry.padded_levels import padded_levels
 from hiercos.losses import FlamingoLoss
+from hiercos.methods.heads import hidden_layer
 from hiercos.methods.level_columns import class_columns, node_columns
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
@@ -13,15 +14,20 @@ from hiercos.taxonomy import Taxonomy
 
 
 @METHODS.register("flamingo-1")
-def flamingo_1(taxonomy: Taxonomy, in_features: int) -> Method:
+def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
     Note:
         Where the features do not divide evenly, the official scripts give what is left over to the finest slice or
         spread it, by data set; here the finest slices get one each. Their level labels of tieredImageNet-H
         belong to other classes, so those cells cannot be matched.
+
+    Args:
+        taxonomy: the tree.
+        in_features: F.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
     """
-    return _flamingo(nn.Identity(), in_features, taxonomy)
+    return _flamingo(*hidden_layer(in_features, hidden), taxonomy)
 
 
 @METHODS.register("flamingo-2")

@@ -6,6 +6,7 @@ from torch import nn
 
 from hiercos.geometry.padded_levels import padded_levels
 from hiercos.losses import HAFeatLoss
+from hiercos.methods.heads import hidden_layer
 from hiercos.methods.level_columns import class_columns, node_columns
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
@@ -15,7 +16,9 @@ from hiercos.taxonomy import Taxonomy
 
 
 @METHODS.register("hafeat-1")
-def hafeat_1(taxonomy: Taxonomy, in_features: int, *, margin_levels: Sequence[int] | None = None) -> Method:
+def hafeat_1(
+    taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None, margin_levels: Sequence[int] | None = None
+) -> Method:
     """HAFeat I: classifiers of all levels on the same features, held together by three terms [garg2022].
 
     Note:
@@ -25,10 +28,12 @@ def hafeat_1(taxonomy: Taxonomy, in_features: int, *, margin_levels: Sequence[in
     Args:
         taxonomy: the tree.
         in_features: F.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
         margin_levels: see `HAFeatLoss`; published: 2 (FGVC-Aircraft), 1 to 4 (CIFAR-100), 2 to 6 (iNaturalist-19),
             5 to 11 (tieredImageNet-H).
     """
-    return _hafeat(nn.Identity(), in_features, taxonomy, margin_levels)
+    body, width = hidden_layer(in_features, hidden)
+    return _hafeat(body, width, taxonomy, margin_levels)
 
 
 @METHODS.register("hafeat-2")

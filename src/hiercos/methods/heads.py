@@ -1,4 +1,4 @@
-"""What stands before a method's classifier: nothing, or the transformation module."""
+"""What stands before a method's classifier: nothing, one hidden layer, or the transformation module."""
 
 from torch import nn
 
@@ -21,3 +21,18 @@ def linear_head(
         return nn.Sequential(nn.Dropout(dropout), nn.Linear(in_features, out_features))
     body = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
     return nn.Sequential(body, nn.Linear(width, out_features))
+
+
+def hidden_layer(in_features: int, width: int | None) -> tuple[nn.Module, int]:
+    """One layer between batch norms and an ELU, or nothing, with the number of its outputs.
+
+    The published baselines without a transformation module have one of 600 units behind ResNet-50 [liang2023].
+
+    Args:
+        in_features: F.
+        width: of the layer; None for none.
+    """
+    if width is None:
+        return nn.Identity(), in_features
+    norm, linear = nn.BatchNorm1d(in_features), nn.Linear(in_features, width)
+    return nn.Sequential(norm, linear, nn.BatchNorm1d(width), nn.ELU()), width
