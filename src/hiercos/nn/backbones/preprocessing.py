@@ -15,13 +15,12 @@ if TYPE_CHECKING:
 
 Fit = Literal["squash", "crop"]
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic"]
-Channels = tuple[float, float, float]
 Box = tuple[float, float, float, float]  # left, upper, right, lower
 
-IMAGENET_MEAN: Channels = (0.485, 0.456, 0.406)
-IMAGENET_STD: Channels = (0.229, 0.224, 0.225)
-CIFAR_MEAN: Channels = (0.5071, 0.4867, 0.4408)
-CIFAR_STD: Channels = (0.2675, 0.2565, 0.2761)
+IMAGENET_MEAN = (0.485, 0.456, 0.406)
+IMAGENET_STD = (0.229, 0.224, 0.225)
+CIFAR_MEAN = (0.5071, 0.4867, 0.4408)
+CIFAR_STD = (0.2675, 0.2565, 0.2761)
 
 
 @dataclass(frozen=True)
@@ -45,8 +44,8 @@ class ImageTransform:
     """
 
     size: int
-    mean: Channels = IMAGENET_MEAN
-    std: Channels = IMAGENET_STD
+    mean: Sequence[float] = IMAGENET_MEAN
+    std: Sequence[float] = IMAGENET_STD
     fit: Fit = "squash"
     crop_share: float = 1.0
     interpolation: Interpolation = "bicubic"

@@ -1,0 +1,112 @@
+"""ResNet-50, the backbone of the published tables on photographs."""
+
+from collections.abc import Sequence
+
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from hiercos.nn.backbones.backbone import Backbone
+from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, ImageTransform
+from hiercos.nn.backbones.registry import BACKBONES
+from hiercos.nn.backbones.stems import StemBackbone
+from hiercos.nn.backbones.weights import start_weights
+
+EXPANSION = 4  # a block's output over its inner width
+STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # inner width, blocks
+
+
+@BACKBONES.register("resnet-50")
+def resnet_50(
+    *,
+    pretrained: bool = True,
+    weights: str | None = None,
+    stem: int | None = None,
+    size: int = 224,
+    mean: Sequence[float] = IMAGENET_MEAN,
+    std: Sequence[float] = IMAGENET_STD,
+) -> Backbone:
+    """ResNet-50 with the tensor names of torchvision and timm, whose weights it takes as a .safetensors file.
+
+    Args:
+        pretrained: with the weights of the file; False starts from random ones.
+        weights: a .safetensors file.
+        stem: the width of a published stem to project the features to; none by default.
+        size: side of the images in pixels.
+        mean: of red, green and blue, from 0 to 1.
+        std: of the same.
+    """
+    backbone = ResNet50(ImageTransform(size, mean, std, interpolation="bilinear"))
+    start_weights(backbone, "resnet-50", weights, pretrained=pretrained, classifier="fc")
+    return backbone if stem is None else StemBackbone(backbone, stem)
+
+
+class Bottleneck(nn.Module):
+    """Narrow, filter, widen; then the input is added. The stride is in the 3x3 convolution ("V1.5").
+
+    Shape:
+        x: (B, in_channels, H, W). Output: (B, 4 · inner, H / stride, W / stride).
+    """
+
+    def __init__(self, in_channels: int, inner: int, stride: int) -> None:
+        super().__init__()
+        out_channels = EXPANSION * inner
+        self.conv1 = nn.Conv2d(in_channels, inner, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(inner)
+        self.conv2 = nn.Conv2d(inner, inner, 3, stride, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(inner)
+        self.conv3 = nn.Conv2d(inner, out_channels, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(out_channels)
+        self.downsample = (
+            nn.Sequential(nn.Conv2d(in_channels, out_channels, 1, stride, bias=False), nn.BatchNorm2d(out_channels))
+            if stride > 1 or in_channels != out_channels
+            else None
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Shape (B, in_channels, H, W) to (B, 4 · inner, H / stride, W / stride)."""
+        out = F.relu(self.bn1(self.conv1(x)), inplace=True)
+        out = F.relu(self.bn2(self.conv2(out)), inplace=True)
+        out = self.bn3(self.conv3(out))
+        return F.relu(out + (x if self.downsample is None else self.downsample(x)), inplace=True)
+
+
+class ResNet50(Backbone):
+    """ResNet-50 [he2016].
+
+    Note:
+        Random weights are He's for convolutions, with the variance 2 / (k² out_channels).
+
+    Shape:
+        batch: (B, 3, S, S). Output: (B, 2048), each channel's mean over the last map of S / 32 x S / 32.
+    """
+
+    def __init__(self, preprocess: ImageTransform) -> None:
+        super().__init__("images", EXPANSION * STAGES[-1][0], preprocess)
+        self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.layer1, self.layer2, self.layer3, self.layer4 = _stages()
+        for layer in self.modules():
+            if isinstance(layer, nn.Conv2d):
+                nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+
+    def feature_map(self, batch: Tensor) -> Tensor:
+        """Shape (B, 3, S, S) to (B, 2048, S / 32, S / 32)."""
+        out = F.relu(self.bn1(self.conv1(batch)), inplace=True)  # (B, 64, S / 2, S / 2)
+        out = F.max_pool2d(out, 3, stride=2, padding=1)  # (B, 64, S / 4, S / 4)
+        last: Tensor = self.layer4(self.layer3(self.layer2(self.layer1(out))))  # (B, 2048, S / 32, S / 32)
+        return last
+
+    def forward(self, batch: Tensor) -> Tensor:
+        """Shape (B, 3, S, S) to (B, 2048)."""
+        return self.feature_map(batch).mean((2, 3))
+
+
+def _stages() -> list[nn.Sequential]:
+    """The four stages of blocks; all but the first halve the map."""
+    stages = []
+    channels = 64
+    for stage, (inner, count) in enumerate(STAGES):
+        first = Bottleneck(channels, inner, stride=1 if stage == 0 else 2)
+        channels = EXPANSION * inner
+        stages.append(nn.Sequential(first, *(Bottleneck(channels, inner, stride=1) for _ in range(count - 1))))
+    return stages
