@@ -1,6 +1,7 @@
 """ResNet-50, the backbone of the published tables on photographs."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -12,6 +13,7 @@ from hiercos.nn.backbones.stems import StemBackbone
 from hiercos.nn.backbones.weights import start_weights
 
 EXPANSION = 4  # a block's output over its inner width
+Pool = Literal["mean", "max"]
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # inner width, blocks
 
 
@@ -21,6 +23,7 @@ def resnet_50(
     pretrained: bool = True,
     weights: str | None = None,
     stem: int | None = None,
+    pool: Pool = "mean",
     size: int = 224,
     mean: Sequence[float] = IMAGENET_MEAN,
     std: Sequence[float] = IMAGENET_STD,
@@ -31,11 +34,14 @@ def resnet_50(
         pretrained: with the weights of the file; False starts from random ones.
         weights: a .safetensors file.
         stem: the width of a published stem to project the features to; none by default.
+        pool: "mean" of each channel's map, or its "max", as published for the heads without a transformation module.
         size: side of the images in pixels.
         mean: of red, green and blue, from 0 to 1.
         std: of the same.
     """
-    backbone = ResNet50(ImageTransform(size, mean, std, interpolation="bilinear"))
+    if stem is not None and pool != "mean":
+        raise ValueError(f"expected pool 'mean' with a stem, got {pool!r}")
+    backbone = ResNet50(ImageTransform(size, mean, std, interpolation="bilinear"), pool=pool)
     start_weights(backbone, "resnet-50", weights, pretrained=pretrained, classifier="fc")
     return backbone if stem is None else StemBackbone(backbone, stem)
 
@@ -77,11 +83,12 @@ class ResNet50(Backbone):
         Random weights are He's for convolutions, with the variance 2 / (k² out_channels).
 
     Shape:
-        batch: (B, 3, S, S). Output: (B, 2048), each channel's mean over the last map of S / 32 x S / 32.
+        batch: (B, 3, S, S). Output: (B, 2048), each channel's mean (or maximum) over the last map of S / 32 x S / 32.
     """
 
-    def __init__(self, preprocess: ImageTransform) -> None:
+    def __init__(self, preprocess: ImageTransform, *, pool: Pool = "mean") -> None:
         super().__init__("images", EXPANSION * STAGES[-1][0], preprocess)
+        self.pool = pool
         self.conv1 = nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False)
         self.bn1 = nn.BatchNorm2d(64)
         self.layer1, self.layer2, self.layer3, self.layer4 = _stages()
@@ -98,7 +105,8 @@ class ResNet50(Backbone):
 
     def forward(self, batch: Tensor) -> Tensor:
         """Shape (B, 3, S, S) to (B, 2048)."""
-        return self.feature_map(batch).mean((2, 3))
+        features = self.feature_map(batch)  # (B, 2048, S / 32, S / 32)
+        return features.mean((2, 3)) if self.pool == "mean" else features.amax((2, 3))
 
 
 def _stages() -> list[nn.Sequential]:
