@@ -19,6 +19,11 @@ def record_file(rule: str) -> str:
     return RECORD_FILE if rule == "none" else f"record-{rule}.json"
 
 
+def line_name(method: str, rule: str) -> str:
+    """Method and rule as tables and figures call them."""
+    return method if rule == "none" else f"{method} + {rule}"
+
+
 class RecordError(FaultsError):
     """A record that cannot be read."""
 
@@ -60,7 +65,7 @@ class Record:
     @property
     def name(self) -> str:
         """Method and rule as tables and figures call them."""
-        return self.method if self.rule == "none" else f"{self.method} + {self.rule}"
+        return line_name(self.method, self.rule)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -87,13 +87,42 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     assert (tmp_path / "out" / "report.html").exists()
 
 
-def test_rows_of_results_go_to_standard_output_alone(
+def test_results_go_to_standard_output_alone_in_the_form_asked_for(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    assert run([*arguments, "--methods", "cross-entropy", "--seeds", "1", "--format", "json", *FAST]) == 0
-    rows = json.loads(capsys.readouterr().out)
+    arguments += ["--methods", "cross-entropy", "--seeds", "1", *FAST]
+    for form, ending in {"json": "json", "csv": "csv", "markdown": "md", "latex": "tex"}.items():
+        assert run([*arguments, "--format", form]) == 0
+        assert capsys.readouterr().out == (tmp_path / f"results.{ending}").read_text()
+    rows = json.loads((tmp_path / "results.json").read_text())["rows"]
     assert [(row["method"], row["rule"]) for row in rows] == [("cross-entropy", "none"), ("cross-entropy", "crm")]
+    assert run([*arguments, "--format", "parquet"]) == 0
+    assert capsys.readouterr().out == ""
+    assert (tmp_path / "results.parquet").exists()
+
+
+def test_the_others_are_set_against_the_reference_under_the_convention_asked_for(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
+    arguments += ["--methods", "cross-entropy,hxe", "--seeds", "2", *FAST]
+    assert run([*arguments, "--reference", "hxe+crm", "--interval", "published", "--format", "json"]) == 0
+    results = json.loads(capsys.readouterr().out)
+    assert results["interval"] == "published"
+    (table,) = results["tables"]
+    assert table["reference"] == "hxe + crm"
+    assert [line["name"] for line in table["differences"]] == ["cross-entropy", "cross-entropy + crm", "hxe"]
+    for line in table["differences"]:
+        values = {row["seed"]: row["hops"] for row in results["rows"] if line["name"] == name_of(row)}
+        reference = {row["seed"]: row["hops"] for row in results["rows"] if name_of(row) == "hxe + crm"}
+        first, second = (values[seed] - reference[seed] for seed in (0, 1))
+        assert line["hops"]["mean"] == pytest.approx((first + second) / 2)
+        assert line["hops"]["half_width"] == pytest.approx(12.7062 * abs(first - second) / 2 / math.sqrt(2), rel=1e-4)
+
+
+def name_of(row: dict[str, str]) -> str:
+    return row["method"] if row["rule"] == "none" else f"{row['method']} + {row['rule']}"
 
 
 def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -218,6 +247,9 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
             "unknown rule 'crmm'; expected one of none, crm, hops",
         ),
         (["compare", "icd10cm:9", "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
+        (["compare", "icd10cm:9", "--out", "m", "--reference", "hier-cos+cmr"], "did you mean 'hier-cos + crm'"),
+        (["compare", "icd10cm:9", "--out", "m", "--interval", "t"], "--interval t: expected one of sample, published"),
+        (["compare", "icd10cm:9", "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
         (["train", "icd10cm:9", "--out", "m", "--rule", "best"], "unknown rule 'best'"),
         (["predict", "nowhere", "-"], "nowhere: not a model folder"),
         (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),

@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
-from hiercos.cli.output import TableFormat, check_format
+from hiercos.cli.results import ComparisonOptions
 
 if TYPE_CHECKING:
     from hiercos.records import Record
@@ -17,10 +17,11 @@ if TYPE_CHECKING:
 def compare(
     *,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Folder for results.csv, report.html and the runs.")],
+    out: Annotated[Path, typer.Option(help="Folder for the runs, results.csv, .md, .tex, .json and report.html.")],
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
+    shown: ComparisonOptions,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
     ] = "cross-entropy,cross-entropy-mlp,hier-cos",
@@ -29,23 +30,24 @@ def compare(
     ] = "none,crm",
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     dim: options.Dim = 256,
-    format: TableFormat = "table",
 ) -> None:
     """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
 
     What an earlier, interrupted call with the same --out finished is not run again.
     """
-    check_format(format, None)
+    shown.check()
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display import watcher
     from hiercos.engine import prepare
     from hiercos.methods import METHODS
+    from hiercos.records import line_name
 
     names = list(METHODS) if methods == "all" else list(dict.fromkeys(name.strip() for name in methods.split(",")))
     METHODS.refuse_unknown(names)
     chosen = {name: _rules(rules, name) for name in names}
     _refuse_unknown_methods(rules, names)
+    reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))
     configs = [training.config(name, {}, precision=place.precision, samples=samples) for name in names]
@@ -54,21 +56,15 @@ def compare(
     with place.processes() as fabric:
         records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
         if fabric.is_global_zero:
-            _tell(records, out, format)
+            _tell(records, out, shown, reference)
 
 
-def _tell(records: "list[Record]", out: Path, format: str) -> None:
-    """Leave results.csv and report.html, print the table and what the hierarchy bought."""
+def _tell(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
+    """Leave the results in every form, print one, and say what the hierarchy bought."""
     from hiercos.benchmark.compare import RUNS
-    from hiercos.cli.tables import print_records
-    from hiercos.files import write_atomically
-    from hiercos.report import results_csv, summarize, verdict, write_report
+    from hiercos.report import comparison_results
 
-    write_atomically(out / "results.csv", results_csv(records))
-    print_records(records, format)
-    sentence = verdict(summarize(records))
-    typer.echo(sentence, err=format != "table")
-    typer.echo(write_report(records, sentence, out / "report.html"), err=True)
+    shown.tell(comparison_results(records, reference=reference, interval=shown.convention), out)
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)

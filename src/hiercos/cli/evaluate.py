@@ -8,9 +8,8 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
-from hiercos.cli.output import chosen_format
+from hiercos.cli.output import check_format, chosen_format
 from hiercos.cli.scores import (
-    check_score_format,
     difference_rows,
     metric_rows,
     read_sample_metrics,
@@ -46,7 +45,7 @@ def evaluate(
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
-        str | None, typer.Option(help="table, csv, json, parquet or latex; by default as --output ends.")
+        str | None, typer.Option(help="table, csv, json, parquet, latex or markdown; by default as --output ends.")
     ] = None,
     batch_size: options.BatchSize = 1024,
     output: options.Output = None,
@@ -56,7 +55,7 @@ def evaluate(
     A file of data without splits is used whole, unless the model was trained on it.
     """
     chosen = chosen_format(format, output, "table")
-    check_score_format(chosen, output)
+    check_format(chosen, output)
     if sum((files.against is not None, per_class, per_level)) > 1:
         raise OptionError("expected at most one of --against, --per-class and --per-level")
     if files.scores is None and files.taxonomy is not None:

@@ -1,4 +1,4 @@
-"""Rows as CSV, JSON, Parquet or a table, to standard output or to a file."""
+"""Rows as CSV, JSON, Parquet, LaTeX, Markdown or a table, to standard output or to a file."""
 
 import csv
 import io
@@ -18,7 +18,8 @@ Format = Annotated[
     str | None, typer.Option("--format", help="csv, json, parquet or table; by default as --output ends.")
 ]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
-FORMATS = ("csv", "json", "parquet", "table")
+FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
+ENDINGS = {"tex": "latex", "md": "markdown"}
 
 
 def chosen_format(format: str | None, output: Path | None, default: str) -> str:
@@ -26,7 +27,8 @@ def chosen_format(format: str | None, output: Path | None, default: str) -> str:
     if format is not None or output is None:
         return format or default
     suffix = output.suffix.lower().removeprefix(".")
-    return suffix if suffix in FORMATS else default
+    found = ENDINGS.get(suffix, suffix)
+    return found if found in FORMATS else default
 
 
 def check_format(format: str, output: Path | None) -> None:
@@ -44,6 +46,8 @@ def emit(rows: Rows, format: str, output: Path | None) -> None:
         "json": _json,
         "parquet": _parquet,
         "table": _table,
+        "latex": _latex,
+        "markdown": _markdown,
     }
     content = writers[format](rows)
     if output is not None:
@@ -86,3 +90,35 @@ def _table(rows: Rows) -> str:
     stream = io.StringIO()
     Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
     return stream.getvalue()
+
+
+def _latex(rows: Rows) -> str:
+    from hiercos.report.latex import latex_text, tabular
+
+    head, *texts = [[latex_text(str(value)) for value in values] for values in _cells(rows)]
+    return tabular(head, texts, _alignment(rows))
+
+
+def _markdown(rows: Rows) -> str:
+    from hiercos.report.markdown import markdown_table
+
+    head, *texts = [[str(value) for value in values] for values in _cells(rows)]
+    return markdown_table(head, texts, _alignment(rows))
+
+
+def _cells(rows: Rows) -> list[list[Any]]:
+    return [list(rows[0]), *(list(row.values()) for row in rows)]
+
+
+def _alignment(rows: Rows) -> str:
+    """r for a column of numbers (or dashes), l for one of texts."""
+    columns = [[row[key] for row in rows] for key in rows[0]]
+    return "".join("r" if all(map(_is_number, column)) else "l" for column in columns)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return value == "–"
+    return True

@@ -1,28 +1,18 @@
-"""Tables of metrics: with intervals, against another predictor, and in LaTeX too."""
+"""Tables of metrics: with intervals, or against another predictor."""
 
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hiercos.cli.groups import OptionError
-from hiercos.cli.output import FORMATS, check_format, emit
-from hiercos.files import write_atomically
+from hiercos.cli.output import emit
 
 if TYPE_CHECKING:
     from hiercos.benchmark.predictions import SampleMetrics
     from hiercos.taxonomy import Taxonomy
 
 Row = Mapping[str, Any]
-LATEX = "latex"
-
-
-def check_score_format(format: str, output: Path | None) -> None:
-    """Raise an `OptionError` for a format that is unknown or cannot go where it should."""
-    if format not in (*FORMATS, LATEX):
-        raise OptionError(f"--format {format}: expected one of {', '.join((*FORMATS, LATEX))}")
-    if format != LATEX:
-        check_format(format, output)
+TEXTS = ("table", "latex", "markdown")  # for the eye: figures are rounded
 
 
 def read_sample_metrics(scores: Path, taxonomy: "Taxonomy") -> "SampleMetrics":
@@ -84,60 +74,19 @@ def refuse_other_samples(
 
 def write_rows(rows: Sequence[Row], format: str, output: Path | None) -> None:
     """Write rows of the same keys; what is not known is empty, and in a table a dash."""
-    if format not in ("table", LATEX):
-        emit([{key: None if _is_nan(value) else value for key, value in row.items()} for row in rows], format, output)
-        return
-    texts = [{key: _text(value) for key, value in row.items()} for row in rows]
-    if format == "table":
-        emit(texts, format, output)
-    elif output is not None:
-        write_atomically(output, latex_table(texts))
-    else:
-        import typer
-
-        typer.echo(latex_table(texts), nl=False)
+    shown = _text if format in TEXTS else _known
+    emit([{key: shown(value) for key, value in row.items()} for row in rows], format, output)
 
 
 def _is_nan(value: object) -> bool:
     return isinstance(value, float) and math.isnan(value)
 
 
+def _known(value: object) -> object:
+    return None if _is_nan(value) else value
+
+
 def _text(value: object) -> str:
     if _is_nan(value):
         return "–"
     return f"{value:.4f}" if isinstance(value, float) else str(value)
-
-
-def latex_table(rows: Sequence[Mapping[str, str]]) -> str:
-    r"""A tabular of the package booktabs, texts to the left and the rest to the right.
-
-    Example:
-        >>> print(latex_table([{"metric": "ahd_at_1", "value": "0.5000"}]), end="")
-        \begin{tabular}{lr}
-        \toprule
-        metric & value \\
-        \midrule
-        ahd\_at\_1 & 0.5000 \\
-        \bottomrule
-        \end{tabular}
-    """
-    texts = ("metric", "class", "path", "node")
-    columns = "".join("l" if key in texts else "r" for key in rows[0])
-    lines = [" & ".join(map(_escaped, cells)) + r" \\" for cells in (rows[0], *(row.values() for row in rows))]
-    head, body = lines[0], lines[1:]
-    parts = (
-        rf"\begin{{tabular}}{{{columns}}}",
-        r"\toprule",
-        head,
-        r"\midrule",
-        *body,
-        r"\bottomrule",
-        r"\end{tabular}",
-    )
-    return "\n".join(parts) + "\n"
-
-
-def _escaped(text: str) -> str:
-    signs = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", ">": r"$>$", "<": r"$<$"}
-    signs |= {sign: "\\" + sign for sign in "&%$#_{}"}
-    return "".join(signs.get(sign, sign) for sign in text)

@@ -1,21 +1,38 @@
 """Records in; tables, figures and one HTML file out."""
 
-from hiercos.report.intervals import Estimate, paired_difference, t_interval
+from hiercos.report.document import Results, Section, comparison_results
+from hiercos.report.forms import FORMS, results_text, write_results
+from hiercos.report.grid import Cell, Grid
+from hiercos.report.intervals import INTERVALS, Estimate, Interval, paired_difference, t_interval
 from hiercos.report.page import write_report
-from hiercos.report.results import COLUMNS, Line, best_lines, cell, result_row, results_csv, summarize
+from hiercos.report.reference import best_flat_line, checked_reference
+from hiercos.report.results import COLUMNS, Column, Line, csv_text, figure, line_of, result_row, summarize
 from hiercos.report.verdict import verdict
 
 __all__ = [
     "COLUMNS",
+    "FORMS",
+    "INTERVALS",
+    "Cell",
+    "Column",
     "Estimate",
+    "Grid",
+    "Interval",
     "Line",
-    "best_lines",
-    "cell",
+    "Results",
+    "Section",
+    "best_flat_line",
+    "checked_reference",
+    "comparison_results",
+    "csv_text",
+    "figure",
+    "line_of",
     "paired_difference",
     "result_row",
-    "results_csv",
+    "results_text",
     "summarize",
     "t_interval",
     "verdict",
     "write_report",
+    "write_results",
 ]

@@ -3,44 +3,30 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hiercos.records import Record
+from hiercos.report.results import Line
 
 ORDER = "correct_order_at_"
 PALETTE = ("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00")
 
 
-def mean_metric(records: Sequence[Record], key: str) -> float:
-    """The mean of a metric over records."""
-    return sum(record.metrics[key] for record in records) / len(records)
-
-
-def by_method(records: Sequence[Record]) -> dict[str, list[Record]]:
-    """Records of each method and rule, in order of appearance."""
-    groups: dict[str, list[Record]] = {}
-    for record in records:
-        groups.setdefault(record.name, []).append(record)
-    return groups
-
-
-def correct_order_figure(records: Sequence[Record]) -> Any:
+def correct_order_figure(lines: Sequence[Line]) -> Any:
     """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1]."""
-    classes = int(records[0].taxonomy["classes"])
-    known = [key.removeprefix(ORDER) for key in records[0].metrics if key.startswith(ORDER)]
-    keys = [key for key in known if int(key) < classes] + ["all"]
-    series = {
-        name: [100 * mean_metric(group, _order_key(key)) for key in keys] for name, group in by_method(records).items()
-    }
+    record = lines[0].records[0]
+    known = [key.removeprefix(ORDER) for key in record.metrics if key.startswith(ORDER)]
+    keys = [key for key in known if int(key) < int(record.taxonomy["classes"])] + ["all"]
+    series = {line.name: [_percent(line, _order_key(key)) for key in keys] for line in lines}
     return _lines(keys, series, x_title="first k predictions", y_title="samples in the right order, %", from_zero=True)
 
 
-def level_accuracy_figure(records: Sequence[Record]) -> Any:
+def level_accuracy_figure(lines: Sequence[Line]) -> Any:
     """Accuracy of each method's own answer at every level, the coarsest first."""
-    levels = [str(level) for level in range(1, int(records[0].taxonomy["height"]) + 1)]
-    series = {
-        name: [100 * mean_metric(group, f"accuracy_level_{level}") for level in levels]
-        for name, group in by_method(records).items()
-    }
+    levels = [str(level) for level in range(1, int(lines[0].records[0].taxonomy["height"]) + 1)]
+    series = {line.name: [_percent(line, f"accuracy_level_{level}") for level in levels] for line in lines}
     return _lines(levels, series, x_title="level (1 is the coarsest)", y_title="accuracy, %")
+
+
+def _percent(line: Line, key: str) -> float:
+    return 100 * line.estimate(key).mean
 
 
 def _order_key(key: str) -> str:

@@ -2,13 +2,14 @@
 
 import csv
 import io
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from hiercos.records import Record
-from hiercos.report.intervals import Estimate, t_interval
+from hiercos.report.intervals import Estimate, Interval, paired_difference, t_interval
+
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -38,80 +39,73 @@ COLUMNS = (
 
 def result_row(record: Record) -> dict[str, Any]:
     """One row of results.csv."""
-    figures = {**record.metrics, "train_seconds": record.train_seconds}
     return {
         "method": record.method,
         "rule": record.rule,
         "seed": record.seed,
-        **{column.key: figures[column.key] for column in COLUMNS},
+        **{column.key: figure(record, column.key) for column in COLUMNS},
     }
 
 
-def results_csv(records: Iterable[Record]) -> str:
-    """The text of results.csv: one row per method, rule and seed."""
+def figure(record: Record, key: str) -> float:
+    """One figure of a record: a metric, or the time of training."""
+    return record.train_seconds if key == "train_seconds" else record.metrics[key]
+
+
+def csv_text(rows: Sequence[Row]) -> str:
+    """Rows of the same keys as CSV with a header."""
     stream = io.StringIO()
-    header = ["method", "rule", "seed", *(column.key for column in COLUMNS)]
-    writer = csv.DictWriter(stream, header, lineterminator="\n")
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
-    writer.writerows(result_row(record) for record in records)
+    writer.writerows(rows)
     return stream.getvalue()
 
 
 @dataclass(frozen=True)
 class Line:
-    """A method's figures over its seeds.
+    """What a table says of one method, or of one setting of it, over its seeds.
 
     Attributes:
-        name: method and rule as a table calls them.
-        uses_tree: whether the method learns from the taxonomy.
-        has_rule: whether a decision rule ranks the classes.
-        values: per column key, one value per seed.
+        name: what the table calls it.
+        records: one per seed, in order of the seeds.
+        interval: how the uncertainty over the seeds is taken.
     """
 
     name: str
-    uses_tree: bool
-    has_rule: bool
-    values: dict[str, list[float]]
+    records: tuple[Record, ...]
+    interval: Interval = "sample"
+
+    @property
+    def uses_tree(self) -> bool:
+        """Whether the method learns from the taxonomy."""
+        return self.records[0].uses_tree
+
+    @property
+    def has_rule(self) -> bool:
+        """Whether a decision rule ranks the classes."""
+        return self.records[0].rule != "none"
+
+    def values(self, key: str) -> list[float]:
+        """A figure of each seed."""
+        return [figure(record, key) for record in self.records]
 
     def estimate(self, key: str) -> Estimate:
-        """Mean and 95% interval of one column over the seeds."""
-        return t_interval(self.values[key])
+        """Mean and 95% interval of a figure over the seeds."""
+        return t_interval(self.values(key), interval=self.interval)
+
+    def difference(self, reference: "Line", key: str) -> Estimate:
+        """How much higher a figure is than the reference's, seed by seed, with its 95% interval."""
+        return paired_difference(self.values(key), reference.values(key), interval=self.interval)
 
 
-def summarize(records: Iterable[Record]) -> list[Line]:
-    """One line per method and rule, in order of appearance, values in order of the seeds."""
+def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> list[Line]:
+    """One line per method and rule, in order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
-    return [_line(sorted(group, key=lambda record: record.seed)) for group in groups.values()]
+    return [line_of(name, group, interval=interval) for name, group in groups.items()]
 
 
-def _line(records: Sequence[Record]) -> Line:
-    rows = [result_row(record) for record in records]
-    values = {column.key: [row[column.key] for row in rows] for column in COLUMNS}
-    return Line(records[0].name, records[0].uses_tree, records[0].rule != "none", values)
-
-
-def best_lines(lines: Sequence[Line]) -> dict[str, set[int]]:
-    """For each column, the indices of the lines with the best mean.
-
-    None is best where all are equal, or where one is undefined (no mistakes have no severity, and are better than any).
-    """
-    best = {}
-    for column in COLUMNS:
-        means = [line.estimate(column.key).mean for line in lines]
-        target = max(means) if column.higher_is_better else min(means)
-        found = {index for index, mean in enumerate(means) if mean == target}
-        undecided = any(math.isnan(mean) for mean in means) or len(found) == len(means)
-        best[column.key] = set() if undecided else found
-    return best
-
-
-def cell(estimate: Estimate, column: Column) -> str:
-    """A figure as a table shows it: mean, and ± half-width where there is one; a dash where it is undefined."""
-    if math.isnan(estimate.mean):
-        return "–"
-    mean = f"{estimate.mean * column.scale:.{column.digits}f}"
-    if math.isnan(estimate.half_width):
-        return mean
-    return f"{mean} ±{estimate.half_width * column.scale:.{column.digits}f}"
+def line_of(name: str, records: Iterable[Record], *, interval: Interval = "sample") -> Line:
+    """A line of records of the same settings, put in order of their seeds."""
+    return Line(name, tuple(sorted(records, key=lambda record: record.seed)), interval)

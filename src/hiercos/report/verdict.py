@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from hiercos.report.intervals import Estimate, paired_difference
+from hiercos.report.intervals import Estimate
+from hiercos.report.reference import best_flat_line
 from hiercos.report.results import Line
 
 
@@ -18,22 +19,20 @@ def verdict(lines: Sequence[Line]) -> str:
     Returns:
         One or two sentences; they say so where nothing was gained or nothing can be compared.
     """
-    flat = [line for line in lines if not line.uses_tree and not line.has_rule]
+    reference = best_flat_line(lines)
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     ruled = [line for line in lines if line.has_rule]
-    if not flat or not (learnt or ruled):
+    if reference is None or not (learnt or ruled):
         return "Nothing to weigh: the comparison needs a flat method (cross-entropy) and a hierarchical one."
-    reference = max(flat, key=lambda line: line.estimate("top1").mean)
     best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
     changes = "; ".join(f"{line.name} {_changes(line, reference)}" for line in best)
     return f"Against {reference.name}, the most accurate flat method: {changes}."
 
 
 def _changes(ours: Line, reference: Line) -> str:
-    hops = paired_difference(ours.values["hops"], reference.values["hops"])
-    top1 = paired_difference(ours.values["top1"], reference.values["top1"])
-    points = _change(top1, "top-1", scale=100, digits=2, unit=" points")
-    return f"{_change(hops, 'HOPS', scale=1, digits=3)} and {points}"
+    hops = _change(ours.difference(reference, "hops"), "HOPS", scale=1, digits=3)
+    points = _change(ours.difference(reference, "top1"), "top-1", scale=100, digits=2, unit=" points")
+    return f"{hops} and {points}"
 
 
 def _change(difference: Estimate, name: str, *, scale: float, digits: int, unit: str = "") -> str:

@@ -1,0 +1,107 @@
+"""The results of a comparison or an ablation as one value that every form is made of."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hiercos.records import Record
+from hiercos.report.grid import Grid, difference_grid, figure_grid
+from hiercos.report.intervals import INTERVALS, Interval
+from hiercos.report.reference import best_flat_line
+from hiercos.report.results import COLUMNS, Column, Line, Row, result_row, summarize
+from hiercos.report.verdict import verdict
+
+
+@dataclass(frozen=True)
+class Section:
+    """Lines that are compared with each other.
+
+    Attributes:
+        title: what they are the results of.
+        lines: in the order of the table; the same seeds in each.
+        reference: the one of them that the others are set against, if any.
+    """
+
+    title: str
+    lines: tuple[Line, ...]
+    reference: Line | None = None
+
+    @property
+    def others(self) -> tuple[Line, ...]:
+        """The lines but the reference."""
+        return tuple(line for line in self.lines if line is not self.reference)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What tables, files and the report show.
+
+    Attributes:
+        sections: one for a comparison, one per axis for an ablation.
+        rows: of results.csv.
+        verdict: what they say in plain words.
+        columns: of the figures.
+        corner: what the lines are.
+    """
+
+    sections: tuple[Section, ...]
+    rows: tuple[Row, ...]
+    verdict: str
+    columns: tuple[Column, ...] = COLUMNS
+    corner: str = "method"
+
+    @property
+    def records(self) -> list[Record]:
+        """The records of all lines."""
+        return [record for section in self.sections for line in section.lines for record in line.records]
+
+    @property
+    def interval(self) -> Interval:
+        """How the uncertainty over the seeds is taken."""
+        return self.sections[0].lines[0].interval
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds of every line."""
+        return sorted({record.seed for record in self.records})
+
+    @property
+    def heading(self) -> str:
+        """The data in a line."""
+        data, tree = self.records[0].data, self.records[0].taxonomy
+        seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
+        shape = f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}"
+        return f"{data['name']}: {shape}; {data['sizes']['test']} test samples; {seeds}"
+
+    def figures(self, section: Section) -> Grid:
+        """The table of a section: means with intervals."""
+        spread = f"mean and half the 95% interval ({INTERVALS[self.interval]})" if len(self.seeds) > 1 else "one seed"
+        return figure_grid(section.lines, self.columns, title=f"{section.title}: {spread}", corner=self.corner)
+
+    def differences(self, section: Section) -> Grid | None:
+        """The second table of a section: differences to its reference; none where there is nothing to compare."""
+        if section.reference is None or not section.others:
+            return None
+        why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
+        title = f"{section.title}: differences to {section.reference.name}{why}, seed by seed"
+        return difference_grid(section.others, section.reference, self.columns, title=title, corner=self.corner)
+
+    def grids(self) -> list[Grid]:
+        """All tables in order."""
+        both = [grid for section in self.sections for grid in (self.figures(section), self.differences(section))]
+        return [grid for grid in both if grid is not None]
+
+
+def comparison_results(
+    records: Sequence[Record], *, reference: str | None = None, interval: Interval = "sample"
+) -> Results:
+    """The results of a comparison.
+
+    Args:
+        records: of all runs, the same seeds for every method and rule.
+        reference: the name of the line that the others are set against; the most accurate flat one by default.
+        interval: how the uncertainty over the seeds is taken.
+    """
+    lines = summarize(records, interval=interval)
+    named = next((line for line in lines if line.name == reference), None)
+    section = Section("Test split", tuple(lines), named or best_flat_line(lines))
+    return Results((section,), tuple(result_row(record) for record in records), verdict(lines))

@@ -1,0 +1,49 @@
+"""Tables in Markdown."""
+
+from collections.abc import Sequence
+
+from hiercos.report.document import Results
+from hiercos.report.grid import Cell
+from hiercos.report.results import Column
+
+
+def results_markdown(results: Results) -> str:
+    """All tables of some results with their titles and what they say."""
+    parts = [f"## {_escaped(results.heading)}", _escaped(results.verdict)]
+    for grid in results.grids():
+        rows = [[name, *map(_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
+        head = [grid.corner, *map(_heading, grid.columns)]
+        table = markdown_table(head, rows, "l" + "r" * len(grid.columns))
+        parts += [f"{_escaped(grid.title)}; in bold: {grid.mark}.", table.rstrip()]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> str:
+    r"""Rows of texts as a table.
+
+    Args:
+        head: headings.
+        rows: cells.
+        columns: the alignment of each column, such as "lr".
+
+    Example:
+        >>> print(markdown_table(["metric", "value"], [["a|b", "0.5"]], "lr"), end="")
+        | metric | value |
+        |---|---:|
+        | a\|b | 0.5 |
+    """
+    rule = "|" + "|".join({"l": "---", "r": "---:"}[side] for side in columns) + "|"
+    texts = [f"| {' | '.join(map(_escaped, cells))} |" for cells in (head, *rows)]
+    return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
+
+
+def _escaped(text: str) -> str:
+    return "".join({"|": "\\|", "<": "&lt;", "\n": " "}.get(sign, sign) for sign in text)
+
+
+def _heading(column: Column) -> str:
+    return f"{column.heading} {'↑' if column.higher_is_better else '↓'}"
+
+
+def _figure(cell: Cell) -> str:
+    return f"**{cell.text}**" if abs(cell.merit) == 1 else cell.text
