@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Fit = Literal["squash", "crop"]
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic"]
+ByteArray = np.ndarray[Any, np.dtype[np.uint8]]
 Box = tuple[float, float, float, float]  # left, upper, right, lower
 
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
@@ -64,8 +65,12 @@ class ImageTransform:
 
     def __call__(self, samples: Sequence["Image"]) -> Tensor:
         """PIL images to a batch, shape (B, 3, S, S)."""
+        return self.normalized(self.pixels(samples))
+
+    def pixels(self, samples: Sequence["Image"]) -> ByteArray:
+        """PIL images to bytes, shape (B, S, S, 3)."""
         boxes = [self.box(image.width, image.height) for image in samples]
-        return self.normalized(pixels(samples, boxes, self.size, self.interpolation))
+        return resized(samples, boxes, self.size, self.interpolation)
 
     def box(self, width: int, height: int) -> Box:
         """The part of an image of some size that becomes the S x S pixels."""
@@ -73,7 +78,7 @@ class ImageTransform:
             return 0.0, 0.0, float(width), float(height)
         return central_box(width, height, self.size, self.crop_share)
 
-    def normalized(self, batch: np.ndarray[Any, np.dtype[np.uint8]]) -> Tensor:
+    def normalized(self, batch: ByteArray) -> Tensor:
         """Bytes, shape (B, S, S, 3), to (value / 255 - mean) / std, shape (B, 3, S, S)."""
         mean, std = torch.tensor(self.mean), torch.tensor(self.std)
         side = batch.shape[2]
@@ -82,14 +87,8 @@ class ImageTransform:
         return rows.view(batch.shape).permute(0, 3, 1, 2)  # (B, 3, S, S)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, as JSON; `ImageTransform.from_dict` reads it."""
-        fields = asdict(self)
-        return {**fields, "mean": list(self.mean), "std": list(self.std)}
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "ImageTransform":
-        """The transform that `to_dict` describes."""
-        return cls(**fields)
+        """The fields, as JSON; `ImageTransform(**fields)` is the same transform again."""
+        return {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
 
 
 def central_box(width: int, height: int, size: int, share: float) -> Box:
@@ -110,9 +109,7 @@ def central_box(width: int, height: int, size: int, share: float) -> Box:
     return left * across, upper * down, (left + size) * across, (upper + size) * down
 
 
-def pixels(
-    images: Sequence["Image"], boxes: Sequence[Box], size: int, interpolation: Interpolation
-) -> np.ndarray[Any, np.dtype[np.uint8]]:
+def resized(images: Sequence["Image"], boxes: Sequence[Box], size: int, interpolation: Interpolation) -> ByteArray:
     """The boxes of images, resized: shape (B, size, size, 3)."""
     from PIL import Image
 

@@ -1,0 +1,103 @@
+"""Images as training sees them: the preprocessing of a backbone with random crops and flips."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hiercos.errors import check_choice
+from hiercos.nn.backbones.preprocessing import Box, ByteArray, ImageTransform, resized
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+Augment = Literal["none", "pad-crop", "resized-crop"]
+Border = Literal["reflect", "zero"]
+PADDING = 4  # pixels around the image; crops start at 0 to 7 of the 8 there are to spare, as published
+SHARES = (0.08, 1.0)  # of the image's area, in a resized crop
+RATIOS = (3 / 4, 4 / 3)  # of its width to its height
+TRIES = 10
+
+
+@dataclass(frozen=True)
+class TrainTransform:
+    """A backbone's preprocessing with random changes, which all come from the generator it is called with.
+
+    Args:
+        transform: of the backbone.
+        augment: "pad-crop" pads the resized image by 4 pixels and cuts out S x S; "resized-crop" resizes a random part
+            with 8% to 100% of the image's area; both then mirror it at even odds. "none" is the transform alone.
+        border: what "pad-crop" pads with, the mirrored image or black.
+
+    Shape:
+        images: B PIL images. Output: (B, 3, S, S), float32, its memory in channels-last order.
+
+    Raises:
+        ValueError: for an unknown augment or border.
+    """
+
+    transform: ImageTransform
+    augment: Augment
+    border: Border = "reflect"
+
+    def __post_init__(self) -> None:
+        check_choice("augment", self.augment, get_args(Augment))
+        check_choice("border", self.border, get_args(Border))
+
+    def __call__(self, samples: Sequence["Image"], generator: torch.Generator) -> Tensor:
+        """PIL images to a batch, shape (B, 3, S, S)."""
+        if self.augment == "none":
+            return self.transform(samples)
+        if self.augment == "resized-crop":
+            boxes = [random_box(image.width, image.height, generator) for image in samples]
+            batch = resized(samples, boxes, self.transform.size, self.transform.interpolation)
+        else:
+            batch = shifted(self.transform.pixels(samples), self.border, generator)
+        return self.transform.normalized(mirrored(batch, generator))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as JSON."""
+        return {**asdict(self), "transform": self.transform.to_dict()}
+
+
+def shifted(batch: ByteArray, border: Border, generator: torch.Generator) -> ByteArray:
+    """Each image padded by 4 pixels and cut to its old size at a random place; shape (B, S, S, 3) to (B, S, S, 3)."""
+    count, height, width, _ = batch.shape
+    around = ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0))
+    padded = np.pad(batch, around, mode="reflect") if border == "reflect" else np.pad(batch, around)
+    starts = torch.randint(2 * PADDING, (count, 2), generator=generator).tolist()
+    crops = np.empty_like(batch)
+    for row, (top, left) in enumerate(starts):
+        crops[row] = padded[row, top : top + height, left : left + width]
+    return crops
+
+
+def mirrored(batch: ByteArray, generator: torch.Generator) -> ByteArray:
+    """Each image with left and right exchanged or not, at even odds; shape (B, S, S, 3), changed in place."""
+    flips = (torch.rand(len(batch), generator=generator) < 0.5).numpy()
+    batch[flips] = batch[flips, :, ::-1]
+    return batch
+
+
+def random_box(width: int, height: int, generator: torch.Generator) -> Box:
+    """A random part of an image: its share of the area is uniform, the logarithm of its shape's ratio too.
+
+    Where no draw out of ten fits into the image, it is the middle of it, as much as the ratios allow.
+    """
+    for _ in range(TRIES):
+        share, log_ratio = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+        area = width * height * (SHARES[0] + share * (SHARES[1] - SHARES[0]))
+        low, high = map(math.log, RATIOS)
+        ratio = math.exp(low + log_ratio * (high - low))
+        across, down = round(math.sqrt(area * ratio)), round(math.sqrt(area / ratio))
+        if 0 < across <= width and 0 < down <= height:
+            left = int(torch.randint(width - across + 1, (), generator=generator))
+            upper = int(torch.randint(height - down + 1, (), generator=generator))
+            return left, upper, left + across, upper + down
+    across, down = min(width, round(height * RATIOS[1])), min(height, round(width / RATIOS[0]))
+    left, upper = (width - across) // 2, (height - down) // 2
+    return left, upper, left + across, upper + down
