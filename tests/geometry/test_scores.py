@@ -7,9 +7,16 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from geometry.published import NAMES, PublishedRun
-from geometry.spans import normal, projections, spanning_axes
+from geometry.spans import ideal_vectors, normal, projections, spanning_axes
 from hiercos import Taxonomy
-from hiercos.geometry import leaf_scores, level_scores, node_scores, subspace_dimensions, subspace_distance
+from hiercos.geometry import (
+    leaf_scores,
+    level_scores,
+    node_scores,
+    subspace_cosine,
+    subspace_dimensions,
+    subspace_distance,
+)
 from trees import TOY, TOY17, random_tree, taxonomies
 
 SWITCHES = list(product((True, False), repeat=2))
@@ -72,6 +79,23 @@ def test_subspace_distance_is_the_length_of_what_projection_removes(taxonomy: Ta
     z = normal(3, taxonomy.num_nodes, seed=seed)
     expected = (z[:, None] - projected(z, taxonomy)).norm(dim=2)
     torch.testing.assert_close(subspace_distance(z, taxonomy), expected)
+
+
+@pytest.mark.parametrize("ancestors", [True, False])
+@settings(deadline=None, max_examples=30)
+@given(taxonomy=taxonomies(), seed=seeds)
+def test_subspace_cosine_is_that_of_the_dense_projection(taxonomy: Taxonomy, seed: int, ancestors: bool) -> None:
+    z = normal(taxonomy.num_classes, taxonomy.num_nodes, seed=seed)
+    labels = torch.arange(taxonomy.num_classes)
+    own = projected(z, taxonomy, ancestors=ancestors)[labels, torch.tensor(taxonomy.leaves)]
+    expected = torch.cosine_similarity(z, own, dim=1)
+    torch.testing.assert_close(subspace_cosine(z, labels, taxonomy, ancestors=ancestors), expected)
+
+
+def test_the_cosine_is_1_within_the_subspace_and_0_without_length() -> None:
+    z, labels = ideal_vectors(TOY17, seed=0), torch.arange(TOY17.num_classes)
+    torch.testing.assert_close(subspace_cosine(z, labels, TOY17), torch.ones(17, dtype=torch.float64))
+    assert subspace_cosine(torch.zeros_like(z), labels, TOY17).tolist() == [0.0] * 17
 
 
 @given(taxonomies())

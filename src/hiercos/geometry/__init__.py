@@ -9,6 +9,7 @@ from hiercos.geometry.scores import (
     leaf_scores,
     level_scores,
     node_scores,
+    subspace_cosine,
     subspace_dimensions,
     subspace_distance,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "node_probabilities",
     "node_scores",
     "sibling_log_softmax",
+    "subspace_cosine",
     "subspace_dimensions",
     "subspace_distance",
 ]

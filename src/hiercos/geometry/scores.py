@@ -107,6 +107,33 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     return _root(path_sums(outside, index)).to(z.dtype)
 
 
+def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors: bool = True) -> Tensor:
+    """Cosine between each embedding and its projection onto the subspace of its class: how little lies outside.
+
+    A projection is orthogonal, so (z, P z) = |P z|^2 and the cosine is |P z| / |z|.
+
+    Args:
+        z: embeddings in the node basis, shape (B, N).
+        labels: their classes, shape (B,).
+        taxonomy: the tree.
+        ancestors: span the subspaces with the ancestors, as in `leaf_scores`.
+
+    Returns:
+        Cosines in [0, 1], shape (B,): 1 for an embedding within the subspace, 0 for one without length.
+
+    Raises:
+        ValueError: for embeddings of another shape.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> subspace_cosine(torch.tensor([[3.0, 0.0, 0.0, 4.0, 0.0]]), torch.tensor([0]), t)
+        tensor([0.6000])
+    """
+    inside = leaf_scores(z, taxonomy, squared=True, ancestors=ancestors).gather(1, labels[:, None]).squeeze(1)  # (B,)
+    energy = checked_embeddings(z, taxonomy.num_nodes).square().sum(dim=1)
+    return _root(inside / energy.where(energy > 0, 1)).clamp(max=1)
+
+
 def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
     """Dimension of every node's subspace, its adaptive capacity: ancestors, itself, descendants; shape (N,)."""
     return torch.tensor(taxonomy.depths - 1 + subtree_sizes(taxonomy))
