@@ -20,7 +20,7 @@ def model_of(config: TrainConfig) -> Model:
 
 def data() -> tuple[LabelledVectors, LabelledVectors]:
     prepared = blob_data(TOY17, 340)
-    return prepared.vectors("train"), prepared.vectors("val")
+    return prepared.samples("train"), prepared.samples("val")
 
 
 class StopAfter:

@@ -6,6 +6,7 @@ import torch
 
 from hiercos.data.features import TextFeatures
 from hiercos.engine import Model, ModelError, StoredModel, load_model, save_model
+from hiercos.engine.readers import TfidfReader
 from trees import TOY17
 
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("car", "cat", "castle", "cloud")]
@@ -14,7 +15,7 @@ TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in
 def stored(folder: Path) -> StoredModel:
     torch.manual_seed(0)
     features = TextFeatures.fit(TEXTS, dim=6, seed=0)
-    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), features)
+    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfReader(features))
     save_model(folder, model)
     return model
 
@@ -23,10 +24,10 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     before, after = stored(tmp_path / "m"), load_model(tmp_path / "m")
     assert after.kind == "texts"
     assert after.model.taxonomy == TOY17
-    assert after.text_features is not None
-    assert before.text_features is not None
-    vectors = torch.tensor(before.text_features.transform(TEXTS))
-    assert torch.equal(torch.tensor(after.text_features.transform(TEXTS)), vectors)
+    assert isinstance(before.reader, TfidfReader)
+    assert isinstance(after.reader, TfidfReader)
+    vectors = torch.tensor(before.reader.features.transform(TEXTS))
+    assert torch.equal(torch.tensor(after.reader.features.transform(TEXTS)), vectors)
     assert torch.equal(after.model(vectors), before.model(vectors))
 
 
@@ -54,7 +55,7 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1, got 'hiercos-model' version 99"):
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 2, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 

@@ -20,9 +20,9 @@ def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, t
     data = blob_data(TOY17, 340)
     record = train_run(fabric, data, CONFIG, tmp_path)
     (ruled,) = rule_records(fabric, data, record, tmp_path, [rule])
-    model, val, test = load_model(tmp_path).model, data.vectors("val"), data.vectors("test")
-    temperature = fit_temperature(class_scores(fabric, model, val.features), val.labels)
-    scores = RULES[rule](class_scores(fabric, model, test.features), temperature, TOY17)
+    model, val, test = load_model(tmp_path).model, data.samples("val"), data.samples("test")
+    temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
+    scores = RULES[rule](class_scores(fabric, model, test), temperature, TOY17)
     assert (ruled.rule, ruled.temperature) == (rule, temperature)
     assert ruled.metrics["hops"] == pytest.approx(float(HF.hops(scores, test.labels, TOY17).mean()))
     assert ruled.metrics["fpa"] == ruled.metrics["top1"]
@@ -40,10 +40,10 @@ def test_a_model_that_adopted_a_rule_answers_by_it(fabric: Fabric, tmp_path: Pat
     record = train_run(fabric, data, CONFIG, tmp_path)
     (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
     adopt_rule(tmp_path, ruled)
-    stored, features = load_model(tmp_path), data.vectors("test").features
+    stored, test = load_model(tmp_path), data.samples("test")
     assert ruled.temperature is not None
-    expected = RULES["crm"](class_scores(fabric, stored.model, features), ruled.temperature, TOY17)
-    torch.testing.assert_close(decided_scores(fabric, stored, features), expected, check_dtype=False)
-    assert not np.array_equal(decided_scores(fabric, stored, features), class_scores(fabric, stored.model, features))
+    expected = RULES["crm"](class_scores(fabric, stored.model, test), ruled.temperature, TOY17)
+    torch.testing.assert_close(decided_scores(fabric, stored, test), expected, check_dtype=False)
+    assert not np.array_equal(decided_scores(fabric, stored, test), class_scores(fabric, stored.model, test))
     adopt_rule(tmp_path, record)
     assert (load_model(tmp_path).rule, load_model(tmp_path).temperature) == ("none", 1.0)

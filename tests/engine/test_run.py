@@ -25,7 +25,7 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     }
     assert Record.read(folder) == record
     assert record.config["seed"] == record.seed == 3
-    test = data.vectors("test")
+    test = data.samples("test")
     assert evaluate(fabric, load_model(folder).model, test) == pytest.approx(record.metrics, nan_ok=True)
     with np.load(folder / "scores.npz") as file:
         scores = dict(file)

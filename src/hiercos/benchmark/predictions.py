@@ -10,9 +10,9 @@ from lightning_fabric import Fabric
 from hiercos.benchmark.resampling import FloatArray, sample_means
 from hiercos.data.scores import ScoreSet
 from hiercos.decisions import RULES
-from hiercos.engine import StoredModel, answers
-from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.evaluate import EVALUATION_BATCH
+from hiercos.engine import StoredModel
+from hiercos.engine.batches import Samples
+from hiercos.engine.evaluate import Answers, all_answers
 from hiercos.metrics.suite import needed_depth, suite_names, suite_values
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
@@ -50,23 +50,21 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(
-    fabric: Fabric, stored: StoredModel, data: LabelledVectors, *, batch_size: int = EVALUATION_BATCH
-) -> SampleMetrics:
+def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
     """
-    rows = torch.split(torch.arange(len(data)), batch_size)
-    parts = [_batch_values(fabric, stored, data.features[batch], data.labels[batch]) for batch in rows]
+    every = all_answers(fabric, stored.model, data, torch.arange(len(data)))
+    parts = [_batch_values(stored, answer, data.labels[rows]) for rows, answer in every]
     return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(parts), data.labels.numpy())
 
 
-def _batch_values(fabric: Fabric, stored: StoredModel, features: torch.Tensor, labels: torch.Tensor) -> FloatArray:
-    answer, taxonomy = answers(fabric, stored.model, features), stored.model.taxonomy
+def _batch_values(stored: StoredModel, answer: Answers, labels: torch.Tensor) -> FloatArray:
+    taxonomy = stored.model.taxonomy
     scores = RULES[stored.rule](answer.scores, stored.temperature, taxonomy)
     node_scores = answer.node_scores if stored.rule == "none" else None
-    values = suite_values(scores, labels.to(fabric.device), taxonomy, node_scores)
+    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores)
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
 
 

@@ -14,7 +14,7 @@ Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),
 ]
-BatchSize = Annotated[int, typer.Option(min=1, help="Rows at a time.")]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Rows at a time; by default, as suits them.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 

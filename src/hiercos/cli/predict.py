@@ -17,7 +17,7 @@ def predict(
     inputs: Annotated[str, typer.Argument(help="Table of texts, .npz of vectors, or - for a text a line.")],
     place: DeviceOptions,
     text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
-    batch_size: options.BatchSize = 1024,
+    batch_size: options.BatchSize = None,
     format: Format = None,
     output: options.Output = None,
 ) -> None:
@@ -30,7 +30,8 @@ def predict(
     from hiercos.data.inputs import read_inputs
     from hiercos.engine import load_model
     from hiercos.engine.predict import prediction_rows
+    from hiercos.engine.readers import Reading
 
     stored = load_model(model)
     unlabelled = read_inputs(inputs, kind=stored.kind, text_column=text_column)
-    emit(prediction_rows(place.fabric(), stored, unlabelled, batch_size=batch_size), chosen, output)
+    emit(prediction_rows(stored, unlabelled, Reading(place.fabric(), batch_size)), chosen, output)

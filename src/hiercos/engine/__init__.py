@@ -3,9 +3,10 @@
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.evaluate import answers, class_scores, evaluate
 from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit
-from hiercos.engine.folder import ModelError, StoredModel, load_model, save_model
+from hiercos.engine.folder import StoredModel, load_model, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, prepare
+from hiercos.engine.reader_files import ModelError
 from hiercos.engine.rules import adopt_rule, rule_records
 from hiercos.engine.run import RunError, train_run
 

@@ -1,25 +1,65 @@
-"""Vectors in memory and the batches of an epoch: the same for the same seed, whatever happened before."""
+"""Samples given by rows, and the batches of an epoch: the same for the same seed, whatever happened before."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+VECTORS_AT_ONCE = 1024
+
+
+class Samples(Protocol):
+    """Samples a model is trained, tested or asked on: vectors in memory, or raw inputs that are read when needed."""
+
+    @property
+    def labels(self) -> Tensor:
+        """The class of each sample, shape (M,), int64; -1 where it is not known."""
+
+    @property
+    def at_once(self) -> int:
+        """How many of them a model that does not learn is asked about at a time."""
+
+    def __len__(self) -> int: ...
+
+    def to(self, device: torch.device) -> "Samples":
+        """The same with its tensors on a device."""
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
+        """What the model takes for the rows of each part, in order.
+
+        Args:
+            parts: the rows of each batch, shape (B,) each.
+            seed: of whatever is drawn at random while a batch is made.
+        """
+
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Features and their classes.
+    """Features and their classes: samples in memory.
 
     Attributes:
         features: shape (M, F), float32.
         labels: shape (M,), int64.
+        at_once: see `Samples`.
     """
 
     features: Tensor
     labels: Tensor
+    at_once: int = VECTORS_AT_ONCE
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def to(self, device: torch.device) -> "LabelledVectors":
+        """The same on a device."""
+        return replace(self, features=self.features.to(device), labels=self.labels.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is drawn
+        """The features of each part, shape (B, F)."""
+        for rows in parts:
+            yield self.features[rows.to(self.features.device)]
 
 
 @dataclass(frozen=True)

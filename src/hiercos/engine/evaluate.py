@@ -1,16 +1,16 @@
-"""Scores and metrics of a model on labelled vectors, batch by batch."""
+"""Scores and metrics of a model on samples, batch by batch."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.batches import Samples
 from hiercos.engine.model import Model
 from hiercos.metrics import default_suite
-
-EVALUATION_BATCH = 1024
 
 
 @dataclass(frozen=True)
@@ -27,26 +27,32 @@ class Answers:
 
 
 @torch.inference_mode()
-def answers(fabric: Fabric, model: Model, features: Tensor) -> Answers:
-    """Scores of classes and nodes for one batch of features, shape (B, F)."""
+def answers(fabric: Fabric, model: Model, inputs: Any) -> Answers:
+    """Scores of classes and nodes for one batch of what the model takes."""
     model.to(fabric.device).eval()
     with fabric.autocast():
-        outputs = model(features.to(fabric.device))
+        outputs = model(fabric.to_device(inputs))
     outputs = outputs.float()
     return Answers(scores=model.rule(outputs), node_scores=model.levels(outputs))
 
 
-def evaluate(fabric: Fabric, model: Model, data: LabelledVectors) -> dict[str, float]:
+def all_answers(fabric: Fabric, model: Model, samples: Samples, rows: Tensor) -> Iterator[tuple[Tensor, Answers]]:
+    """The answers for some rows, batch by batch, each with its rows."""
+    parts = torch.split(rows, samples.at_once) if len(rows) else ()
+    for part, inputs in zip(parts, samples.batches(parts), strict=True):
+        yield part, answers(fabric, model, inputs)
+
+
+def evaluate(fabric: Fabric, model: Model, data: Samples) -> dict[str, float]:
     """The default metrics of a model on data; several processes share the rows and agree on the result."""
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
-    for batch in torch.split(rows, EVALUATION_BATCH):
-        answer = answers(fabric, model, data.features[batch])
-        suite.update(answer.scores, data.labels[batch].to(fabric.device), node_scores=answer.node_scores)
+    for part, answer in all_answers(fabric, model, data, rows):
+        suite.update(answer.scores, data.labels[part].to(fabric.device), node_scores=answer.node_scores)
     return {name: float(value) for name, value in suite.compute().items()}
 
 
-def class_scores(fabric: Fabric, model: Model, features: Tensor, *, batch_size: int = EVALUATION_BATCH) -> Tensor:
-    """Scores of the classes for all rows, on the CPU, shape (M, C)."""
-    batches = [answers(fabric, model, batch).scores.cpu() for batch in torch.split(features, batch_size)]
+def class_scores(fabric: Fabric, model: Model, data: Samples) -> Tensor:
+    """Scores of the classes for all samples, on the CPU, shape (M, C)."""
+    batches = [answer.scores.cpu() for _, answer in all_answers(fabric, model, data, torch.arange(len(data)))]
     return torch.cat(batches) if batches else torch.empty(0, model.taxonomy.num_classes)

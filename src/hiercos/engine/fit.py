@@ -14,7 +14,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from hiercos.engine.batches import LabelledVectors, epoch_batches
+from hiercos.engine.batches import Samples, epoch_batches
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -94,8 +94,8 @@ class RunProgress:
 def fit(
     fabric: Fabric,
     model: Model,
-    train: LabelledVectors,
-    val: LabelledVectors,
+    train: Samples,
+    val: Samples,
     config: TrainConfig,
     *,
     folder: Path | None = None,
@@ -129,12 +129,13 @@ def fit(
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
     if config.standardize:
-        model.standardize.fit(train.features)
+        (features,) = train.batches([torch.arange(len(train))])
+        model.standardize.fit(features)
     state = RunState(model, make_optimizer(model.parameters(), config), identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (folder / CHECKPOINT).exists():
         state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device the model is on now
-    train = LabelledVectors(*fabric.to_device((train.features, train.labels)))
+    train = train.to(fabric.device)
     try:
         while len(state.progress.history) < config.epochs:
             start = time.perf_counter()
@@ -189,7 +190,7 @@ def _train_epoch(
     fabric: Fabric,
     model: Any,
     optimizer: Any,
-    train: LabelledVectors,
+    train: Samples,
     config: TrainConfig,
     *,
     number: int,
@@ -203,12 +204,13 @@ def _train_epoch(
     )
     model.train()
     total = torch.zeros((), device=fabric.device)
-    for index, batch in enumerate(batches):
+    stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
+    for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
         step = (number - 1) * len(batches) + index
         set_learning_rate(optimizer, learning_rate(config, step, config.epochs * len(batches)))
-        rows = batch.rows.to(fabric.device)
+        labels = train.labels[batch.rows.to(fabric.device)]
         optimizer.zero_grad(set_to_none=True)
-        loss = batch.weight * model.module.loss(model(train.features[rows]), train.labels[rows])
+        loss = batch.weight * model.module.loss(model(fabric.to_device(inputs)), labels)
         fabric.backward(loss)
         if config.gradient_clip is not None:
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)

@@ -1,4 +1,7 @@
-"""A model: a method's head behind the scaling of its features, with the answers of its rule."""
+"""A model: a method's head behind the scaling of its features, with the answers of its rule.
+
+A fine-tuned model has its backbone inside and takes what the backbone's preprocessing makes; any other takes features.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.methods.registry import build_method
+from hiercos.nn.backbones import Backbone
 from hiercos.taxonomy import Taxonomy
 
 CONSTANT = 1e-6  # deviation, of the largest magnitude: so little is rounding in float32, not a trait of the samples
@@ -47,13 +51,21 @@ class Model(nn.Module):
         in_features: F.
         method: a name of `METHODS`.
         options: of the method, by name.
+        backbone: what makes the features, trained with the rest; None where features come in.
 
     Shape:
-        features: (B, F). Output: the method's outputs, which `loss`, `rule` and `levels` read.
+        inputs: features (B, F), or the backbone's batch. Output: the method's outputs, which `loss`, `rule` and
+        `levels` read.
     """
 
     def __init__(
-        self, taxonomy: Taxonomy, in_features: int, method: str, options: Mapping[str, Any] | None = None
+        self,
+        taxonomy: Taxonomy,
+        in_features: int,
+        method: str,
+        options: Mapping[str, Any] | None = None,
+        *,
+        backbone: Backbone | None = None,
     ) -> None:
         super().__init__()
         self.taxonomy, self.in_features = taxonomy, in_features
@@ -61,8 +73,10 @@ class Model(nn.Module):
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss, self.rule, self.levels = parts.head, parts.loss, parts.rule, parts.levels
+        self.backbone = backbone
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Shape (B, F) to the method's outputs."""
+    def forward(self, inputs: Any) -> Tensor:
+        """Features (B, F), or the backbone's batch, to the method's outputs."""
+        features = inputs if self.backbone is None else self.backbone(inputs)
         outputs: Tensor = self.head(self.standardize(features))
         return outputs

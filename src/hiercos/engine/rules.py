@@ -9,33 +9,31 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.evaluate import EVALUATION_BATCH, class_scores
+from hiercos.engine.batches import Samples
+from hiercos.engine.evaluate import class_scores
 from hiercos.engine.folder import StoredModel, load_model, write_config
-from hiercos.engine.prepare import PreparedData
+from hiercos.engine.run import RunData
 from hiercos.metrics import default_suite
 from hiercos.records import Record, record_file
 from hiercos.taxonomy import Taxonomy
 
+ROWS_AT_ONCE = 1024  # whose classes a rule ranks together
 
-def decided_scores(
-    fabric: Fabric, stored: StoredModel, features: Tensor, *, batch_size: int = EVALUATION_BATCH
-) -> Tensor:
+
+def decided_scores(fabric: Fabric, stored: StoredModel, data: Samples) -> Tensor:
     """Scores of the classes under the model's own rule, on the CPU, shape (M, C)."""
-    scores = class_scores(fabric, stored.model, features, batch_size=batch_size)
+    scores = class_scores(fabric, stored.model, data)
     batches = ruled_batches(scores, stored.rule, stored.temperature, stored.model.taxonomy)
     return torch.cat([scores[:0], *batches])
 
 
 def ruled_batches(scores: Tensor, rule: str, temperature: float, taxonomy: Taxonomy) -> Iterator[Tensor]:
     """Scores under a rule, some rows at a time."""
-    for batch in torch.split(scores, EVALUATION_BATCH):
+    for batch in torch.split(scores, ROWS_AT_ONCE):
         yield RULES[rule](batch, temperature, taxonomy)
 
 
-def rule_records(
-    fabric: Fabric, data: PreparedData, record: Record, folder: Path, rules: Sequence[str]
-) -> list[Record]:
+def rule_records(fabric: Fabric, data: RunData, record: Record, folder: Path, rules: Sequence[str]) -> list[Record]:
     """The records of a finished run under rules; what an earlier call found is read, not computed again.
 
     The temperature is fitted on the validation split. Under a rule the answer at every level is the ancestor of the
@@ -54,11 +52,11 @@ def rule_records(
     found = {rule: _earlier(record, folder, rule) for rule in rules}
     if missing := [rule for rule, earlier in found.items() if earlier is None]:
         model = load_model(folder).model
-        val, test = data.vectors("val"), data.vectors("test")
-        temperature = fit_temperature(class_scores(fabric, model, val.features), val.labels)
-        scores = class_scores(fabric, model, test.features)
+        val, test = data.samples("val"), data.samples("test")
+        temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
+        scores = class_scores(fabric, model, test)
         for rule in missing:
-            metrics = _metrics(ruled_batches(scores, rule, temperature, data.taxonomy), test, data.taxonomy)
+            metrics = _metrics(ruled_batches(scores, rule, temperature, data.taxonomy), test.labels, data.taxonomy)
             found[rule] = ruled = replace(record, rule=rule, temperature=temperature, metrics=metrics)
             if fabric.is_global_zero:
                 ruled.write(folder)
@@ -75,9 +73,9 @@ def _earlier(record: Record, folder: Path, rule: str) -> Record | None:
     return earlier if earlier.identity == record.identity else None
 
 
-def _metrics(batches: Iterator[Tensor], test: LabelledVectors, taxonomy: Taxonomy) -> dict[str, float]:
+def _metrics(batches: Iterator[Tensor], true: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
     suite = default_suite(taxonomy)
-    for scores, labels in zip(batches, torch.split(test.labels, EVALUATION_BATCH), strict=True):
+    for scores, labels in zip(batches, torch.split(true, ROWS_AT_ONCE), strict=True):
         suite.update(scores, labels)
     return {name: float(value) for name, value in suite.compute().items()}
 

@@ -5,23 +5,25 @@ import platform
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
-import torch
 from lightning_fabric import Fabric
 
-from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.evaluate import class_scores, evaluate
 from hiercos.engine.fit import RunProgress, Watcher, fit
 from hiercos.engine.folder import StoredModel, save_model
 from hiercos.engine.model import Model
-from hiercos.engine.prepare import PreparedData, taxonomy_summary
+from hiercos.engine.prepare import taxonomy_summary
+from hiercos.engine.readers import Reader
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS
 from hiercos.records import RECORD_FILE, Record, run_identity
+from hiercos.taxonomy import Taxonomy
 
 SCORES = "scores.npz"
 PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")
@@ -31,9 +33,32 @@ class RunError(FaultsError):
     """A folder that a run cannot be written to."""
 
 
+class RunData(Protocol):
+    """Data that a run trains on and is tested on: vectors, or raw inputs for a model with its backbone inside."""
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The tree of the data."""
+
+    def samples(self, split: str) -> Samples:
+        """The samples of "train", "val" or "test", as they are."""
+
+    def training_samples(self, config: TrainConfig) -> Samples:
+        """Those of "train" as the settings say they are to be learned from."""
+
+    def model(self, config: TrainConfig) -> Model:
+        """A fresh model for these samples, whose weights depend on the seed alone."""
+
+    def reader(self, model: Model) -> Reader | None:
+        """What turns raw inputs into what a trained model takes; None for vectors."""
+
+    def summary(self) -> dict[str, Any]:
+        """Name, source, fingerprint and sizes, for a record."""
+
+
 def train_run(
     fabric: Fabric,
-    data: PreparedData,
+    data: RunData,
     config: TrainConfig,
     folder: Path,
     *,
@@ -59,21 +84,21 @@ def train_run(
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
     if finished := _earlier_record(folder, identity, resume=resume):
         return finished
-    model = build_model(data, config)
+    model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
-    train, val, test = (data.vectors(split) for split in ("train", "val", "test"))
+    train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
     progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
     record = _record(data, config, progress, evaluate(fabric, model, test))
     if fabric.is_global_zero:
         write_atomically(folder / SCORES, _scores_npz(fabric, model, test))
-        save_model(folder, StoredModel(model, data.text_features))
+        save_model(folder, StoredModel(model, data.reader(model)))
         record.write(folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)
     fabric.barrier()  # the other processes may read the folder from here on
     return record
 
 
-def _record(data: PreparedData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
+def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
     return Record(
         method=config.method,
         uses_tree=METHODS.uses_tree(config.method),
@@ -88,12 +113,6 @@ def _record(data: PreparedData, config: TrainConfig, progress: RunProgress, metr
         train_seconds=progress.seconds,
         versions=package_versions(),
     )
-
-
-def build_model(data: PreparedData, config: TrainConfig) -> Model:
-    """A fresh model whose weights depend on the seed alone."""
-    torch.manual_seed(config.seed)
-    return Model(data.taxonomy, data.features.shape[1], config.method, config.options)
 
 
 def package_versions() -> dict[str, str]:
@@ -116,8 +135,8 @@ def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) 
     return record
 
 
-def _scores_npz(fabric: Fabric, model: Model, test: LabelledVectors) -> bytes:
+def _scores_npz(fabric: Fabric, model: Model, test: Samples) -> bytes:
     """Scores (M, C) and labels (M,) of the test split, as `hiercos evaluate --scores` reads them."""
     stream = io.BytesIO()
-    np.savez(stream, scores=class_scores(fabric, model, test.features).numpy(), labels=test.labels.numpy())
+    np.savez(stream, scores=class_scores(fabric, model, test).numpy(), labels=test.labels.numpy())
     return stream.getvalue()

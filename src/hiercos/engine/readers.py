@@ -1,0 +1,150 @@
+"""What turns raw inputs into what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from hiercos.data.dataset import Kind
+from hiercos.data.features import TextFeatures
+from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
+from hiercos.engine.raw import RAW_AT_ONCE, RawInputs, RawSamples
+from hiercos.nn.backbones import Backbone
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How inputs are read.
+
+    Attributes:
+        fabric: where features are made, launched.
+        batch_size: how many inputs at a time; None for what suits them.
+        workers: processes that read and prepare; 0 for none but this one.
+    """
+
+    fabric: Fabric
+    batch_size: int | None = None
+    workers: int = 0
+
+    def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
+        """Inputs prepared for a backbone."""
+        at_once = self.batch_size or RAW_AT_ONCE
+        return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+
+class Reader(Protocol):
+    """What stands between raw inputs and a model, and travels with it."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it reads."""
+
+    def samples(self, inputs: Any, labels: Tensor, how: Reading) -> Samples:
+        """Inputs of its kind as samples for the model.
+
+        Args:
+            inputs: M of them.
+            labels: their classes, shape (M,); -1 where they are not known.
+            how: to read them.
+        """
+
+
+@dataclass(frozen=True)
+class TfidfReader:
+    """Texts to vectors by a fitted map."""
+
+    features: TextFeatures
+    kind: Kind = "texts"
+
+    def samples(self, inputs: Sequence[str], labels: Tensor, how: Reading) -> LabelledVectors:
+        """The vectors of the texts."""
+        vectors = torch.tensor(self.features.transform(inputs))
+        return LabelledVectors(vectors, labels, how.batch_size or VECTORS_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class FrozenReader:
+    """Images or texts to features by a backbone that is not trained.
+
+    Attributes:
+        backbone: the backbone.
+        found_by_name: whether `load_backbone` finds its weights again by name and options.
+    """
+
+    backbone: Backbone
+    found_by_name: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """What the backbone looks at."""
+        return self.backbone.kind
+
+    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> "EmbeddedSamples":
+        """The inputs, seen through the backbone batch by batch."""
+        return EmbeddedSamples(how.raw_samples(self.backbone, inputs, labels), self.backbone, how.fabric)
+
+
+@dataclass(frozen=True)
+class FineTunedReader:
+    """Images or texts for a model with its backbone inside."""
+
+    backbone: Backbone
+
+    @property
+    def kind(self) -> Kind:
+        """What the backbone looks at."""
+        return self.backbone.kind
+
+    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> RawSamples:
+        """The inputs, prepared for the backbone."""
+        return how.raw_samples(self.backbone, inputs, labels)
+
+
+@dataclass(frozen=True)
+class EmbeddedSamples:
+    """Raw samples as the features that a frozen backbone makes of them, batch by batch and never all at once."""
+
+    raw: RawSamples
+    backbone: Backbone
+    fabric: Fabric
+
+    @property
+    def labels(self) -> Tensor:
+        """The class of each, shape (M,)."""
+        return self.raw.labels
+
+    @property
+    def at_once(self) -> int:
+        """See `Samples`."""
+        return self.raw.at_once
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def to(self, device: torch.device) -> "EmbeddedSamples":
+        """The same with the labels on a device."""
+        return replace(self, raw=self.raw.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
+        """The features of each part, shape (B, F), float32."""
+        self.backbone.to(self.fabric.device).eval()
+        channels_last(self.backbone)
+        for batch in self.raw.batches(parts, seed=seed):
+            yield backbone_features(self.fabric, self.backbone, batch)
+
+
+def channels_last(backbone: Backbone) -> None:
+    """Lay out the weights of convolutions as batches of images are laid out, which is quicker."""
+    if backbone.kind == "images":
+        backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a documented form of `to`
+
+
+@torch.inference_mode()
+def backbone_features(fabric: Fabric, backbone: Backbone, batch: Any) -> Tensor:
+    """The features of a prepared batch, shape (B, F), float32, in the precision of the fabric."""
+    with fabric.autocast():
+        features: Tensor = backbone(fabric.to_device(batch))
+    return features.float()
