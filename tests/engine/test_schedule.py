@@ -28,10 +28,11 @@ def test_constant_stays() -> None:
     assert set(rates("constant")) == {2.0}
 
 
-@pytest.mark.parametrize(("name", "kind"), [("adamw", "AdamW"), ("sgd", "SGD")])
+@pytest.mark.parametrize(("name", "kind"), [("adamw", "AdamW"), ("sgd", "SGD"), ("amsgrad", "Adam")])
 def test_the_optimizer_is_the_one_asked_for(name: str, kind: str) -> None:
     config = TrainConfig(optimizer=name, weight_decay=0.25)
     optimizer = make_optimizer(nn.Linear(2, 2).parameters(), config)
     set_learning_rate(optimizer, 0.125)
     assert type(optimizer).__name__ == kind
+    assert optimizer.defaults.get("amsgrad", False) == (name == "amsgrad")
     assert [(group["lr"], group["weight_decay"]) for group in optimizer.param_groups] == [(0.125, 0.25)]

@@ -148,7 +148,7 @@ class TrainingOptions:
     ] = None
     learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 3e-3
     weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
-    optimizer: Annotated[str, typer.Option(help="adamw or sgd.")] = "adamw"
+    optimizer: Annotated[str, typer.Option(help="adamw, sgd or amsgrad.")] = "adamw"
     schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
     gradient_clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None
     width: Annotated[int, typer.Option(min=1, help="Width of the blocks of every method that has them.")] = 512

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hiercos.errors import FaultsError, check_choice
+from hiercos.methods import DEFAULT, METHODS
 
 
 class ConfigError(FaultsError):
@@ -17,11 +18,11 @@ class TrainConfig:
     """Settings of one training run.
 
     Attributes:
-        method: a name of `hiercos.methods.METHODS`.
+        method: a name of `hiercos.methods.METHODS`; of an alias, the method it stands for is kept.
         options: options of that method, by name.
         epochs: passes over the training data.
         batch_size: samples a step, over all processes together.
-        optimizer: "adamw" or "sgd" (with momentum 0.9, as published).
+        optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, as some baselines are published).
         learning_rate: the peak of the schedule.
         weight_decay: of every weight, as published.
         schedule: "cosine" down to 0, "one-cycle" (a linear rise over the first tenth, then cosine), or "constant".
@@ -31,11 +32,11 @@ class TrainConfig:
         seed: of the initial weights, the order of the samples and the dropout.
     """
 
-    method: str = "hier-cos"
+    method: str = DEFAULT
     options: Mapping[str, Any] = field(default_factory=dict)
     epochs: int = 20
     batch_size: int = 256
-    optimizer: Literal["adamw", "sgd"] = "adamw"
+    optimizer: Literal["adamw", "sgd", "amsgrad"] = "adamw"
     learning_rate: float = 3e-3
     weight_decay: float = 1e-2
     schedule: Literal["cosine", "one-cycle", "constant"] = "cosine"
@@ -45,12 +46,13 @@ class TrainConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "method", METHODS.canonical(self.method))
         for name, least in (("epochs", 1), ("batch_size", 2)):
             if not getattr(self, name) >= least:
                 raise ConfigError(f"expected {name} of at least {least}, got {getattr(self, name)}")
         if not self.learning_rate > 0:
             raise ConfigError(f"expected learning_rate above 0, got {self.learning_rate}")
-        check_choice("optimizer", self.optimizer, ("adamw", "sgd"))
+        check_choice("optimizer", self.optimizer, ("adamw", "sgd", "amsgrad"))
         check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant"))
         check_choice("precision", self.precision, ("32-true", "bf16-mixed", "16-mixed"))
         if not (self.gradient_clip is None or self.gradient_clip > 0):

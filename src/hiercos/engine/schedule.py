@@ -12,10 +12,13 @@ WARM_UP = 0.1  # share of the steps in which "one-cycle" rises
 
 
 def make_optimizer(parameters: Iterable[nn.Parameter], config: TrainConfig) -> torch.optim.Optimizer:
-    """AdamW or SGD over all parameters, at the peak rate."""
+    """The optimiser of the settings over all parameters, at the peak rate."""
+    rates = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-    return torch.optim.SGD(parameters, lr=config.learning_rate, weight_decay=config.weight_decay, momentum=0.9)
+        return torch.optim.AdamW(parameters, **rates)
+    if config.optimizer == "amsgrad":
+        return torch.optim.Adam(parameters, amsgrad=True, **rates)
+    return torch.optim.SGD(parameters, momentum=0.9, **rates)
 
 
 def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
