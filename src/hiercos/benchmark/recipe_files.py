@@ -1,0 +1,158 @@
+"""Recipes as YAML files: `<data set>/<name>.yaml`, every setting with its source."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+import hiercos
+from hiercos.benchmark.published import published
+from hiercos.benchmark.recipe import SECTIONS, Recipe, RecipeError, Reference
+from hiercos.decisions import RULES
+from hiercos.engine import TrainConfig
+from hiercos.errors import FaultsError, suggestion
+from hiercos.methods import METHODS
+from hiercos.nn.backbones import BACKBONES
+
+REQUIRED = ("dataset", "published", "seeds", *SECTIONS)
+KEYS = (*REQUIRED, "differs")
+ENTRY = {"value", "source"}
+TRAINING_KEYS = [field.name for field in fields(TrainConfig) if field.name not in ("method", "options", "seed")]
+
+
+def recipes_folder() -> Path:
+    """The folder of the recipes: within the package where it was installed, else that of the repository.
+
+    Raises:
+        RecipeError: if neither is there.
+    """
+    package = Path(hiercos.__file__).parent
+    for folder in (package / "recipes", package.parents[1] / "recipes"):
+        if folder.is_dir():
+            return folder
+    raise RecipeError(f"the recipes are neither in {package} nor in its repository; install hiercos again")
+
+
+def load_recipes(folder: Path | None = None) -> list[Recipe]:
+    """Every recipe of a folder (`recipes_folder()` by default), by data set and name.
+
+    Raises:
+        RecipeError: with every fault of every file.
+    """
+    recipes: list[Recipe] = []
+    faults: list[str] = []
+    for path in sorted((folder or recipes_folder()).glob("*/*.yaml")):
+        try:
+            recipes.append(read_recipe(path))
+        except RecipeError as error:
+            faults += error.faults
+    if faults:
+        raise RecipeError(faults)
+    return recipes
+
+
+def read_recipe(path: Path) -> Recipe:
+    """A recipe from its file.
+
+    Raises:
+        RecipeError: with every fault: an unknown key (and the nearest known one), a setting without its source, a
+            method, an option or a row that does not exist, a value that cannot be.
+    """
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise RecipeError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+    if not isinstance(values, dict):
+        raise RecipeError(f"{path}: expected keys with values, got {values!r}")
+    faults = [*_form_faults(values)]
+    recipe = None if faults else _recipe(path.stem, values)
+    faults = faults if recipe is None else recipe_faults(recipe)
+    if recipe is not None and recipe.dataset != path.parent.name:
+        faults.append(f"dataset: expected {path.parent.name!r}, the name of its folder, got {recipe.dataset!r}")
+    if recipe is None or faults:
+        raise RecipeError(f"{path}: {fault}" for fault in faults)
+    return recipe
+
+
+def _recipe(name: str, values: Mapping[str, Any]) -> Recipe:
+    return Recipe(
+        name=name,
+        dataset=values["dataset"],
+        published=tuple(Reference(**reference) for reference in values["published"]),
+        seeds=tuple(values["seeds"]["value"]),
+        settings={section: {key: entry["value"] for key, entry in values[section].items()} for section in SECTIONS},
+        sources={"seeds": values["seeds"]["source"]}
+        | {f"{section}.{key}": entry["source"] for section in SECTIONS for key, entry in values[section].items()},
+        differs=tuple(values.get("differs", ())),
+    )
+
+
+def _form_faults(values: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with the form of a file, whatever its settings mean."""
+    yield from (f"unknown key {key!r}{suggestion(str(key), KEYS)}" for key in values if key not in KEYS)
+    yield from (f"{key}: it is missing" for key in REQUIRED if key not in values)
+    if "seeds" in values:
+        yield from _entry_faults("seeds", values["seeds"])
+    for section in SECTIONS:
+        content = values.get(section, {})
+        if not isinstance(content, dict):
+            yield f"{section}: expected keys with values, got {content!r}"
+            continue
+        for key, entry in content.items():
+            yield from _entry_faults(f"{section}.{key}", entry)
+        if section in values and section != "training" and "name" not in content:
+            yield f"{section}.name: it is missing"
+    references = values.get("published", [])
+    if not isinstance(references, list) or not all(isinstance(reference, dict) for reference in references):
+        yield f"published: expected a list of rows, each with its table and row, got {references!r}"
+    else:
+        yield from (fault for reference in references for fault in _reference_form_faults(reference))
+    if not all(isinstance(sentence, str) for sentence in values.get("differs", [])):
+        yield f"differs: expected a list of sentences, got {values['differs']!r}"
+
+
+def _entry_faults(key: str, entry: object) -> Iterator[str]:
+    if not isinstance(entry, dict) or set(entry) != ENTRY or not isinstance(entry["source"], str):
+        yield f"{key}: expected {{value: …, source: …}}, got {entry!r}"
+    elif key == "seeds" and not (
+        isinstance(entry["value"], list) and all(type(seed) is int for seed in entry["value"])
+    ):
+        yield f"seeds: expected a list of integers, got {entry['value']!r}"
+
+
+def _reference_form_faults(reference: Mapping[str, Any]) -> Iterator[str]:
+    known = [field.name for field in fields(Reference)]
+    yield from (f"published: unknown key {key!r}{suggestion(str(key), known)}" for key in reference if key not in known)
+    yield from (f"published: {key} is missing in {reference!r}" for key in ("table", "row") if key not in reference)
+
+
+def recipe_faults(recipe: Recipe) -> list[str]:
+    """What is wrong with the settings of a recipe: unknown names and options, rows the paper lacks, bad values."""
+    method, backbone = dict(recipe.settings["method"]), dict(recipe.settings["backbone"])
+    training = recipe.settings["training"]
+    method_name, backbone_name = method.pop("name"), backbone.pop("name")
+    faults = [
+        *_faults_of(lambda: METHODS.check_options(method_name, method)),
+        *_faults_of(lambda: BACKBONES.check_options(backbone_name, backbone)),
+        *(
+            f"training: unknown key {key!r}{suggestion(key, TRAINING_KEYS)}"
+            for key in training
+            if key not in TRAINING_KEYS
+        ),
+    ]
+    if not faults:
+        faults += _faults_of(lambda: TrainConfig(**training))
+    for reference in recipe.published:
+        faults += _faults_of(lambda reference=reference: published(reference.table, recipe.dataset, reference.row))
+        faults += _faults_of(lambda reference=reference: RULES[reference.rule])
+    return faults
+
+
+def _faults_of(check: Callable[[], object]) -> list[str]:
+    try:
+        check()
+    except FaultsError as error:
+        return list(error.faults)
+    return []

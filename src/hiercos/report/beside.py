@@ -1,0 +1,86 @@
+"""Our figures beside published ones: the same metric, both with their intervals, and the difference."""
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from hiercos.records import Record
+from hiercos.report.intervals import Estimate, t_interval
+from hiercos.report.results import COLUMNS, Column
+
+MARK = "†"  # on a published figure that a correct implementation cannot match
+PRINTED = 2  # digits of a mean in the paper
+
+
+@dataclass(frozen=True)
+class Pair:
+    """One figure, ours and published.
+
+    Attributes:
+        column: the metric and how it is shown.
+        ours: over our seeds, with the published convention of intervals; None where nothing was run or measured.
+        published: None where the paper leaves the cell blank.
+        matchable: False where the published code has a defect that shows in this figure.
+    """
+
+    column: Column
+    ours: Estimate | None
+    published: Estimate | None
+    matchable: bool = True
+
+    @property
+    def difference(self) -> float | None:
+        """Ours minus the published one, where there are both."""
+        if self.ours is None or self.published is None:
+            return None
+        return self.ours.mean - self.published.mean
+
+    def cells(self) -> tuple[str, str, str]:
+        """Ours, published and the difference as a table shows them."""
+        mark = "" if self.matchable or self.published is None else f" {MARK}"
+        scale, digits = self.column.scale, self.column.digits
+        difference = "" if self.difference is None else f"{self.difference * scale:+.{digits}f}"
+        return _text(self.ours, scale, digits), _text(self.published, scale, PRINTED) + mark, difference
+
+
+def pairs(
+    records: Sequence[Record], published: Mapping[str, Estimate | None], unmatchable: Collection[str] = ()
+) -> list[Pair]:
+    """Every figure of a published row beside ours.
+
+    Args:
+        records: of our runs, one per seed; none where nothing was run.
+        published: the row's figures by metric.
+        unmatchable: the metrics whose published figures cannot be matched.
+    """
+    return [
+        Pair(metric_column(metric), _ours(records, metric), figure, metric not in unmatchable)
+        for metric, figure in published.items()
+    ]
+
+
+def metric_column(metric: str) -> Column:
+    """How a metric is shown, whether results.csv has it or only a record.
+
+    Example:
+        >>> metric_column("hops").heading, metric_column("correct_order_at_5").heading
+        ('HOPS', 'correct order @5 %')
+    """
+    known = {column.key: column for column in COLUMNS}
+    if metric in known:
+        return known[metric]
+    if metric.startswith("correct_order"):
+        return Column(metric, f"{metric.replace('_at_', ' @').replace('_', ' ')} %", True, scale=100, digits=2)
+    return Column(metric, metric.replace("_", " "), True)
+
+
+def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
+    values = [record.metrics[metric] for record in records if metric in record.metrics]
+    return t_interval(values, interval="published") if values else None
+
+
+def _text(estimate: Estimate | None, scale: float, digits: int) -> str:
+    if estimate is None or math.isnan(estimate.mean):
+        return "–"
+    mean = f"{estimate.mean * scale:.{digits}f}"
+    return mean if math.isnan(estimate.half_width) else f"{mean} ±{estimate.half_width * scale:.3f}"
