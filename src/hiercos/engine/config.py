@@ -22,7 +22,7 @@ class TrainConfig:
         options: options of that method, by name.
         epochs: passes over the training data.
         batch_size: samples a step, over all processes together.
-        optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, for baselines published with it).
+        optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, as some baselines have it).
         learning_rate: the peak of the schedule.
         weight_decay: of every weight, as published.
         schedule: "cosine" down to 0, "one-cycle" (a linear rise over the first tenth, then cosine), or "constant".
