@@ -13,23 +13,28 @@ from losses.batches import random_batch, sample_mean
 from trees import TOY, taxonomies
 
 
-def slow_path_log(logits: Tensor, label: int, taxonomy: Taxonomy) -> float:
+def slow_path_log(logits: Tensor, label: int, taxonomy: Taxonomy, inner: float = 1.0) -> float:
     """The loss of one sample: for each node on the path, the classes below it are found and their shares summed."""
     exponentials = [math.exp(value) for value in logits.tolist()]
     paths = [list(taxonomy.path(int(leaf))) for leaf in taxonomy.leaves]
     loss = 0.0
     for node in paths[label]:
         below = sum(share for share, path in zip(exponentials, paths, strict=True) if node in path)
-        loss -= math.log(below / sum(exponentials))
+        loss -= (1.0 if node == paths[label][-1] else inner) * math.log(below / sum(exponentials))
     return loss
 
 
 @settings(deadline=None, max_examples=40)
-@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
-def test_the_loss_equals_a_loop_over_the_nodes_of_each_path(taxonomy: Taxonomy, seed: int) -> None:
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16), inner=st.sampled_from([0.0, 0.3, 1.0, 2.0]))
+def test_the_loss_equals_a_loop_over_the_nodes_of_each_path(taxonomy: Taxonomy, seed: int, inner: float) -> None:
     logits, labels = random_batch(taxonomy, taxonomy.num_classes, seed=seed)
-    expected = sample_mean(lambda row, label: slow_path_log(row, label, taxonomy), logits, labels)
-    torch.testing.assert_close(PathLogLoss(taxonomy)(logits, labels), expected, rtol=1e-6, atol=1e-9)
+    expected = sample_mean(lambda row, label: slow_path_log(row, label, taxonomy, inner), logits, labels)
+    torch.testing.assert_close(PathLogLoss(taxonomy, inner)(logits, labels), expected, rtol=1e-6, atol=1e-9)
+
+
+def test_without_inner_terms_the_loss_is_cross_entropy_on_any_tree() -> None:
+    logits, labels = random_batch(TOY, 3, seed=2)
+    torch.testing.assert_close(PathLogLoss(TOY, inner=0)(logits, labels), F.cross_entropy(logits, labels))
 
 
 def test_a_class_above_the_deepest_level_has_as_many_terms_as_its_path() -> None:
@@ -48,5 +53,7 @@ def test_on_one_level_the_loss_is_cross_entropy() -> None:
 def test_labels_and_weights_that_do_not_fit_are_refused() -> None:
     with pytest.raises(IndexError):
         PathLogLoss(TOY)(torch.zeros(1, 3), torch.tensor([3]))
+    with pytest.raises(ValueError, match="at least 0, got -1"):
+        PathLogLoss(TOY, inner=-1)
     with pytest.raises(ValueError, match="expected weights of shape"):
         PathLogLoss(TOY)(torch.zeros(2, 3), torch.tensor([0, 1]), torch.ones(1))

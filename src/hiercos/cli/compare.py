@@ -8,6 +8,7 @@ import typer
 from hiercos.cli import options
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.cli.results import ComparisonOptions
+from hiercos.cli.tuning import TuneOptions, tell_tuning
 
 if TYPE_CHECKING:
     from hiercos.records import Record
@@ -21,14 +22,20 @@ def compare(
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
+    search: TuneOptions,
     shown: ComparisonOptions,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
-    ] = "cross-entropy,cross-entropy-mlp,hier-cos",
+    ] = "cross-entropy,cross-entropy-mlp,hier-cos,default",
     rules: Annotated[
-        str, typer.Option(help="Decision rules, separated by commas: none, crm, hops; rule@method for one method.")
-    ] = "none,crm",
+        str | None,
+        typer.Option(
+            help="Decision rules, separated by commas: none, crm, hops; rule@method for one method.",
+            show_default="none,crm, and the default method's own rule for it and for cross-entropy-mlp",
+        ),
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, in processes of their own; on a CPU.")] = 1,
     dim: options.Dim = 256,
 ) -> None:
     """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
@@ -38,15 +45,15 @@ def compare(
     shown.check()
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
-    from hiercos.cli.display import watcher
+    from hiercos.cli.display import observer
     from hiercos.engine import prepare
-    from hiercos.methods import METHODS
     from hiercos.records import line_name
 
-    names = list(METHODS) if methods == "all" else list(dict.fromkeys(name.strip() for name in methods.split(",")))
-    METHODS.refuse_unknown(names)
-    chosen = {name: _rules(rules, name) for name in names}
-    _refuse_unknown_methods(rules, names)
+    names = _method_names(methods)
+    tuning = search.tuning()
+    wanted = _usual_rules(names) if rules is None else rules
+    chosen = {name: _rules(wanted, name) for name in names}
+    _refuse_unknown_methods(wanted, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))
@@ -54,8 +61,11 @@ def compare(
     entries = [Entry(config, chosen[config.method]) for config in configs]
     seed_range = range(training.seed, training.seed + seeds)
     with place.processes() as fabric:
-        records = run_grid(fabric, prepare(dataset, dim=dim), entries, seed_range, out, watcher=watcher)
+        prepared = prepare(dataset, dim=dim)
+        with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
+            records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)
         if fabric.is_global_zero:
+            tell_tuning(records)
             _tell(records, out, shown, reference)
 
 
@@ -70,19 +80,42 @@ def _tell(records: "list[Record]", out: Path, shown: ComparisonOptions, referenc
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
 
 
+def _method_names(text: str) -> list[str]:
+    """The methods asked for, each once, by the names they are registered under."""
+    from hiercos.methods import METHODS
+
+    asked = list(METHODS) if text == "all" else [METHODS.canonical(name.strip()) for name in text.split(",")]
+    return list(dict.fromkeys(asked))
+
+
+def _usual_rules(methods: list[str]) -> str:
+    """Every method raw and under CRM; the default under its own rule too, and cross-entropy under the same beside it."""
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+
+    default = METHODS.canonical(DEFAULT)
+    ranked = [name for name in (default, "cross-entropy-mlp") if name in methods] if default in methods else []
+    return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
+
+
 def _rules(text: str, method: str) -> tuple[str, ...]:
     """The rules for one method, each once: those without a method and those for it."""
     from hiercos.decisions import RULES
 
-    named = [part.strip().partition("@") for part in text.split(",")]
-    chosen = [rule for rule, _, owner in named if owner in ("", method)]
+    chosen = [rule for rule, owner in _owned_rules(text) if owner in ("", method)]
     for rule in chosen:
         RULES[rule]  # an unknown one is an error that lists them
     return tuple(dict.fromkeys(chosen))
 
 
 def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
-    for part in text.split(","):
-        _, at, owner = part.strip().partition("@")
-        if at and owner not in methods:
-            raise OptionError(f"--rules {part.strip()}: {owner!r} is not among the methods compared")
+    for rule, owner in _owned_rules(text):
+        if owner and owner not in methods:
+            raise OptionError(f"--rules {rule}@{owner}: {owner!r} is not among the methods compared")
+
+
+def _owned_rules(text: str) -> list[tuple[str, str]]:
+    """The rules in `a,b@method`, each with the method it is for, "" for all."""
+    from hiercos.methods import METHODS
+
+    parts = [part.strip().partition("@") for part in text.split(",")]
+    return [(rule, METHODS.canonical(owner) if owner else "") for rule, _, owner in parts]

@@ -5,8 +5,9 @@ import typer
 
 def methods() -> None:
     """List the registered methods with their options."""
-    from hiercos.methods import METHODS
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 
+    typer.echo(f"{DEFAULT}\n    {METHODS.canonical(DEFAULT)} under the rule {DEFAULT_RULE}: what hiercos train uses.")
     for name in METHODS:
         typer.echo(f"{name}\n    {METHODS.summary(name)}")
         options = ", ".join(f"{option}={default}" for option, default in METHODS.options(name).items())

@@ -18,8 +18,14 @@ def train(
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
-    method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "hier-cos",
-    rule: Annotated[str, typer.Option(help="Decision rule on the scores: none, crm or hops.")] = "none",
+    method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Decision rule on the scores: none, crm or hops.",
+            show_default="hops for the default method, else none",
+        ),
+    ] = None,
     set_: options.Set = None,
     dim: options.Dim = 256,
     format: TableFormat = "table",
@@ -31,7 +37,10 @@ def train(
     from hiercos.cli.tables import print_records
     from hiercos.decisions import RULES
     from hiercos.engine import adopt_rule, prepare, rule_records, train_run
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
 
+    if rule is None:
+        rule = DEFAULT_RULE if method == DEFAULT else "none"
     RULES[rule]  # an unknown one is an error before any work is done
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))

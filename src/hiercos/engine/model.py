@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.methods.registry import build_method
+from hiercos.methods import METHODS, build_method
 from hiercos.nn.backbones import Backbone
 from hiercos.taxonomy import Taxonomy
 
@@ -69,7 +69,7 @@ class Model(nn.Module):
     ) -> None:
         super().__init__()
         self.taxonomy, self.in_features = taxonomy, in_features
-        self.method, self.options = method, dict(options or {})
+        self.method, self.options = METHODS.canonical(method), dict(options or {})
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss, self.rule, self.levels = parts.head, parts.loss, parts.rule, parts.levels

@@ -16,12 +16,13 @@ class PathLogLoss(nn.Module):
 
     Args:
         taxonomy: the tree.
+        inner: weight of the terms above the class; 0 leaves cross-entropy.
 
     Shape:
         logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
 
     Raises:
-        ValueError: on call, for logits or weights of another shape.
+        ValueError: for a negative weight; on call, for logits or weights of another shape.
         IndexError: on call, for a label that is no class (on a GPU, the device's own error).
 
     Example:
@@ -32,12 +33,16 @@ class PathLogLoss(nn.Module):
         0.9808
     """
 
-    def __init__(self, taxonomy: Taxonomy) -> None:
+    def __init__(self, taxonomy: Taxonomy, inner: float = 1.0) -> None:
         super().__init__()
-        self.taxonomy = taxonomy
+        if not inner >= 0:
+            raise ValueError(f"expected a weight of the inner terms of at least 0, got {inner}")
+        self.taxonomy, self.inner = taxonomy, inner
         self.paths = ClassPaths(taxonomy)
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits (B, C) and classes (B,) to a scalar."""
         on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels))  # (B, H)
-        return weighted_mean(-(on_path * self.paths.has_level(labels)).sum(dim=1), weights)
+        path = (on_path * self.paths.has_level(labels)).sum(dim=1)
+        own = on_path[:, -1]  # a path shorter than H repeats its last node, the class itself
+        return weighted_mean(-(self.inner * path + (1 - self.inner) * own), weights)

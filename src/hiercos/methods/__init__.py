@@ -12,10 +12,13 @@ from hiercos.methods import (  # imported to register
     soft_labels,
     yolo_v2,
 )
+from hiercos.methods.default import DEFAULT, DEFAULT_RULE
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS, MethodError, build_method
 
 __all__ = [
+    "DEFAULT",
+    "DEFAULT_RULE",
     "METHODS",
     "Method",
     "MethodError",

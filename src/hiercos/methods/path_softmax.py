@@ -18,6 +18,7 @@ def path_softmax(
     width: int | None = 512,
     dropout: float = 0.1,
     momentum: float = 0.1,
+    inner: float = 1.0,
 ) -> Method:
     """A softmax over classes whose logits are sums of node scores along the path, with a log-loss at every level.
 
@@ -30,11 +31,12 @@ def path_softmax(
         width: of the transformation module before the linear layer; None for the linear layer alone.
         dropout: see `linear_head`.
         momentum: see `TransformationModule`.
+        inner: see `PathLogLoss`.
     """
     head = linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum)
     return Method(
         head=nn.Sequential(head, PathLogits(taxonomy)),
-        loss=PathLogLoss(taxonomy),
+        loss=PathLogLoss(taxonomy, inner),
         rule=nn.Identity(),
         levels=SummedProbabilities(taxonomy),
     )

@@ -22,6 +22,7 @@ class Registry(Mapping[str, Build]):
 
     def __init__(self) -> None:
         self._builders: dict[str, Build] = {}
+        self._aliases: dict[str, str] = {}
         self._flat: set[Build] = set()
         self._search: dict[str, Mapping[str, Space]] = {}
 
@@ -45,10 +46,19 @@ class Registry(Mapping[str, Build]):
 
         return add
 
+    def alias(self, name: str, method: str) -> None:
+        """Give a registered method a second name, which is understood and never listed."""
+        self._aliases[name] = self.canonical(method)
+
+    def canonical(self, name: str) -> str:
+        """The name a method is registered under, given that or an alias."""
+        registered = self._aliases.get(name, name)
+        if registered not in self._builders:
+            raise MethodError(f"unknown method {name!r}{suggestion(name, [*self._builders, *self._aliases])}")
+        return registered
+
     def __getitem__(self, name: str) -> Build:
-        if name not in self._builders:
-            raise MethodError(f"unknown method {name!r}{suggestion(name, self._builders)}")
-        return self._builders[name]
+        return self._builders[self.canonical(name)]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._builders)
@@ -72,8 +82,7 @@ class Registry(Mapping[str, Build]):
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Where to look for good values of a method's own options, by name."""
-        self[name]  # an unknown one is an error
-        return self._search[name]
+        return self._search[self.canonical(name)]
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
