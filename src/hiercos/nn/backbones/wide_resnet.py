@@ -1,15 +1,14 @@
 """WideResNet-28, which published runs train from scratch on CIFAR-100."""
 
 import math
-from collections.abc import Sequence
 
 from torch import Tensor, nn
 
 from hiercos.nn.backbones.backbone import Backbone
-from hiercos.nn.backbones.preprocessing import CIFAR_MEAN, CIFAR_STD, ImageTransform
+from hiercos.nn.backbones.preprocessing import CIFAR_MEAN, CIFAR_STD, Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.stems import StemBackbone
-from hiercos.nn.backbones.weights import start_weights
+from hiercos.nn.backbones.weights import check_source, load_weights
 
 BLOCKS = 4  # in each of the three stages: 3 * 4 blocks of 2 convolutions, 3 shortcuts and the first make 28 layers
 SLOPE = 0.1  # of the leaky ReLU
@@ -24,8 +23,8 @@ def wide_resnet_28(
     stem: int | None = None,
     momentum: float = 0.1,
     size: int = 32,
-    mean: Sequence[float] = CIFAR_MEAN,
-    std: Sequence[float] = CIFAR_STD,
+    mean: Channels = CIFAR_MEAN,
+    std: Channels = CIFAR_STD,
 ) -> Backbone:
     """WideResNet-28 for small images: 64 · width features; trained from scratch, so it comes without weights.
 
@@ -39,8 +38,10 @@ def wide_resnet_28(
         mean: of red, green and blue, from 0 to 1.
         std: of the same.
     """
+    check_source("wide-resnet-28", weights, pretrained=pretrained)
     backbone = WideResNet28(ImageTransform(size, mean, std), width=width, momentum=momentum)
-    start_weights(backbone, "wide-resnet-28", weights, pretrained=pretrained, classifier="fc")
+    if weights is not None:
+        load_weights(backbone, weights, classifier="fc")
     return backbone if stem is None else StemBackbone(backbone, stem, normal=True)
 
 
