@@ -29,6 +29,18 @@ def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, t
     assert rule_records(fabric, data, record, tmp_path, ["none", rule]) == [record, ruled]
 
 
+def test_a_given_temperature_is_used_and_a_record_at_another_one_is_made_anew(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    record = train_run(fabric, data, CONFIG, tmp_path)
+    (fitted,) = rule_records(fabric, data, record, tmp_path, ["crm"])
+    (given,) = rule_records(fabric, data, record, tmp_path, ["crm"], temperature=1.0)
+    test = data.samples("test")
+    scores = RULES["crm"](class_scores(fabric, load_model(tmp_path).model, test), 1.0, TOY17)
+    assert fitted.temperature != given.temperature == 1.0
+    assert given.metrics["hops"] == pytest.approx(float(HF.hops(scores, test.labels, TOY17).mean()))
+    assert rule_records(fabric, data, record, tmp_path, ["crm"]) == [given]
+
+
 def test_no_rule_leaves_the_record_alone(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data()
     record = train_run(fabric, data, CONFIG, tmp_path)

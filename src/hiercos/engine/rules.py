@@ -33,11 +33,19 @@ def ruled_batches(scores: Tensor, rule: str, temperature: float, taxonomy: Taxon
         yield RULES[rule](batch, temperature, taxonomy)
 
 
-def rule_records(fabric: Fabric, data: RunData, record: Record, folder: Path, rules: Sequence[str]) -> list[Record]:
+def rule_records(
+    fabric: Fabric,
+    data: RunData,
+    record: Record,
+    folder: Path,
+    rules: Sequence[str],
+    *,
+    temperature: float | None = None,
+) -> list[Record]:
     """The records of a finished run under rules; what an earlier call found is read, not computed again.
 
-    The temperature is fitted on the validation split. Under a rule the answer at every level is the ancestor of the
-    class ranked first, so full-path accuracy equals top-1 accuracy.
+    Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
+    top-1 accuracy.
 
     Args:
         fabric: where to run, launched.
@@ -45,15 +53,17 @@ def rule_records(fabric: Fabric, data: RunData, record: Record, folder: Path, ru
         record: the run's own record.
         folder: the run's folder.
         rules: names of `RULES`; "none" gives the run's own record.
+        temperature: of the probabilities that the rules read; fitted on the validation split by default.
 
     Returns:
         For each rule the record with its temperature and the metrics of the test split under it.
     """
-    found = {rule: _earlier(record, folder, rule) for rule in rules}
+    found = {rule: _earlier(record, folder, rule, temperature) for rule in rules}
     if missing := [rule for rule, earlier in found.items() if earlier is None]:
         model = load_model(folder).model
         val, test = data.samples("val"), data.samples("test")
-        temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
+        if temperature is None:
+            temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
         scores = class_scores(fabric, model, test)
         for rule in missing:
             metrics = _metrics(ruled_batches(scores, rule, temperature, data.taxonomy), test.labels, data.taxonomy)
@@ -63,14 +73,15 @@ def rule_records(fabric: Fabric, data: RunData, record: Record, folder: Path, ru
     return [ruled for ruled in found.values() if ruled is not None]
 
 
-def _earlier(record: Record, folder: Path, rule: str) -> Record | None:
-    """The record under a rule, if an earlier call of the same run left it."""
+def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
+    """The record under a rule, if an earlier call of the same run left it (at the temperature given, if any)."""
     if rule == "none":
         return record
     if not (folder / record_file(rule)).exists():
         return None
     earlier = Record.read(folder, rule)
-    return earlier if earlier.identity == record.identity else None
+    same = earlier.identity == record.identity and temperature in (None, earlier.temperature)
+    return earlier if same else None
 
 
 def _metrics(batches: Iterator[Tensor], true: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
