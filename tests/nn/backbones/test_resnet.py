@@ -3,7 +3,7 @@ import torch
 from torch import nn
 
 from hiercos.nn.backbones import load_backbone
-from hiercos.nn.backbones.backbone import Backbone
+from hiercos.nn.backbones.backbone import Backbone, BackboneError
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,16 @@ def test_the_features_are_the_mean_of_a_map_of_a_32nd_of_the_side(resnet: Backbo
         last = resnet.feature_map(batch)
         assert last.shape == (1, 2048, 3, 2)
         torch.testing.assert_close(resnet(batch), last.mean((2, 3)))
+
+
+def test_the_features_can_be_the_maximum_of_the_map_unless_a_stem_takes_their_mean(resnet: Backbone) -> None:
+    pooled = load_backbone("resnet-50", pretrained=False, pool="max").eval()
+    pooled.load_state_dict(resnet.state_dict())
+    batch = torch.randn(1, 3, 64, 64)
+    with torch.no_grad():
+        torch.testing.assert_close(pooled(batch), resnet.feature_map(batch).amax((2, 3)))
+    with pytest.raises(BackboneError, match="expected pool 'mean' with a stem, got 'max'"):
+        load_backbone("resnet-50", pretrained=False, pool="max", stem=5)
 
 
 def test_images_are_squashed_to_224_pixels_with_the_statistics_of_imagenet(resnet: Backbone) -> None:
