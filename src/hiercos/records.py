@@ -46,6 +46,8 @@ class Record:
         best_epoch: the epoch whose weights were kept.
         train_seconds: time spent in training and validation.
         versions: of Python and the packages that matter.
+        tuning: the search on validation data that chose the settings: its budget, criterion, seed, the trial chosen and
+            all trials with their settings and values; None where nothing was searched.
     """
 
     method: str
@@ -61,6 +63,7 @@ class Record:
     train_seconds: float
     versions: Mapping[str, str]
     temperature: float | None = None
+    tuning: Mapping[str, Any] | None = None
 
     @property
     def name(self) -> str:

@@ -1,17 +1,23 @@
-"""How training goes, on stderr: a live line on a terminal, a plain line per epoch elsewhere."""
+"""How training goes, on stderr: a live line or table on a terminal, a plain line per epoch elsewhere."""
 
 from __future__ import annotations
 
 import sys
 import time
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
 from hiercos.cli.groups import is_first_process
+from hiercos.cli.progress_table import ProgressTable
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hiercos.benchmark import Observer
+    from hiercos.benchmark.jobs import Result, Task
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
@@ -20,7 +26,29 @@ def watcher(config: TrainConfig) -> LiveDisplay | PlainDisplay | None:
     if not is_first_process():
         return None
     console = Console(stderr=True)
-    return LiveDisplay(console, config) if console.is_terminal else PlainDisplay(config)
+    name = f"{config.method} seed {config.seed}"
+    return LiveDisplay(console, name, config) if console.is_terminal else PlainDisplay(name)
+
+
+def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
+    """A display for a comparison, a table where stderr is a terminal; none in any process but the first."""
+    if not is_first_process():
+        return nullcontext()
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return ProgressTable(console, methods, seeds=seeds, trials=trials, jobs=jobs)
+    return nullcontext(PlainLines())
+
+
+class PlainLines:
+    """One line per epoch of every run and trial of a comparison."""
+
+    def begin(self, task: Task[Result]) -> PlainDisplay:
+        """What says how a task goes."""
+        return PlainDisplay(task.name)
+
+    def end(self, task: Task[Result], result: Result) -> None:
+        """The last epoch has said it."""
 
 
 def _figures(epoch: Epoch) -> str:
@@ -30,9 +58,8 @@ def _figures(epoch: Epoch) -> str:
 class PlainDisplay:
     """One line per epoch, for logs and pipes."""
 
-    def __init__(self, config: TrainConfig) -> None:
-        self.name = f"{config.method} seed {config.seed}"
-        self.start, self.done = time.monotonic(), 0
+    def __init__(self, name: str) -> None:
+        self.name, self.start, self.done = name, time.monotonic(), 0
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Nothing is said of a single batch."""
@@ -55,10 +82,10 @@ class PlainDisplay:
 class LiveDisplay:
     """A progress bar that carries the figures of the last epoch; it stays when the run is done."""
 
-    def __init__(self, console: Console, config: TrainConfig) -> None:
+    def __init__(self, console: Console, name: str, config: TrainConfig) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.name = f"{config.method} seed {config.seed}"
+        self.name = name
         self.task = self.progress.add_task(self.name, total=config.epochs, figures="")
 
     def batch(self, epoch: int, done: int, total: int) -> None:
