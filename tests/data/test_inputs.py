@@ -40,13 +40,13 @@ def test_inputs_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
     )
     np.savez(tmp_path / "a.npz", features=np.eye(2))
     assert fault_of(tmp_path / "a.npz", kind="texts") == (
-        "expected a table (.csv, .tsv, .parquet) of texts because this model takes texts, got a.npz"
+        "expected a table (.csv, .tsv, .parquet, .jsonl) of texts because this model takes texts, got a.npz"
     )
     assert fault_of("-", kind="vectors", stdin=io.StringIO("a")) == (
         "this model takes vectors: expected an .npz file, got texts on standard input"
     )
     assert fault_of(tmp_path / "b.csv", kind="texts") == (
-        "b.csv: there is no such file; expected a file (.csv, .tsv, .parquet) because this model takes texts"
+        "b.csv: there is no such file; expected a file (.csv, .tsv, .parquet, .jsonl) because this model takes texts"
     )
 
 

@@ -165,8 +165,8 @@ def test_built_in_data_take_no_other_taxonomy() -> None:
 
 
 def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
-    expected = f"expected a file (.npz, .csv, .tsv, .parquet) or a built-in name ({', '.join(BUILT_IN)})"
+    others = f"a folder of images or a built-in name ({', '.join(BUILT_IN)})"
+    expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl), {others}"
     (tmp_path / "a.xls").touch()
     assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
-    assert fault_of(tmp_path) == f"{tmp_path.name} is a folder; {expected}"
     assert fault_of(tmp_path / "a.xls") == f"a.xls: the extension '.xls' is not known; {expected}"

@@ -10,7 +10,8 @@ from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Inputs, data_fingerprint, taken
 from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
-from hiercos.data.sources import SPLIT_COLUMN, load_dataset, read_samples, sample_keys
+from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
+from hiercos.data.sources import load_dataset, read_samples, sample_keys
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
@@ -36,9 +37,12 @@ def load_test_samples(
     taxonomy: Taxonomy,
     *,
     trained_on: str | None = None,
-    text_column: str = "text",
-    label_column: str = "label",
+    text_column: str | None = None,
+    path_column: str | None = None,
+    label_column: str = LABEL_COLUMN,
     split_column: str = SPLIT_COLUMN,
+    root: str | Path | None = None,
+    on_error: str = "fail",
 ) -> TestSamples:
     """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
 
@@ -49,35 +53,40 @@ def load_test_samples(
         taxonomy: the tree whose classes the labels name.
         trained_on: the fingerprint of the data set the model was trained on, from its record.
         text_column: as in `load_dataset`.
+        path_column: as in `load_dataset`.
         label_column: as in `load_dataset`.
         split_column: as in `load_dataset`.
+        root: as in `load_dataset`.
+        on_error: as in `load_dataset`.
 
     Raises:
         DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
     """
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source)
+        dataset = load_dataset(source, root=root)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
-    path = Path(source)
-    samples = read_samples(path, text_column, label_column, split_column)
-    labels = LabelReader(taxonomy).read(samples.labels, source=str(path), row_name=samples.row_name)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error)
+    return _test_samples(str(source), read_samples(source, options), taxonomy, trained_on)
+
+
+def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: str | None) -> TestSamples:
+    if samples.taxonomy not in (None, taxonomy):
+        raise DataError(f"{source} has another taxonomy than the model")
+    inputs, notes = samples.inputs, samples.notes
+    labels = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
     if samples.split is None:
-        by_hash = hash_split(sample_keys(samples.inputs))
-        if data_fingerprint(taxonomy, samples.inputs, labels, by_hash) == trained_on:
-            return _unseen(path, samples.inputs, labels, by_hash == "test")
-        return TestSamples(samples.inputs, labels, (f"{path} has no split: all {len(labels)} rows are used.",))
-    split = checked_split(samples.split, source=str(path), row_name=samples.row_name)
+        by_hash = hash_split(sample_keys(inputs))
+        if data_fingerprint(taxonomy, inputs, labels, by_hash) == trained_on:
+            chosen = by_hash == "test"
+            note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
+            return _chosen(inputs, labels, chosen, *notes, note)
+        return TestSamples(inputs, labels, (*notes, f"{source} has no split: all {len(labels)} rows are used."))
+    split = checked_split(samples.split, source=source, row_name=samples.row_name)
     if "test" not in split:
-        raise DataError(f"{path}: no row belongs to the split 'test'; expected test rows, or no splits at all")
-    return _chosen(samples.inputs, labels, split == "test")
-
-
-def _unseen(path: Path, inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_]) -> TestSamples:
-    """The chosen rows of the file the model was trained on, with a note that says so."""
-    note = f"{path} is what the model was trained on: only its {chosen.sum()} test rows are used."
-    return _chosen(inputs, labels, chosen, note)
+        raise DataError(f"{source}: no row belongs to the split 'test'; expected test rows, or no splits at all")
+    return _chosen(inputs, labels, split == "test", *notes)
 
 
 def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,6 +78,14 @@ def digest(content: bytes) -> bytes:
     return hashlib.sha256(content).digest()
 
 
+def file_content(path: str) -> bytes:
+    """The bytes of an image's file; an `ImageError` if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except OSError as error:
+        raise ImageError(f"{path}: the file cannot be read ({error.strerror})") from error
+
+
 class ImageFiles(Images):
     """Images in files.
 
@@ -97,10 +105,7 @@ class ImageFiles(Images):
 
     def content(self, row: int) -> bytes:
         """The bytes of the file."""
-        try:
-            return Path(self.paths[row]).read_bytes()
-        except OSError as error:
-            raise ImageError(f"{self.paths[row]}: the file cannot be read ({error.strerror})") from error
+        return file_content(self.paths[row])
 
     def take(self, rows: Rows) -> Images:
         """The files at these rows."""
@@ -147,8 +152,15 @@ class PixelImages(Images):
         return self._taken(part, rows)
 
 
+class Contents(Protocol):
+    """The bytes of files by row: a list, or whatever reads them on demand."""
+
+    def __len__(self) -> int: ...
+    def __getitem__(self, row: int, /) -> bytes: ...
+
+
 class EncodedImages(Images):
-    """Images as the bytes of their files, in memory or fetched by a sequence that reads on demand.
+    """Images as the bytes of their files, in memory or read on demand.
 
     Args:
         contents: the bytes of each file, M of them.
@@ -156,7 +168,7 @@ class EncodedImages(Images):
         rows: which of these images the collection holds; all by default.
     """
 
-    def __init__(self, contents: Sequence[bytes], names: Sequence[str], rows: Rows | None = None) -> None:
+    def __init__(self, contents: Contents, names: Sequence[str], rows: Rows | None = None) -> None:
         if len(names) != len(contents):
             raise ValueError(f"expected a name for each of {len(contents)} images, got {len(names)}")
         self._contents = contents

@@ -1,17 +1,28 @@
 """Inputs without labels, for prediction."""
 
 import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from hiercos.data.dataset import Inputs, Kind, check_inputs
+from hiercos.data.decoding import SUFFIXES
 from hiercos.data.errors import DataError
+from hiercos.data.faulty import usable_rows
+from hiercos.data.image_inputs import ListedImages, images_at, images_of_lines
 from hiercos.data.npz import feature_matrix, read_npz
+from hiercos.data.samples import PATH_COLUMN, TEXT_COLUMN
 from hiercos.data.sources import existing_suffix
 from hiercos.data.table import read_table
-from hiercos.data.table_files import TABLES
+from hiercos.data.table_files import SAMPLE_TABLES
+
+FILES = {"vectors": (".npz",), "texts": SAMPLE_TABLES, "images": (*SUFFIXES, *SAMPLE_TABLES)}
+TABLE = f"a table ({', '.join(SAMPLE_TABLES)})"
+EXPECTED = {
+    "vectors": "an .npz of vectors",
+    "texts": f"{TABLE} of texts",
+    "images": f"an image, a folder of images or {TABLE} of their paths",
+}
 
 
 @dataclass(frozen=True)
@@ -20,50 +31,79 @@ class UnlabelledInputs:
 
     Attributes:
         rows: the number of each input as people count, M of them: the line of a text file, else from 1.
-        inputs: vectors, shape (M, F), or M texts.
+        inputs: vectors, shape (M, F), or M texts or images.
+        notes: sentences about what was left out, for the user to see.
     """
 
     rows: tuple[int, ...]
     inputs: Inputs
+    notes: tuple[str, ...] = ()
 
 
 def read_inputs(
-    path: str | Path, *, kind: Kind, text_column: str = "text", stdin: TextIO | None = None
+    path: str | Path,
+    *,
+    kind: Kind,
+    text_column: str | None = None,
+    path_column: str | None = None,
+    root: str | Path | None = None,
+    on_error: str = "fail",
+    stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
-    """Read vectors from an .npz file, or texts from a table or (`-`) line by line from standard input.
+    """Read vectors from an .npz file, texts from a table, or images from a folder, a file or a table of paths.
 
     Args:
-        path: the file, or "-".
+        path: the file or folder, or "-" for standard input, where every line is a text or the path of an image. Of a
+            folder every image below it is taken, in the order of the paths.
         kind: what the model takes.
-        text_column: the column of texts in a table.
+        text_column: the column of texts in a table, "text" by default.
+        path_column: the column of paths to images in a table, "path" by default.
+        root: the folder that paths start from; by default that of the table, for standard input the current one.
+        on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
         stdin: read for "-"; standard input by default.
 
     Raises:
-        DataError: for another kind of file, an empty text, or a number that is not finite.
+        DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
     """
-    if str(path) == "-":
-        if kind == "vectors":
-            raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
-        return _lines(stdin or sys.stdin)
     file = Path(path)
-    suffixes: Sequence[str] = (".npz",) if kind == "vectors" else TABLES
-    if file.is_file() and file.suffix.lower() not in suffixes:
-        expected = "an .npz" if kind == "vectors" else f"a table ({', '.join(TABLES)})"
-        raise DataError(f"expected {expected} of {kind} because this model takes {kind}, got {file}")
-    existing_suffix(file, suffixes, known=f"because this model takes {kind}")
-    return _vectors(file) if kind == "vectors" else _texts(file, text_column)
+    if str(path) == "-":
+        return _stream(stdin or sys.stdin, kind, root, on_error)
+    if kind == "images":
+        if not file.is_dir():
+            _check_kind(file, kind)
+        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error)
+    _check_kind(file, kind)
+    return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
 
 
-def _lines(stream: TextIO) -> UnlabelledInputs:
-    """Every line that is not blank, with its number."""
+def _check_kind(file: Path, kind: Kind) -> None:
+    """Raise a DataError unless the file is there and may hold inputs of this kind."""
+    if file.is_file() and file.suffix.lower() not in FILES[kind]:
+        raise DataError(f"expected {EXPECTED[kind]} because this model takes {kind}, got {file}")
+    existing_suffix(file, FILES[kind], f"{' or a folder' * (kind == 'images')} because this model takes {kind}")
+
+
+def _stream(stream: TextIO, kind: Kind, root: str | Path | None, on_error: str) -> UnlabelledInputs:
+    """The inputs on the lines of a stream that are not blank, with the numbers of these."""
+    if kind == "vectors":
+        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
     try:
         numbered = [(number, line.rstrip("\r\n")) for number, line in enumerate(stream, 1) if line.strip()]
     except UnicodeDecodeError as error:
         raise DataError(f"standard input: expected text in UTF-8 ({error.reason})") from error
     if not numbered:
         raise DataError("standard input: expected at least one line of text, got none")
-    rows, texts = zip(*numbered, strict=True)
-    return UnlabelledInputs(rows, texts)
+    rows, lines = zip(*numbered, strict=True)
+    if kind == "images":
+        return _usable(images_of_lines(rows, lines, root=root), on_error)
+    return UnlabelledInputs(rows, lines)
+
+
+def _usable(listed: ListedImages, on_error: str) -> UnlabelledInputs:
+    """The images that can be decoded, with their numbers in the whole list and a note about the others."""
+    rows, notes = usable_rows(listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name)
+    numbers = tuple(listed.numbers[row] for row in rows)
+    return UnlabelledInputs(numbers, listed.images.take(rows), (*listed.notes, *notes))
 
 
 def _texts(path: Path, text_column: str) -> UnlabelledInputs:

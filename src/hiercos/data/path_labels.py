@@ -8,13 +8,16 @@ from hiercos.data.rows import AnyArray, RowName
 from hiercos.taxonomy import Taxonomy
 
 
-def taxonomy_of_labels(labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName) -> Taxonomy:
+def taxonomy_of_labels(
+    labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName, path_form: str = "labels such as 'a > b > c'"
+) -> Taxonomy:
     """The tree of the distinct paths among the labels, classes in sorted order.
 
     Args:
         labels: M paths such as `a > b > c`.
         source: the name of the data in messages.
         row_name: what messages call the sample at an index.
+        path_form: what a message says the user can write for the labels to be paths.
 
     Raises:
         DataError: where no label is a path, or for each one that has an empty step or ends where another goes on.
@@ -25,7 +28,7 @@ def taxonomy_of_labels(labels: Sequence[str] | AnyArray, *, source: str, row_nam
     if all(len(path) == 1 for path in first_rows):
         raise DataError(
             f"{source}: the labels (such as {str(labels[0])!r}) are not paths: "
-            "expected a taxonomy (--taxonomy FILE), or labels such as 'a > b > c'"
+            f"expected a taxonomy (--taxonomy FILE), or {path_form}"
         )
     inner = {path[:end] for path in first_rows for end in range(1, len(path))}
     faults = [

@@ -1,45 +1,50 @@
-"""From one word of the user to a data set: a built-in name, a table or an .npz of vectors."""
+"""From one word of the user to a data set: a built-in name, a folder of images, a table or an .npz of vectors."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from hiercos.data import hugging_face
 from hiercos.data.built_in import BUILT_IN
-from hiercos.data.dataset import Dataset, Inputs, check_inputs
+from hiercos.data.dataset import Dataset, Inputs
 from hiercos.data.errors import DataError
+from hiercos.data.folders import read_folder
 from hiercos.data.images import Images
 from hiercos.data.labels import LabelReader
-from hiercos.data.npz import array_row_name, feature_matrix, read_npz
 from hiercos.data.path_labels import taxonomy_of_labels
-from hiercos.data.rows import AnyArray, RowName
+from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.splits import completed_split, folded
-from hiercos.data.table import read_table
-from hiercos.data.table_files import TABLES
+from hiercos.data.table_files import SAMPLE_TABLES
+from hiercos.data.table_samples import read_table_samples
+from hiercos.data.vectors import read_vectors
 from hiercos.taxonomy import Taxonomy, open_taxonomy
-
-SPLIT_COLUMN = "split"
 
 
 def load_dataset(
     source: str | Path,
     *,
     taxonomy: str | Path | Taxonomy | None = None,
-    text_column: str = "text",
-    label_column: str = "label",
+    text_column: str | None = None,
+    path_column: str | None = None,
+    label_column: str = LABEL_COLUMN,
     split_column: str = SPLIT_COLUMN,
     root: str | Path | None = None,
+    on_error: str = "fail",
 ) -> Dataset:
     """The data set that a word of the user names.
 
     Args:
-        source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), or a .csv, .tsv, .parquet or
-            .npz file.
-        taxonomy: the tree of the user's own data, its file or a name of the catalogue; without one the labels
-            must be paths `a > b > c`.
-        text_column: the column of texts in a table.
+        source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), a folder of images, a .csv, .tsv,
+            .parquet or .jsonl table, an .npz of vectors, or a data set of Hugging Face (`hf:NAME`, or a folder that
+            its `save_to_disk` left).
+        taxonomy: the tree of the user's own data, its file or a name of the catalogue; without one the folders or
+            the labels must be paths `a > b > c`.
+        text_column: the column of texts in a table, "text" by default.
+        path_column: the column of paths to images in a table, "path" by default, where it has no texts.
         label_column: the column of labels in a table.
         split_column: the column of splits in a table; where it has none by the default name, one is made.
-        root: the folder that a built-in data set with files of its own is below (see `data_root`).
+        root: the folder that a built-in data set with files of its own is below (see `data_root`), or that the paths
+            in a table start from; by default the folder of the table.
+        on_error: "fail" to refuse data with images that cannot be decoded, "skip" to leave these out.
 
     Raises:
         DataError: for data that cannot be used, with every fault by file, row and value.
@@ -50,14 +55,27 @@ def load_dataset(
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
         return BUILT_IN[name].load(rest, None if root is None else Path(root))
-    path = Path(source)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(path, read_samples(path, text_column, label_column, split_column), tree)
+    return _dataset(str(source), read_samples(source, options), tree)
 
 
-def existing_suffix(path: Path, suffixes: Sequence[str], *, known: str = "") -> str:
-    """The extension of a file that is there and is one of these; otherwise a DataError says what is expected."""
-    expected = f"expected a file ({', '.join(suffixes)}) {known}".rstrip()
+def read_samples(source: str | Path, options: SourceOptions) -> Samples:
+    """The labelled samples of anything but a built-in data set, as the user wrote them."""
+    path = Path(source)
+    if str(source).startswith(hugging_face.PREFIX):
+        return hugging_face.read_hub(str(source), options)
+    if path.is_dir():
+        stored = hugging_face.is_saved(path)
+        return hugging_face.read_saved(path, options) if stored else read_folder(path, on_error=options.on_error)
+    others = f", a folder of images or a built-in name ({', '.join(BUILT_IN)})"
+    suffix = existing_suffix(path, (".npz", *SAMPLE_TABLES), others)
+    return read_vectors(path) if suffix == ".npz" else read_table_samples(path, options)
+
+
+def existing_suffix(path: Path, suffixes: Sequence[str], others: str) -> str:
+    """The extension of a file that is there and is one of these; otherwise a DataError says what else is expected."""
+    expected = f"expected a file ({', '.join(suffixes)}){others}"
     if not path.exists():
         raise DataError(f"{path}: there is no such file; {expected}")
     if path.is_dir():
@@ -71,43 +89,6 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-@dataclass(frozen=True)
-class Samples:
-    """The rows of a file as the user wrote them: inputs checked, labels and splits (if any) not yet read."""
-
-    inputs: Inputs
-    labels: Sequence[str] | AnyArray
-    split: Sequence[str] | AnyArray | None
-    row_name: RowName
-
-
-def read_samples(path: Path, text: str, label: str, split: str) -> Samples:
-    """The rows of an .npz file, or of a table with these columns of texts, labels and splits."""
-    suffix = existing_suffix(path, (".npz", *TABLES), known=f"or a built-in name ({', '.join(BUILT_IN)})")
-    return _vectors(path) if suffix == ".npz" else _texts(path, text, label, split)
-
-
-def _vectors(path: Path) -> Samples:
-    arrays = read_npz(path, arrays=("features", "labels"), optional=("split",))
-    features = feature_matrix(path, arrays["features"])
-    check_inputs(features, source=str(path))
-    for name in ("labels", "split"):
-        if name in arrays and arrays[name].shape != (len(features),):
-            raise DataError(
-                f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', "
-                f"got {arrays[name].shape}"
-            )
-    return Samples(features, arrays["labels"], arrays.get("split"), array_row_name)
-
-
-def _texts(path: Path, text: str, label: str, split: str) -> Samples:
-    named = (text, label) if split == SPLIT_COLUMN else (text, label, split)  # what the user named must be there
-    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
-    texts = table.columns[text]
-    check_inputs(texts, source=str(path), row_name=table.row_name)
-    return Samples(texts, table.columns[label], table.columns.get(split), table.row_name)
-
-
 def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
     """What the split of each sample depends on: the words of a text, the numbers of a vector, the bytes of an image."""
     if isinstance(inputs, tuple):
@@ -117,19 +98,31 @@ def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
     return [row.astype("<f4").tobytes() for row in inputs]
 
 
-def _dataset(path: Path, samples: Samples, taxonomy: Taxonomy | None) -> Dataset:
-    """The data set of these samples; its taxonomy is made from the labels where none is given."""
-    source, row_name = str(path), samples.row_name
-    tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name) if taxonomy is None else taxonomy
-    made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
+def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Dataset:
+    """The data set of these samples; its taxonomy is made from the labels where none is given or comes with them."""
+    row_name, notes = samples.row_name, samples.notes
+    tree = samples.taxonomy if taxonomy is None else taxonomy
+    if taxonomy is not None and samples.taxonomy not in (None, taxonomy):
+        raise DataError(f"{source} brings a taxonomy, which is another one: expected that, or none, got {taxonomy!r}")
+    if tree is None:
+        form = samples.path_form
+        tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
+        made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
+        notes = (*notes, made)
     classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
-    chosen, notes = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
+    chosen, said = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
     return Dataset(
-        name=path.stem,
+        name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
         labels=classes,
         split=chosen,
-        notes=(made, *notes) if taxonomy is None else notes,
+        notes=(*notes, *said),
         source=source,
     )
+
+
+def dataset_name(source: str) -> str:
+    """What tables call a source: a file without its extension, or a folder."""
+    path = Path(source)
+    return path.stem if path.suffix.lower() in (".npz", *SAMPLE_TABLES) else path.resolve().name

@@ -1,17 +1,21 @@
-"""Tables of the user: CSV, TSV and Parquet with a column of texts, of labels and, if there is one, of splits.
+"""Tables of the user: CSV, TSV, Parquet and JSON Lines, some of whose columns are read.
 
 Every cell stays text, so a code such as 06.10 is never a number.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hiercos.data.errors import DataError
+from hiercos.data.jsonl import JSONL, cell_text, json_lines
 from hiercos.data.table_files import DELIMITERS, PARQUET, Record, delimited_file, length_fault, parquet_file
 from hiercos.errors import suggestion
 from hiercos.taxonomy.formats.tables import separator_fault
+
+MOST_SHOWN = 60  # characters of a cell in a message
 
 
 @dataclass(frozen=True)
@@ -36,9 +40,10 @@ def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = 
 
     Raises:
         DataError: for an empty file, another separator, a missing column, a row of another length, text that is not
-            UTF-8, a cell of Parquet that is neither text nor an integer, no rows, or Parquet without pyarrow.
+            UTF-8, a cell that is neither text nor an integer, no rows, or Parquet without pyarrow.
     """
-    read = _read_parquet if path.suffix.lower() == PARQUET else _read_delimited
+    readers = {PARQUET: _read_parquet, JSONL: _read_json_lines}
+    read = readers.get(path.suffix.lower(), _read_delimited)
     table = read(path, list(columns), list(optional))
     if not table.numbers:
         raise DataError(f"{path}: expected at least one row below the header, got none")
@@ -96,3 +101,23 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     if not (types.is_string(kind) or types.is_large_string(kind) or types.is_integer(kind) or types.is_null(kind)):
         raise DataError(f"{path}: column {name!r}: expected text or integers, got {column.type}")
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
+
+
+def _read_json_lines(path: Path, wanted: list[str], optional: list[str]) -> Table:
+    """Objects may lack a key or have null there, which is an empty cell; a column is there if any object has it."""
+    names: dict[str, None] = {}
+    rows, numbers, faults = [], [], []
+    for line, values in json_lines(path):
+        names.update(dict.fromkeys(values))
+        cells = {name: cell_text(values.get(name)) for name in (*wanted, *optional)}
+        faults += [
+            f"{path}: row {line}: {name!r}: expected text or an integer, got {json.dumps(values[name])[:MOST_SHOWN]}"
+            for name, cell in cells.items()
+            if cell is None
+        ]
+        rows.append(cells)
+        numbers.append(line)
+    kept = _present(path, list(names), wanted, optional)
+    if faults:
+        raise DataError(faults)
+    return Table({name: tuple(str(cells[name]) for cells in rows) for name in kept}, tuple(numbers))

@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data.errors import DataError
+from hiercos.data.jsonl import JSONL, json_lines
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
-TABLES = (*DELIMITERS, PARQUET)
+TABLES = (*DELIMITERS, PARQUET)  # what scores come in
+SAMPLE_TABLES = (*TABLES, JSONL)  # what samples come in
 
 Record = tuple[int, list[str]]  # the line a record begins on, and its cells
 
@@ -85,7 +87,9 @@ def parquet_file(path: Path) -> Iterator[Any]:
 
 
 def column_names(path: Path) -> list[str]:
-    """The names of a table's columns, in their order."""
+    """The names of a table's columns, in their order; of JSON Lines, the keys of every object."""
+    if path.suffix.lower() == JSONL:
+        return list(dict.fromkeys(name for _, values in json_lines(path) for name in values))
     if path.suffix.lower() == PARQUET:
         with parquet_file(path) as file:
             return list(file.schema_arrow.names)

@@ -1,0 +1,89 @@
+"""Images that cannot be decoded: found before any work is done with the others, every one by name."""
+
+import os
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+
+from hiercos.data.decoding import decoded
+from hiercos.data.errors import DataError
+from hiercos.data.images import ImageError, Images, PixelImages, digest
+from hiercos.data.rows import RowName
+from hiercos.errors import check_choice
+from hiercos.taxonomy.tree import IntArray
+
+ON_ERROR = ("fail", "skip")
+AT_ONCE = 1024  # images handed to the threads together, so that memory does not grow with their number
+NO_DIGEST = bytes(32)  # of a file that cannot be read
+
+
+def check_on_error(on_error: str) -> None:
+    """Raise a DataError unless this says what to do with faulty images."""
+    try:
+        check_choice("on_error", on_error, ON_ERROR)
+    except ValueError as error:
+        raise DataError(str(error)) from error
+
+
+def usable_rows(
+    images: Images,
+    *,
+    source: str,
+    on_error: str = "fail",
+    row_name: RowName | None = None,
+    workers: int | None = None,
+) -> tuple[IntArray, tuple[str, ...]]:
+    """The images that can be decoded to their last pixel, found by decoding them all.
+
+    Every content is read once: its digest is kept by the images for the split and the fingerprint.
+
+    Args:
+        images: M images; pixels in an array have nothing to decode and are all usable.
+        source: what messages call them together.
+        on_error: "fail" to raise for faulty images, "skip" to leave them out.
+        row_name: what messages call the row of an image beside its name, for images that a table lists.
+        workers: how many threads decode; one for each processor by default.
+
+    Returns:
+        Their rows, and what to tell the user: nothing, or how many were left out, then each by name and fault.
+
+    Raises:
+        DataError: with every fault, or if no image is left.
+    """
+    check_on_error(on_error)
+    if isinstance(images, PixelImages):
+        return np.arange(len(images)), ()
+    examined = list(_examined(images, workers or os.cpu_count() or 1))
+    images.keep_digests([known for known, _ in examined])
+    faults = {
+        row: f"{source}: {row_name(row)}: {fault}" if row_name else fault
+        for row, (_, fault) in enumerate(examined)
+        if fault
+    }
+    if faults and (on_error == "fail" or len(faults) == len(images)):
+        raise DataError(faults.values())
+    if not faults:
+        return np.arange(len(images)), ()
+    head = f"{source}: {len(faults):,} of {len(images):,} images cannot be decoded and are left out:"
+    rows = np.array([row for row in range(len(images)) if row not in faults])
+    return rows, (head, *(f"    {fault}" for fault in faults.values()))
+
+
+def _examined(images: Images, workers: int) -> Iterator[tuple[bytes, str | None]]:
+    """The digest of each image and what is wrong with it, if anything; decoders run beside each other in threads."""
+    with ThreadPoolExecutor(workers) as pool:
+        for start in range(0, len(images), AT_ONCE):
+            rows = range(start, min(start + AT_ONCE, len(images)))
+            yield from pool.map(lambda row: _examination(images, row), rows)
+
+
+def _examination(images: Images, row: int) -> tuple[bytes, str | None]:
+    known = NO_DIGEST
+    try:
+        content = images.content(row)
+        known = digest(content)
+        decoded(content, images.name(row))
+    except ImageError as error:
+        return known, str(error)
+    return known, None

@@ -1,0 +1,74 @@
+"""Labelled samples as the user wrote them, whatever they were read from, and how to read them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data.dataset import Inputs, taken
+from hiercos.data.faulty import check_on_error, usable_rows
+from hiercos.data.images import Images
+from hiercos.data.rows import AnyArray, RowName
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
+
+TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", "split"
+
+
+@dataclass(frozen=True)
+class SourceOptions:
+    """How to read the user's own data; `load_dataset` says what each setting means."""
+
+    text_column: str | None = None
+    path_column: str | None = None
+    label_column: str = LABEL_COLUMN
+    split_column: str = SPLIT_COLUMN
+    root: str | Path | None = None
+    on_error: str = "fail"
+
+    def __post_init__(self) -> None:
+        check_on_error(self.on_error)
+
+
+@dataclass(frozen=True)
+class Samples:
+    """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
+
+    Attributes:
+        inputs: vectors, shape (M, F), or M texts or images.
+        labels: M of them, as the user wrote them.
+        split: M of them, or None where the data have none.
+        row_name: what messages call the sample at an index.
+        notes: sentences about what was decided while reading.
+        taxonomy: the tree that came with the samples, if one did.
+        path_form: what the user can write for the labels to be paths.
+    """
+
+    inputs: Inputs
+    labels: Sequence[str] | AnyArray
+    split: Sequence[str] | AnyArray | None
+    row_name: RowName
+    notes: tuple[str, ...] = ()
+    taxonomy: Taxonomy | None = None
+    path_form: str = "labels such as 'a > b > c'"
+
+    def take(self, rows: IntArray) -> "Samples":
+        """The samples at these rows."""
+        names = [self.row_name(int(row)) for row in rows]
+        return replace(
+            self,
+            inputs=taken(self.inputs, rows),
+            labels=np.asarray(self.labels)[rows],
+            split=None if self.split is None else np.asarray(self.split)[rows],
+            row_name=names.__getitem__,
+        )
+
+
+def with_usable_images(samples: Samples, *, source: str, on_error: str, row_name: RowName | None = None) -> Samples:
+    """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
+    if not isinstance(samples.inputs, Images):
+        return samples
+    rows, notes = usable_rows(samples.inputs, source=source, on_error=on_error, row_name=row_name)
+    kept = samples if len(rows) == len(samples.inputs) else samples.take(rows)
+    return replace(kept, notes=(*samples.notes, *notes))
