@@ -64,11 +64,21 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Columns of the user's own tables."""
+    """Where the user's own data are, and what to do with faulty ones."""
 
-    text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text"
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
+    ] = None
+    path_column: Annotated[
+        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    ] = None
     label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
     split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
+    root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of built-in data, or of the images in a table.", show_default=False),
+    ] = None
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
 
 
 @dataclass(frozen=True)
