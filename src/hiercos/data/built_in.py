@@ -5,8 +5,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hiercos.data import icd10cm
+from hiercos.data import cifar100, fgvc_aircraft, icd10cm, inaturalist19, tiered_imagenet
 from hiercos.data.dataset import Dataset
+from hiercos.data.download import Download
+from hiercos.data.errors import DataError
 
 ROOT_VARIABLE = "HIERCOS_DATA"
 
@@ -21,6 +23,9 @@ class BuiltIn:
         where: where it looks: a package, or files below the data root.
         is_present: whether it can be loaded here and now, given the root the user named (None for `data_root`).
         load: the data set, given what the user wrote after the colon ("" for nothing) and the same root.
+        classes: how many there are, None where that depends.
+        levels: of its taxonomy.
+        downloads: what `hiercos data NAME --download` fetches, in this order; nothing by default.
     """
 
     description: str
@@ -28,6 +33,9 @@ class BuiltIn:
     where: str
     is_present: Callable[[Path | None], bool]
     load: Callable[[str, Path | None], Dataset]
+    classes: int | None = None
+    levels: int | None = None
+    downloads: tuple[Download, ...] = ()
 
 
 def data_root(root: Path | None = None) -> Path:
@@ -45,6 +53,22 @@ def _icd10cm(chapters: str, _root: Path | None) -> Dataset:
     return icd10cm.icd10cm(tuple(chapter.strip() for chapter in chapters.split(",") if chapter.strip()))
 
 
+def _present(is_present: Callable[[Path], bool]) -> Callable[[Path | None], bool]:
+    """Whether files are below the root that the user named."""
+    return lambda root: is_present(data_root(root))
+
+
+def _loader(load: Callable[[Path], Dataset]) -> Callable[[str, Path | None], Dataset]:
+    """A data set of which there is only the whole, from files below the root that the user named."""
+
+    def loaded(rest: str, root: Path | None) -> Dataset:
+        if rest:
+            raise DataError(f"expected nothing behind the name of this data set, got ':{rest}'")
+        return load(data_root(root))
+
+    return loaded
+
+
 BUILT_IN = {
     "icd10cm": BuiltIn(
         description="diagnosis phrases in 22 chapters > 285 sections > 1,918 categories; "
@@ -53,5 +77,47 @@ BUILT_IN = {
         where="the installed package simple-icd-10-cm",
         is_present=lambda _: icd10cm.is_present(),
         load=_icd10cm,
+        classes=1271,
+        levels=3,
+    ),
+    "cifar100": BuiltIn(
+        description="60,000 images of 32 x 32 pixels in the paper's 2 > 4 > 8 > 20 > 100 classes",
+        origin="Krizhevsky, Learning Multiple Layers of Features from Tiny Images, 2009",
+        where=cifar100.LAYOUT,
+        is_present=_present(cifar100.is_present),
+        load=_loader(cifar100.cifar100),
+        classes=100,
+        levels=5,
+        downloads=cifar100.DOWNLOADS,
+    ),
+    "fgvc-aircraft": BuiltIn(
+        description="10,000 photographs of aircraft: 30 manufacturers > 70 families > 100 variants",
+        origin="Maji et al., Fine-Grained Visual Classification of Aircraft, 2013; for research, not for commerce",
+        where=fgvc_aircraft.LAYOUT,
+        is_present=_present(fgvc_aircraft.is_present),
+        load=_loader(fgvc_aircraft.fgvc_aircraft),
+        classes=100,
+        levels=3,
+        downloads=fgvc_aircraft.DOWNLOADS,
+    ),
+    "inaturalist19": BuiltIn(
+        description="268,243 photographs of animals, plants and fungi: "
+        "kingdoms 3 > phyla 4 > classes 9 > orders 34 > families 57 > genera 72 > species 1,010",
+        origin="the iNaturalist 2019 competition of FGVC6; for research and teaching, not for commerce",
+        where=inaturalist19.LAYOUT,
+        is_present=_present(inaturalist19.is_present),
+        load=_loader(inaturalist19.inaturalist19),
+        classes=1010,
+        levels=7,
+        downloads=inaturalist19.DOWNLOADS,
+    ),
+    "tiered-imagenet-h": BuiltIn(
+        description="606,702 photographs of ImageNet in 608 classes under 12 levels of WordNet",
+        origin="ImageNet (ILSVRC 2012, on request) and the tree and split of Making Better Mistakes, 2020",
+        where=tiered_imagenet.LAYOUT,
+        is_present=_present(tiered_imagenet.is_present),
+        load=_loader(tiered_imagenet.tiered_imagenet),
+        classes=608,
+        levels=12,
     ),
 }

@@ -72,9 +72,10 @@ DOWNLOADS = (
         members=("cifar-100-binary",),
     ),
 )
-LAYOUT = """\
-cifar-100-binary/train.bin and test.bin, or cifar-100-python/train and test, or one of the archives as they are
-published: cifar-100-binary.tar.gz, cifar-100-python.tar.gz (https://www.cs.toronto.edu/~kriz/cifar.html)"""
+LAYOUT = (
+    "cifar-100-binary/train.bin and test.bin, or cifar-100-python/train and test, or one of the archives as published: "
+    "cifar-100-binary.tar.gz or cifar-100-python.tar.gz (https://www.cs.toronto.edu/~kriz/cifar.html)"
+)
 
 
 def cifar100(root: Path) -> Dataset:
@@ -91,7 +92,7 @@ def cifar100(root: Path) -> Dataset:
     """
     found = _found(root)
     if found is None:
-        raise DataError(f"cifar100 is not in {root}: expected {LAYOUT.splitlines()[0]}")
+        raise DataError(f"cifar100 is not in {root}: expected {LAYOUT}")
     place, version = found
     contents = _archived(place, version) if place.is_file() else _extracted(place, version)
     taxonomy = load_taxonomy("cifar100")

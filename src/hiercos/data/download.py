@@ -69,13 +69,13 @@ def fetch(download: Download, root: Path, progress: Progress) -> None:
         raise DownloadError(f"{folder / existing[0]} is there already: move it away first, it is not replaced")
     archive = folder / download.name
     if archive.is_file() and download.checksum and fits(archive, download.checksum):
-        _extract(archive, folder)
+        _extract(archive, folder, download.name)
         return
     _check_room(download, folder)
     received = _temporary(archive)
     try:
         _receive(download, received, progress)
-        _extract(received, folder)
+        _extract(received, folder, download.name)
     finally:
         received.unlink(missing_ok=True)
 
@@ -97,6 +97,7 @@ def _receive(download: Download, target: Path, progress: Progress) -> None:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, target.open("xb") as file:
             received = _copy(answer, file, download, progress)
     except urllib.error.HTTPError as error:
+        error.close()
         raise DownloadError(f"{download.url} cannot be had: {error}") from error
     except urllib.error.URLError as error:
         raise DownloadError(f"{download.url} cannot be had: {error.reason}") from error
@@ -121,13 +122,13 @@ def _copy(answer: Any, file: IO[bytes], download: Download, progress: Progress) 
     return str(result)
 
 
-def _extract(archive: Path, folder: Path) -> None:
-    """Extract an archive into a folder: first under another name, so that what is in place is whole.
+def _extract(archive: Path, folder: Path, name: str) -> None:
+    """Extract an archive, called by its name, into a folder: first beside it, so that what is in place is whole.
 
     Members that point outside the folder, links out of it, devices and the like are refused.
     """
     if not hasattr(tarfile, "data_filter"):
-        raise DownloadError(f"{archive}: extracting it safely needs Python 3.11.4 or newer; extract it by hand")
+        raise DownloadError(f"{name}: extracting it safely needs Python 3.11.4 or newer; extract it by hand")
     temporary = _temporary(folder / "extracted")
     try:
         with tarfile.open(archive, "r:gz") as tar:
@@ -137,7 +138,7 @@ def _extract(archive: Path, folder: Path) -> None:
                 raise DownloadError(f"{folder / entry.name} is there already: move it away first, it is not replaced")
             entry.replace(folder / entry.name)
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise DownloadError(f"{archive}: expected a whole .tar.gz archive, but {error}") from error
+        raise DownloadError(f"{name}: expected a whole and safe .tar.gz archive, but {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 

@@ -29,9 +29,10 @@ DOWNLOADS = (
         members=("fgvc-aircraft-2013b",),
     ),
 )
-LAYOUT = """\
-fgvc-aircraft-2013b/data with variants.txt, families.txt, manufacturers.txt, images_variant_train.txt and its fellows,
-and images/: the archive fgvc-aircraft-2013b.tar.gz, extracted (https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/)"""
+LAYOUT = (
+    "fgvc-aircraft-2013b/data with variants.txt, families.txt, manufacturers.txt, images_variant_train.txt and so on, "
+    "and images/, as in fgvc-aircraft-2013b.tar.gz (https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/)"
+)
 
 
 class WithoutBanner(Images):
@@ -86,7 +87,7 @@ def fgvc_aircraft(root: Path) -> Dataset:
     """
     folder = _found(root)
     if folder is None:
-        raise DataError(f"fgvc-aircraft is not in {root}: expected {LAYOUT.splitlines()[0]}")
+        raise DataError(f"fgvc-aircraft is not in {root}: expected {LAYOUT}")
     lists = {level: {split: _image_list(folder, level, split) for split in SPLITS} for level in LEVELS}
     taxonomy = _taxonomy(folder, {level: _joined(folder, level, of_split) for level, of_split in lists.items()})
     label_of = {name: label for label, name in enumerate(taxonomy.class_names)}

@@ -36,10 +36,12 @@ DOWNLOADS = (
         f"{SERVER}/train_val2019.tar.gz", 74_000_000_000, "md5:c60a6e2962c9b8ccbd458d12c8582644", FOLDER, (IMAGES,)
     ),
 )
-LAYOUT = f"""\
-{FOLDER}/ with {CATEGORIES}, {", ".join(ANNOTATIONS)} and {IMAGES}/ (https://github.com/visipedia/inat_comp/tree/master/2019);
-with the paper's split if you have it: splits_inat19/train/nat0000.txt and its fellows, or splits.json;
-or {FOLDER}/ with {CATEGORIES} and the images in train/nat0000, val/nat0000, test/nat0000 and its fellows"""
+LAYOUT = (
+    f"{FOLDER}/ with {CATEGORIES}, {ANNOTATIONS[0]}, {ANNOTATIONS[1]} and {IMAGES}/ as published "
+    "(https://github.com/visipedia/inat_comp/tree/master/2019), and the paper's split if you have it, "
+    "splits_inat19/train/nat0000.txt and so on or splits.json; "
+    f"or {FOLDER}/ with {CATEGORIES} and the images in train/nat0000, val/nat0000, test/nat0000 and so on"
+)
 
 
 def inaturalist19(root: Path) -> Dataset:
@@ -57,7 +59,7 @@ def inaturalist19(root: Path) -> Dataset:
     """
     folder = _found(root)
     if folder is None:
-        raise DataError(f"inaturalist19 is not in {root}: expected {LAYOUT.splitlines()[0]}")
+        raise DataError(f"inaturalist19 is not in {root}: expected {LAYOUT}")
     labels, taxonomy = _classes(folder)
     samples, notes = _in_folders(folder, labels) if is_foldered(folder) else _annotated(folder, labels)
     return Dataset(

@@ -16,10 +16,12 @@ FOLDER = "tiered-imagenet-h"
 EDGES = "*isa.txt"
 LISTS = ("splits_tieredImageNet-H", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
 IMAGE_FOLDERS = ("images", "train", "val")  # where listed images are looked for, in folders of their synsets
-LAYOUT = f"""\
-{FOLDER}/ with a file isa.txt (or one that ends so) of lines "parent child", synset ids such as n01440764, and either
-the images in train/SYNSET, val/SYNSET and test/SYNSET, or the split as splits_tieredImageNet-H/train/SYNSET.txt and its
-fellows or splits.json, and ImageNet's images in images/SYNSET (a link to its training folder will do)"""
+LAYOUT = (
+    f'{FOLDER}/ with a file isa.txt (or one whose name ends so) of lines "parent child" such as "n01439121 n01440764", '
+    "and either images in train/SYNSET, val/SYNSET and test/SYNSET, or the split as "
+    "splits_tieredImageNet-H/train/SYNSET.txt and so on or splits.json beside ImageNet's images in images/SYNSET "
+    "(images may be a link to its training folder)"
+)
 
 
 def tiered_imagenet(root: Path) -> Dataset:
@@ -35,7 +37,7 @@ def tiered_imagenet(root: Path) -> Dataset:
     """
     folder = _found(root)
     if folder is None:
-        raise DataError(f"tiered-imagenet-h is not in {root}: expected {LAYOUT.splitlines()[0]}")
+        raise DataError(f"tiered-imagenet-h is not in {root}: expected {LAYOUT}")
     lists = next((folder / name for name in LISTS if (folder / name).exists()), None)
     entries = foldered_split(folder) if lists is None else _with_paths(folder, listed_split(lists))
     taxonomy = _taxonomy(_edge_file(folder), sorted({entry.label for entry in entries}))
