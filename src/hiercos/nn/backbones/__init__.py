@@ -1,8 +1,19 @@
 """Backbones: images or texts in, features out, behind one small interface."""
 
-from hiercos.nn.backbones import efficientnet_lite, resnet, vit, wide_resnet  # noqa: F401 (each registers itself)
+from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
+    efficientnet_lite,
+    minilm,
+    onnx_file,
+    resnet,
+    sentence_models,
+    timm_models,
+    transformers_models,
+    vit,
+    wide_resnet,
+)
 from hiercos.nn.backbones.augmentation import TrainTransform
 from hiercos.nn.backbones.backbone import Backbone, BackboneError, Preprocess
+from hiercos.nn.backbones.module import ModuleBackbone
 from hiercos.nn.backbones.preprocessing import ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 from hiercos.nn.backbones.stems import StemBackbone
@@ -12,6 +23,7 @@ __all__ = [
     "Backbone",
     "BackboneError",
     "ImageTransform",
+    "ModuleBackbone",
     "Preprocess",
     "StemBackbone",
     "TrainTransform",

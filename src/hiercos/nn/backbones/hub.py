@@ -34,12 +34,12 @@ def model_folder(model: str, *, extra: str, backbone: str) -> Path:
         return Path(hub.snapshot_download(model, allow_patterns=FILES, ignore_patterns=OTHER_FORMATS))
     except (OSError, ValueError) as error:
         raise BackboneError(
-            f"backbone {backbone!r}: there is no folder {model!r}, and the Hugging Face Hub does not give a model of that "
-            f"name ({first_line(error)}); download it where there is a network, and name the folder"
+            f"backbone {backbone!r}: there is no folder {model!r}, and the Hugging Face Hub gives no such model "
+            f"({first_line(error)}); download it where there is a network, and name the folder"
         ) from error
 
 
-def load_model(folder: Path, *, pretrained: bool, backbone: str) -> tuple[Any, bool]:
+def load_model(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> tuple[Any, bool]:
     """A model of transformers in float32, and whether its pooling layer can be used.
 
     A pooling layer without weights is left at random by transformers: that of a ViT which was trained as a classifier.
@@ -53,7 +53,7 @@ def load_model(folder: Path, *, pretrained: bool, backbone: str) -> tuple[Any, b
         BackboneError: if the folder has no usable model, lacks weights of any other layer, or has a model of images and
             texts at once or one with a decoder.
     """
-    transformers = import_extra("transformers", extra="transformers", backbone=backbone)
+    transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet(transformers), faults_named(backbone, folder):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         check_config(config, backbone)
@@ -81,7 +81,7 @@ def check_config(config: Any, backbone: str) -> None:
         )
     if config.is_encoder_decoder:
         raise BackboneError(
-            f"backbone {backbone!r}: expected a model with an encoder alone, got {config.model_type}, which has a decoder too"
+            f"backbone {backbone!r}: expected a model without a decoder after its encoder, got {config.model_type}"
         )
 
 

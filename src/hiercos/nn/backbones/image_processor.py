@@ -48,10 +48,14 @@ def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransfor
     """
     unknown = [step for step in UNKNOWN_STEPS if settings.get(step)]
     if unknown or not settings.get("do_resize", True) or family(settings) == "Levit":
-        raise BackboneError(f"{where}: images are prepared by steps that are not known here ({_listed(unknown, settings)})")
+        raise BackboneError(
+            f"{where}: images are prepared by steps that are not known here ({_listed(unknown, settings)})"
+        )
     resample = settings.get("resample", 2)
     if resample not in INTERPOLATIONS:
-        raise BackboneError(f"{where}: resample: expected one of {', '.join(map(str, INTERPOLATIONS))}, got {resample!r}")
+        raise BackboneError(
+            f"{where}: resample: expected one of {', '.join(map(str, INTERPOLATIONS))}, got {resample!r}"
+        )
     size, fit, share = geometry(settings, where)
     mean, std = scale(settings, where)
     return ImageTransform(size, mean, std, fit, share, INTERPOLATIONS[resample])
@@ -65,7 +69,7 @@ def family(settings: Mapping[str, Any]) -> str:
 
 def geometry(settings: Mapping[str, Any], where: str) -> tuple[int, Fit, float]:
     """Size, fit and crop share: what becomes of an image's shape."""
-    side, keeps_shape = resized_side(settings, where)
+    side, keeps_shape = side_and_shape(settings, where)
     if share := settings.get("crop_pct"):
         squashed = family(settings) == "ConvNext" and side >= SQUASHED_FROM
         return (side, "squash", 1.0) if squashed else (side, "crop", float(share))
@@ -77,7 +81,7 @@ def geometry(settings: Mapping[str, Any], where: str) -> tuple[int, Fit, float]:
     return cut, "crop" if keeps_shape else "squash", cut / side
 
 
-def resized_side(settings: Mapping[str, Any], where: str) -> tuple[int, bool]:
+def side_and_shape(settings: Mapping[str, Any], where: str) -> tuple[int, bool]:
     """To how many pixels images are resized, and whether only the shorter side is."""
     size = settings.get("size")
     if isinstance(size, Mapping) and set(size) == {"shortest_edge"}:
@@ -107,10 +111,11 @@ def _channels(settings: Mapping[str, Any], name: str, unit: float, where: str) -
     values = settings.get(name)
     if not isinstance(values, list | tuple) or len(values) != 3:
         raise BackboneError(f"{where}: {name}: expected one number for each of three channels, got {values!r}")
-    red, green, blue = (float(value) / unit for value in values)
-    return red, green, blue
+    return tuple(float(value) / unit for value in values)
 
 
 def _listed(unknown: list[str], settings: Mapping[str, Any]) -> str:
-    kind = settings.get("image_processor_type", settings.get("feature_extractor_type", "an image processor without a name"))
+    kind = settings.get(
+        "image_processor_type", settings.get("feature_extractor_type", "an image processor without a name")
+    )
     return ", ".join([str(kind), *unknown])

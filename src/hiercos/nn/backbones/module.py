@@ -12,9 +12,9 @@ from hiercos.nn.backbones.backbone import Backbone, BackboneError, Kind, Preproc
 class ModuleBackbone(Backbone):
     """A module of your own as a backbone.
 
-    It is called with what `preprocess` makes and has to return a tensor: features (B, F), or maps (B, F, height, width),
-    which are averaged. What a library's output object means is not guessed: wrap such a model in a module that returns
-    the tensor.
+    It is called with what `preprocess` makes and has to return a tensor: features (B, F), or maps of shape
+    (B, F, height, width), which are averaged. What a library's output object means is not guessed: wrap such a model in
+    a module that returns the tensor.
 
     Args:
         module: trained or not; it is used as it is, not copied.

@@ -114,5 +114,6 @@ def load_backbone(name: str, *, pretrained: bool = True, **options: Any) -> Back
         given = ", ".join(f"{option}={value!r}" for option, value in options.items()) or "no options"
         raise BackboneError(f"backbone {name!r} with {given}: {error}") from error
     backbone.name = name
-    backbone.options = {option: value for option, value in options.items() if option != "weights"}
+    chosen = backbone.options  # by the builder itself, where the user left an option to it
+    backbone.options = {option: value for option, value in options.items() if option != "weights"} | chosen
     return backbone

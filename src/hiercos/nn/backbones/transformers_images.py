@@ -17,15 +17,17 @@ class TransformersImages(Backbone):
     Args:
         model: of transformers; it takes `pixel_values`.
         preprocess: its images' transform.
-        pooling: "pooler" takes the model's own pooled output, "cls" the first token, "mean" the mean over the patches or
-            over the positions of a map.
+        pooling: "pooler" takes the model's own pooled output, "cls" the first token, "mean" the mean over the patches
+            or the positions of a map; without a choice, "pooler" where there is one and "mean" elsewhere.
 
     Shape:
         batch: (B, 3, S, S). Output: (B, F).
     """
 
-    def __init__(self, model: nn.Module, preprocess: ImageTransform, pooling: Pooling) -> None:
+    def __init__(self, model: nn.Module, preprocess: ImageTransform, pooling: Pooling | None = None) -> None:
         output = tried_output(model, preprocess.size)
+        if pooling is None:
+            pooling = "mean" if getattr(output, "pooler_output", None) is None else "pooler"
         tokens_before = class_tokens(output.last_hidden_state, preprocess.size, model.config)
         super().__init__("images", pool_images(output, pooling, tokens_before).shape[1], preprocess)
         if pooling != "pooler":
@@ -33,7 +35,6 @@ class TransformersImages(Backbone):
         self.model = model
         self.pooling: Pooling = pooling
         self.tokens_before = tokens_before
-        self.options = {"pooling": pooling}
 
     def forward(self, batch: Tensor) -> Tensor:
         """Images, shape (B, 3, S, S), to features, shape (B, F)."""

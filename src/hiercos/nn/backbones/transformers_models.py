@@ -1,6 +1,5 @@
 """The prefix `transformers:`: a model of images or of texts, whichever its configuration says."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from torch import nn
@@ -11,7 +10,7 @@ from hiercos.nn.backbones.hub import faults_named, load_model, model_folder, qui
 from hiercos.nn.backbones.image_processor import read_image_transform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.tokens import Tokens, longest_input
-from hiercos.nn.backbones.transformers_images import Pooling, TransformersImages, image_pooling
+from hiercos.nn.backbones.transformers_images import Pooling, TransformersImages
 from hiercos.nn.backbones.transformers_texts import TransformersTexts
 
 
@@ -27,24 +26,21 @@ def transformers_model(model: str, *, pretrained: bool = True, pooling: Pooling 
     """
     name = f"transformers:{model}"
     folder = model_folder(model, extra="transformers", backbone=name)
-    loaded, pooler_usable = load_model(folder, pretrained=pretrained, backbone=name)
+    loaded, pooler_usable = load_model(folder, extra="transformers", pretrained=pretrained, backbone=name)
     if pooling == "pooler" and not pooler_usable:
         raise BackboneError(f"backbone {name!r}: expected pooling to be 'cls' or 'mean', as the pooler has no weights")
+    backbone: TransformersImages | TransformersTexts
     if loaded.main_input_name == "pixel_values":
-        return image_backbone(loaded, folder, pooling or own_pooling(loaded, pooler_usable), backbone=name)
-    if loaded.main_input_name == "input_ids":
-        return text_backbone(loaded, folder, pooling or "mean", backbone=name)
-    raise BackboneError(
-        f"backbone {name!r}: expected a model that takes pixel_values or input_ids, got one of {loaded.main_input_name}"
-    )
-
-
-def image_backbone(model: nn.Module, folder: Path, pooling: Pooling | None, *, pooler_usable: bool, backbone: str) -> TransformersImages:
-    """A loaded model of images as a backbone, with the transform of its folder."""
-    transform = read_image_transform(folder, backbone=backbone)
-    if pooling is None:
-        
-    return TransformersImages(model, read_image_transform(folder, backbone=backbone), pooling)
+        transform = read_image_transform(folder, backbone=name)
+        backbone = TransformersImages(loaded, transform, pooling or (None if pooler_usable else "mean"))
+    elif loaded.main_input_name == "input_ids":
+        backbone = text_backbone(loaded, folder, pooling or "mean", extra="transformers", backbone=name)
+    else:
+        raise BackboneError(
+            f"backbone {name!r}: expected a model that takes pixel_values or input_ids, got {loaded.main_input_name}"
+        )
+    backbone.options = {"pooling": backbone.pooling}
+    return backbone
 
 
 def text_backbone(
@@ -52,12 +48,13 @@ def text_backbone(
     folder: Path,
     pooling: Pooling,
     *,
+    extra: str,
     backbone: str,
     max_length: int | None = None,
     normalize: bool = False,
 ) -> TransformersTexts:
     """A loaded model of texts as a backbone, with the tokenizer of its folder."""
-    transformers = import_extra("transformers", extra="transformers", backbone=backbone)
+    transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet(transformers), faults_named(backbone, folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     tokens = Tokens(tokenizer, max_length or longest_input(tokenizer, model.config))

@@ -35,7 +35,6 @@ class TransformersTexts(Backbone):
         self.model = model
         self.pooling: Pooling = pooling
         self.normalize = normalize
-        self.options = {"pooling": pooling}
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
         """A dict of tensors (B, T) to features, shape (B, F)."""
