@@ -31,3 +31,19 @@ def test_a_data_set_that_is_absent_says_what_is_expected_where(tmp_path: Path, n
 def test_a_data_set_of_files_takes_nothing_behind_its_name(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="expected nothing behind the name of this data set, got ':fine'"):
         load_dataset("cifar100:fine", root=tmp_path)
+
+
+def test_images_of_a_built_in_data_set_that_cannot_be_decoded_fail_or_are_skipped(tmp_path: Path) -> None:
+    data = write_aircraft(tmp_path)
+    bad = data / "images" / "0001003.jpg"
+    bad.write_bytes(bad.read_bytes()[:300])
+    with pytest.raises(DataError) as error:
+        load_dataset("fgvc-aircraft", root=tmp_path)
+    assert str(error.value).startswith(f"{bad}: ")
+    dataset = load_dataset("fgvc-aircraft", root=tmp_path, on_error="skip")
+    assert (len(dataset), (dataset.split == "val").sum()) == (29, 9)
+    assert dataset.labels[10:14].tolist() == [0, 1, 2, 4]
+    assert dataset.notes[0] == f"{data}: 1 of 30 images cannot be decoded and are left out:"
+    assert str(bad) in dataset.notes[1]
+    whole = BUILT_IN["fgvc-aircraft"].load("", tmp_path)
+    assert (whole.inputs.take([0, 14]).digests == dataset.inputs.take([0, 13]).digests).all()

@@ -63,7 +63,7 @@ def load_test_samples(
         DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
     """
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source, root=root)
+        dataset = load_dataset(source, root=root, on_error=on_error)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")

@@ -15,6 +15,7 @@ from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOpti
 from hiercos.data.splits import completed_split, folded
 from hiercos.data.table_files import SAMPLE_TABLES
 from hiercos.data.table_samples import read_table_samples
+from hiercos.data.usable import with_usable_images
 from hiercos.data.vectors import read_vectors
 from hiercos.taxonomy import Taxonomy, open_taxonomy
 
@@ -54,7 +55,7 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return BUILT_IN[name].load(rest, None if root is None else Path(root))
+        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(str(source), read_samples(source, options), tree)
