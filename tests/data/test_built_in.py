@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.data import BUILT_IN, DataError, load_dataset
+from hiercos.data.download import shown_size
 from paper_sets import write_aircraft, write_inaturalist, write_tiered
 
 PAPER = ("cifar100", "fgvc-aircraft", "inaturalist19", "tiered-imagenet-h")
@@ -19,6 +20,16 @@ def test_a_data_set_of_files_is_found_below_the_root_and_loaded_by_name(tmp_path
     dataset = load_dataset(name, root=tmp_path)
     assert (dataset.name, dataset.kind) == (name, "images")
     assert dataset.taxonomy.height <= BUILT_IN[name].levels
+
+
+@pytest.mark.parametrize("name", PAPER)
+def test_the_page_has_the_figures_of(name: str) -> None:
+    page = Path(__file__).parents[2].joinpath("docs", "data", "paper-sets.md").read_text(encoding="utf-8")
+    entry = BUILT_IN[name]
+    size = shown_size(sum(archive.size for archive in entry.downloads)) if entry.downloads else "none"
+    row = next(line for line in page.splitlines() if line.startswith(f"| `{name}` |"))
+    assert row.startswith(f"| `{name}` | {entry.classes:,} | {entry.levels} | ")
+    assert row.endswith(f" | {size} |")
 
 
 @pytest.mark.parametrize("name", PAPER)
