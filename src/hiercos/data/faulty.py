@@ -2,11 +2,13 @@
 
 import os
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 
-from hiercos.data.decoding import decoded
+from hiercos.data.decodable import add_decodable, decodable_file, read_decodable
+from hiercos.data.decoding import decoded, pillow
 from hiercos.data.errors import DataError
 from hiercos.data.images import ImageError, Images, PixelImages, digest
 from hiercos.data.rows import RowName
@@ -34,7 +36,7 @@ def usable_rows(
     row_name: RowName | None = None,
     workers: int | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
-    """The images that can be decoded to their last pixel, found by decoding them all.
+    """The images that can be decoded to their last pixel, found by decoding all but those that once were.
 
     Every content is read once: its digest is kept by the images for the split and the fingerprint.
 
@@ -54,8 +56,13 @@ def usable_rows(
     check_on_error(on_error)
     if isinstance(images, PixelImages):
         return np.arange(len(images)), ()
-    examined = list(_examined(images, workers or os.cpu_count() or 1))
-    images.keep_digests([known for known, _ in examined])
+    pillow()  # without it nothing can be decoded, which is no fault of the images
+    file = decodable_file()
+    before = read_decodable(file)
+    examined = list(_examined(images, before, workers or os.cpu_count() or 1))
+    images.keep_digests([found for found, _ in examined])
+    if new := {found for found, fault in examined if fault is None} - before:
+        add_decodable(file, new)
     faults = {
         row: f"{source}: {row_name(row)}: {fault}" if row_name else fault
         for row, (_, fault) in enumerate(examined)
@@ -65,25 +72,26 @@ def usable_rows(
         raise DataError(faults.values())
     if not faults:
         return np.arange(len(images)), ()
-    head = f"{source}: {len(faults):,} of {len(images):,} images cannot be decoded and are left out:"
+    head = f"{source}: {len(faults):,} of {len(images):,} images cannot be decoded; left out:"
     rows = np.array([row for row in range(len(images)) if row not in faults])
     return rows, (head, *(f"    {fault}" for fault in faults.values()))
 
 
-def _examined(images: Images, workers: int) -> Iterator[tuple[bytes, str | None]]:
+def _examined(images: Images, before: AbstractSet[bytes], workers: int) -> Iterator[tuple[bytes, str | None]]:
     """The digest of each image and what is wrong with it, if anything; decoders run beside each other in threads."""
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(images), AT_ONCE):
             rows = range(start, min(start + AT_ONCE, len(images)))
-            yield from pool.map(lambda row: _examination(images, row), rows)
+            yield from pool.map(lambda row: _examination(images, row, before), rows)
 
 
-def _examination(images: Images, row: int) -> tuple[bytes, str | None]:
-    known = NO_DIGEST
+def _examination(images: Images, row: int, before: AbstractSet[bytes]) -> tuple[bytes, str | None]:
+    found = NO_DIGEST
     try:
         content = images.content(row)
-        known = digest(content)
-        decoded(content, images.name(row))
+        found = digest(content)
+        if found not in before:
+            decoded(content, images.name(row))
     except ImageError as error:
-        return known, str(error)
-    return known, None
+        return found, str(error)
+    return found, None

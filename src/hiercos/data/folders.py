@@ -16,6 +16,7 @@ from hiercos.data.errors import DataError
 from hiercos.data.images import ImageFiles
 from hiercos.data.samples import Samples, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
+from hiercos.errors import MOST_NAMES
 from hiercos.taxonomy.tree import PATH_SEPARATOR
 
 LEFT_BEHIND = ("thumbs.db", "desktop.ini", "__macosx")  # by Windows and macOS
@@ -106,14 +107,15 @@ def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
         return ()
     kinds = [f"{count:,} {kind or 'without an extension'}" for kind, count in tree.others.most_common(MOST_KINDS)]
     shown = ", ".join([*kinds, *["…"] * (len(tree.others) > MOST_KINDS)])
-    return (f"{folder}: {tree.others.total():,} files are no images and are left out ({shown}).",)
+    return (f"{folder}: left out what is no image: {shown} ({tree.others.total():,} in all).",)
 
 
 def _empty_folders(folder: Path, tree: ImageTree) -> tuple[str, ...]:
     """A sentence about the folders that are no classes for want of images, where there are such."""
     if not tree.empty:
         return ()
-    return (f"{folder}: {len(tree.empty):,} folders hold no images: {', '.join(map(str, tree.empty))}.",)
+    shown = ", ".join([*map(str, tree.empty[:MOST_NAMES]), *["…"] * (len(tree.empty) > MOST_NAMES)])
+    return (f"{folder}: without images, and so no classes: {shown} ({len(tree.empty):,} in all).",)
 
 
 def _splits(folder: Path, images: Sequence[PurePath]) -> dict[str, str]:
