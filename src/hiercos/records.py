@@ -104,6 +104,7 @@ def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: M
         "data": data["fingerprint"],
         "features": data["features"],
         "taxonomy": taxonomy["fingerprint"],
+        **({"backbone": data["backbone"]} if "backbone" in data else {}),
     }
     return dict(json.loads(json.dumps(flat)))
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli import options
+from hiercos.cli.backbones import BackboneOptions
 from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.cli.results import ComparisonOptions
 from hiercos.cli.tuning import TuneOptions, tell_tuning
@@ -22,6 +23,7 @@ def compare(
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
+    inputs: BackboneOptions,
     search: TuneOptions,
     shown: ComparisonOptions,
     methods: Annotated[
@@ -46,7 +48,6 @@ def compare(
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display import observer
-    from hiercos.engine import prepare
     from hiercos.records import line_name
 
     names = _method_names(methods)
@@ -61,7 +62,7 @@ def compare(
     entries = [Entry(config, chosen[config.method]) for config in configs]
     seed_range = range(training.seed, training.seed + seeds)
     with place.processes() as fabric:
-        prepared = prepare(dataset, dim=dim)
+        prepared = inputs.prepared(fabric, dataset, dim=dim)
         with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
             records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)
         if fabric.is_global_zero:

@@ -19,6 +19,7 @@ from hiercos.cli.scores import (
 
 if TYPE_CHECKING:
     from hiercos.benchmark.predictions import SampleMetrics
+    from hiercos.engine import Reading
     from hiercos.taxonomy import Taxonomy
 
 
@@ -47,7 +48,8 @@ def evaluate(
     format: Annotated[
         str | None, typer.Option(help="table, csv, json, parquet, latex or markdown; by default as --output ends.")
     ] = None,
-    batch_size: options.BatchSize = 1024,
+    workers: options.Workers = 0,
+    batch_size: options.BatchSize = None,
     output: options.Output = None,
 ) -> None:
     """Metrics with 95% intervals: of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
@@ -63,7 +65,7 @@ def evaluate(
     if files.scores is not None and model is None:
         samples, tree = _file_metrics(files.scores, files.taxonomy)
     elif files.scores is None and files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, place, batch_size)
+        samples, tree = _model_metrics(model, data, columns, place.reading(batch_size, workers))
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark.predictions import class_rows, node_rows
@@ -89,12 +91,12 @@ def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics",
 
 
 def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, place: DeviceOptions, batch_size: int
+    model: Path, data: str, columns: ColumnOptions, how: "Reading"
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     from hiercos.benchmark.predictions import model_metrics
     from hiercos.data import load_test_samples
     from hiercos.engine import load_model
-    from hiercos.engine.predict import labelled_vectors
+    from hiercos.engine.predict import model_samples
     from hiercos.records import RECORD_FILE, Record
 
     stored = load_model(model)
@@ -103,5 +105,5 @@ def _model_metrics(
     samples = load_test_samples(data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns))
     for note in samples.notes:
         typer.echo(note, err=True)
-    vectors = labelled_vectors(stored, samples.inputs, samples.labels)
-    return model_metrics(place.fabric(), stored, vectors, batch_size=batch_size), stored.model.taxonomy
+    tested = model_samples(stored, samples.inputs, how, samples.labels)
+    return model_metrics(how.fabric, stored, tested), stored.model.taxonomy

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset
-    from hiercos.engine import TrainConfig
+    from hiercos.engine import Reading, TrainConfig
 
 
 STEPS = 20  # an epoch has at least so many, unless batches would be smaller than 16
@@ -117,6 +117,12 @@ class DeviceOptions:
         finally:
             if torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
+
+    def reading(self, batch_size: int | None, workers: int) -> "Reading":
+        """How to read inputs here, in one process on one device."""
+        from hiercos.engine import Reading
+
+        return Reading(self.fabric(), batch_size, workers)
 
     def fabric(self, **place: Any) -> "Fabric":
         """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""

@@ -1,5 +1,6 @@
 """`hiercos predict`: answers of a model at every level."""
 
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +11,35 @@ from hiercos.cli.groups import DeviceOptions, grouped
 from hiercos.cli.output import Format, check_format, chosen_format, emit
 
 
+@dataclass(frozen=True)
+class InputOptions:
+    """Where the inputs are, and what to do with faulty ones."""
+
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
+    ] = None
+    path_column: Annotated[
+        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    ] = None
+    root: Annotated[
+        Path | None, typer.Option(help="Folder that the paths of images start from.", show_default=False)
+    ] = None
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
+
+
 @grouped
 def predict(
     *,
     model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
-    inputs: Annotated[str, typer.Argument(help="Table of texts, .npz of vectors, or - for a text a line.")],
+    inputs: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of images, image, table of texts or paths, .npz of vectors, or - for an input a line."
+        ),
+    ],
     place: DeviceOptions,
-    text_column: Annotated[str, typer.Option(help="Column of the texts.")] = "text",
+    columns: InputOptions,
+    workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     format: Format = None,
     output: options.Output = None,
@@ -30,8 +53,9 @@ def predict(
     from hiercos.data.inputs import read_inputs
     from hiercos.engine import load_model
     from hiercos.engine.predict import prediction_rows
-    from hiercos.engine.readers import Reading
 
     stored = load_model(model)
-    unlabelled = read_inputs(inputs, kind=stored.kind, text_column=text_column)
-    emit(prediction_rows(stored, unlabelled, Reading(place.fabric(), batch_size)), chosen, output)
+    unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns))
+    for note in unlabelled.notes:
+        typer.echo(note, err=True)
+    emit(prediction_rows(stored, unlabelled, place.reading(batch_size, workers)), chosen, output)

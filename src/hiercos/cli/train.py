@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli import options
+from hiercos.cli.backbones import BackboneOptions
 from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
 from hiercos.cli.output import TableFormat, check_format
 
@@ -18,6 +19,7 @@ def train(
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
+    inputs: BackboneOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
     rule: Annotated[
         str | None,
@@ -36,7 +38,7 @@ def train(
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
     from hiercos.decisions import RULES
-    from hiercos.engine import adopt_rule, prepare, rule_records, train_run
+    from hiercos.engine import adopt_rule, rule_records, train_run
     from hiercos.methods import DEFAULT, DEFAULT_RULE
 
     if rule is None:
@@ -45,8 +47,8 @@ def train(
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))
     config = training.config(method, options.method_options(set_), precision=place.precision, samples=samples)
-    prepared = prepare(dataset, dim=dim)
     with place.processes() as fabric:
+        prepared = inputs.prepared(fabric, dataset, dim=dim)
         record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
         (ruled,) = rule_records(fabric, prepared, record, out, [rule])
         if fabric.is_global_zero:

@@ -8,8 +8,10 @@ from hiercos.data import Dataset
 from hiercos.data.features import features_of
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
+from hiercos.engine.embed import EmbeddingWatcher, embed_dataset
+from hiercos.engine.feature_file import mapped_features
 from hiercos.engine.model import Model
-from hiercos.engine.readers import Reader, TfidfReader
+from hiercos.engine.readers import FrozenReader, Reader, Reading, TfidfReader
 from hiercos.taxonomy import Taxonomy
 
 
@@ -51,8 +53,11 @@ class PreparedData:
         return self.made_by
 
     def summary(self) -> dict[str, object]:
-        """Name, source, fingerprint and sizes, for a record."""
-        return {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
+        """Name, source, fingerprint and sizes, for a record, and the backbone that made the features."""
+        summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
+        if isinstance(self.made_by, FrozenReader):
+            summary["backbone"] = self.made_by.backbone.identity()
+        return summary
 
 
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
@@ -60,6 +65,14 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
     features, text_features = features_of(dataset, dim=dim, seed=seed)
     reader = None if text_features is None else TfidfReader(text_features)
     return PreparedData(dataset, torch.tensor(features), reader)
+
+
+def prepare_embedded(
+    how: Reading, dataset: Dataset, reader: FrozenReader, *, watcher: EmbeddingWatcher | None = None
+) -> PreparedData:
+    """Turn images or texts into the features of a frozen backbone, by way of the cache; see `embed_dataset`."""
+    path = embed_dataset(how, reader.backbone, dataset, watcher=watcher).path
+    return PreparedData(dataset, torch.from_numpy(mapped_features(path)), reader)
 
 
 def dataset_summary(dataset: Dataset) -> dict[str, object]:

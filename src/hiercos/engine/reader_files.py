@@ -11,10 +11,10 @@ from safetensors import SafetensorError
 
 from hiercos.data.features import TextFeatures
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.readers import FineTunedReader, FrozenReader, Reader, TfidfReader
+from hiercos.engine.readers import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
-from hiercos.nn.backbones import Backbone, load_backbone
+from hiercos.nn.backbones import Backbone
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
 BACKBONE_WEIGHTS = "backbone.safetensors"
@@ -65,7 +65,7 @@ def _travels(reader: FrozenReader | FineTunedReader) -> bool:
 
 def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
     """The backbone of a description, checked to be the same to the last weight."""
-    backbone = load_backbone(expected["name"], pretrained=not expected["in_folder"], **expected["options"])
+    backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
     if expected["in_folder"]:
         try:
             backbone.load_state_dict(safetensors.torch.load((folder / BACKBONE_WEIGHTS).read_bytes()))

@@ -1,6 +1,6 @@
 """What turns raw inputs into what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -12,7 +12,10 @@ from hiercos.data.dataset import Kind
 from hiercos.data.features import TextFeatures
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
 from hiercos.engine.raw import RAW_AT_ONCE, RawInputs, RawSamples
-from hiercos.nn.backbones import Backbone
+from hiercos.nn.backbones import Backbone, load_backbone
+from hiercos.nn.backbones.module import blank_sample
+
+CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,20 @@ class Reading:
 
     def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
         """Inputs prepared for a backbone."""
-        at_once = self.batch_size or RAW_AT_ONCE
+        at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
         return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+
+def suitable_batch(backbone: Backbone, device: torch.device) -> int:
+    """How many inputs a backbone is quickest with.
+
+    On a CPU, few images at a time: what a layer makes of them should stay below the 32 MB beyond which the C library
+    takes memory from the system anew, page by page, for every layer, which makes EfficientNet-Lite0 twice as slow.
+    """
+    if device.type != "cpu" or backbone.kind == "texts":
+        return RAW_AT_ONCE
+    numbers: int = backbone.preprocess([blank_sample("images")]).numel()
+    return max(1, min(RAW_AT_ONCE, CPU_NUMBERS // numbers))
 
 
 class Reader(Protocol):
@@ -85,6 +100,25 @@ class FrozenReader:
     def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> "EmbeddedSamples":
         """The inputs, seen through the backbone batch by batch."""
         return EmbeddedSamples(how.raw_samples(self.backbone, inputs, labels), self.backbone, how.fabric)
+
+
+def frozen_reader(name: str, options: Mapping[str, Any]) -> FrozenReader:
+    """A backbone by its name, with trained weights.
+
+    Whatever is drawn at random all the same, such as a stem, is the same on every call.
+
+    Args:
+        name: as `load_backbone` takes it.
+        options: of the backbone.
+    """
+    return FrozenReader(seeded_backbone(name, options), found_by_name="weights" not in options)
+
+
+def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
+    """`load_backbone` from a seed of its own, which leaves torch's random state as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return load_backbone(name, pretrained=pretrained, **options)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,62 @@
+"""Which backbone makes features of images and texts: options that several commands share."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from hiercos.cli.groups import OptionError
+from hiercos.cli.options import Workers, named_values
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from hiercos.data import Dataset
+    from hiercos.engine import PreparedData
+
+TFIDF = "tfidf"
+USUAL = {"images": "efficientnet-lite0", "texts": TFIDF}  # where the user names none; vectors need none
+
+
+@dataclass(frozen=True)
+class BackboneOptions:
+    """What makes features of images or texts."""
+
+    backbone: Annotated[
+        str | None,
+        typer.Option(
+            help="Backbone of images or texts: a name, or timm:MODEL and the like.",
+            show_default="efficientnet-lite0 for images, tfidf for texts",
+        ),
+    ] = None
+    backbone_option: Annotated[
+        list[str] | None, typer.Option(help="Option of the backbone, as name=value, such as size=160; repeatable.")
+    ] = None
+    workers: Workers = 0
+
+    def name_for(self, dataset: "Dataset") -> str | None:
+        """The backbone for a data set; None for vectors."""
+        if dataset.kind == "vectors" and self.backbone is not None:
+            raise OptionError(f"--backbone {self.backbone}: {dataset.source} holds vectors, which need no backbone")
+        if dataset.kind == "images" and self.backbone == TFIDF:
+            raise OptionError(f"--backbone {TFIDF}: expected a backbone of images for {dataset.source}")
+        name = self.backbone or USUAL.get(dataset.kind)
+        if name in (None, TFIDF) and self.backbone_option:
+            raise OptionError(f"--backbone-option {self.backbone_option[0]}: expected --backbone NAME with it")
+        return name
+
+    def options(self) -> dict[str, Any]:
+        """The options of the backbone."""
+        return named_values(self.backbone_option, "--backbone-option")
+
+    def prepared(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData":
+        """The data set as vectors: those of a frozen backbone, `dim` of TF-IDF, or its own."""
+        from hiercos.cli.embedding_display import embedding_watcher
+        from hiercos.engine import Reading, frozen_reader, prepare, prepare_embedded
+
+        name = self.name_for(dataset)
+        if name in (None, TFIDF):
+            return prepare(dataset, dim=dim)
+        reader = frozen_reader(str(name), self.options())
+        how = Reading(fabric, workers=self.workers)
+        return prepare_embedded(how, dataset, reader, watcher=embedding_watcher(dataset.kind))

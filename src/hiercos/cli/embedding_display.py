@@ -1,0 +1,86 @@
+"""How embedding goes, on stderr: a bar on a terminal, a plain line now and then elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hiercos.cli.groups import is_first_process
+
+EVERY = 10.0  # seconds between two plain lines
+
+
+def embedding_watcher(kind: str) -> EmbeddingBar | EmbeddingLines | None:
+    """A display for inputs of a kind, a bar where stderr is a terminal; none in any process but the first."""
+    if not is_first_process():
+        return None
+    console = Console(stderr=True)
+    return EmbeddingBar(console, kind) if console.is_terminal else EmbeddingLines(kind)
+
+
+class Pace:
+    """How many inputs a second, since the start or since an earlier process was gone on with."""
+
+    def __init__(self, done: int) -> None:
+        self.first, self.start = done, time.monotonic()
+
+    def per_second(self, done: int) -> float:
+        """So many up to now."""
+        return (done - self.first) / max(time.monotonic() - self.start, 1e-9)
+
+
+class EmbeddingLines:
+    """A line every ten seconds and one at the end, for logs and pipes."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind, self.total, self.done = kind, 0, 0
+        self.pace, self.told = Pace(0), time.monotonic()
+
+    def start(self, done: int, total: int) -> None:
+        """Say where it goes on, if an earlier process has begun."""
+        self.total, self.done, self.pace = total, done, Pace(done)
+        if done:
+            self._say(f"{done:,} of {total:,} {self.kind} were embedded before; going on")
+
+    def rows(self, done: int) -> None:
+        """Say how far it is, if it was not said just now."""
+        self.done = done
+        if time.monotonic() - self.told >= EVERY or done == self.total:
+            self.told = time.monotonic()
+            rate = self.pace.per_second(done)
+            left = f", {(self.total - done) / rate:.0f} s left" if done < self.total else ""
+            self._say(f"embedding {done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s{left}")
+
+    def close(self) -> None:
+        """Nothing is open."""
+
+    def _say(self, text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+class EmbeddingBar:
+    """A progress bar with the number of inputs a second; it stays when all are done."""
+
+    def __init__(self, console: Console, kind: str) -> None:
+        columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+        self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
+        self.kind, self.pace = kind, Pace(0)
+        self.task = self.progress.add_task("", rate="")
+
+    def start(self, done: int, total: int) -> None:
+        """Show the bar."""
+        self.pace = Pace(done)
+        self.progress.update(self.task, completed=done, total=total)
+        self.progress.start()
+
+    def rows(self, done: int) -> None:
+        """Move it."""
+        self.progress.update(self.task, completed=done, rate=f"{self.pace.per_second(done):.1f} {self.kind}/s")
+
+    def close(self) -> None:
+        """Leave it as it is and give the terminal back."""
+        self.progress.stop()

@@ -1,0 +1,131 @@
+"""Images or texts to the features of a frozen backbone: streamed, kept, and gone on with after a kill."""
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.data import Dataset
+from hiercos.data.images import Images
+from hiercos.engine.cache import cache_folder, feature_key, locked
+from hiercos.engine.feature_file import GrowingFeatures
+from hiercos.engine.raw import RawInputs
+from hiercos.engine.readers import FrozenReader, Reading
+from hiercos.errors import FaultsError
+from hiercos.nn.backbones import Backbone
+
+
+class EmbeddingError(FaultsError):
+    """Features that cannot be made or used."""
+
+
+class EmbeddingWatcher(Protocol):
+    """Who is told how embedding goes."""
+
+    def start(self, done: int, total: int) -> None:
+        """So many of all inputs were done by an earlier process."""
+
+    def rows(self, done: int) -> None:
+        """So many inputs are done now."""
+
+    def close(self) -> None:
+        """Embedding is over, however it ended."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The features of some inputs.
+
+    Attributes:
+        path: an .npy file of float32, shape (M, F), in the cache.
+        computed: how many rows this call computed; 0 if the cache had them all.
+    """
+
+    path: Path
+    computed: int
+
+
+def embed(how: Reading, backbone: Backbone, inputs: RawInputs, *, watcher: EmbeddingWatcher | None = None) -> Embedded:
+    """Make the features of inputs with a frozen backbone, or find them in the cache.
+
+    Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
+    that was killed is gone on with at the batch it left unfinished; processes that want the same features wait for
+    the first of them.
+
+    Args:
+        how: to read the inputs, and where to run.
+        backbone: makes the features.
+        inputs: M images or texts.
+        watcher: is told how it goes.
+
+    Raises:
+        EmbeddingError: if the backbone makes a feature that is not finite.
+        ImageError: for an image that cannot be read.
+    """
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    key = feature_key(inputs, backbone.identity(), precision_of(how.fabric))
+    finished, partial, lock = (folder / f"{key}.{ending}" for ending in ("npy", "partial", "lock"))
+    if finished.exists():
+        return Embedded(finished, 0)
+    with locked(lock):
+        if finished.exists():  # by the process that was waited for
+            return Embedded(finished, 0)
+        computed = _append_features(partial, how, backbone, inputs, watcher)
+        os.replace(partial, finished)
+        lock.unlink(missing_ok=True)  # whoever takes a new one finds the features finished
+    return Embedded(finished, computed)
+
+
+def embed_dataset(
+    how: Reading, backbone: Backbone, dataset: Dataset, *, watcher: EmbeddingWatcher | None = None
+) -> Embedded:
+    """`embed` the inputs of a data set.
+
+    Raises:
+        EmbeddingError: if the backbone does not look at what the data are.
+    """
+    if isinstance(dataset.inputs, np.ndarray) or dataset.kind != backbone.kind:
+        raise EmbeddingError(
+            f"the backbone {backbone.name!r} looks at {backbone.kind}, and {dataset.source} holds {dataset.kind}"
+        )
+    return embed(how, backbone, dataset.inputs, watcher=watcher)
+
+
+def _append_features(
+    path: Path, how: Reading, backbone: Backbone, inputs: RawInputs, watcher: EmbeddingWatcher | None
+) -> int:
+    """Complete a file of features; returns how many rows were missing."""
+    samples = FrozenReader(backbone).samples(inputs, torch.full((len(inputs),), -1), how)
+    with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
+        already = file.done
+        if watcher:
+            watcher.start(already, len(inputs))
+        try:
+            rows = torch.arange(already, len(inputs))
+            for features in samples.batches(torch.split(rows, samples.at_once) if len(rows) else ()):
+                _check_finite(features, inputs, file.done)
+                file.append(features.cpu())
+                if watcher:
+                    watcher.rows(file.done)
+        finally:
+            if watcher:
+                watcher.close()
+    return len(inputs) - already
+
+
+def _check_finite(features: torch.Tensor, inputs: RawInputs, first: int) -> None:
+    wrong = (~features.isfinite().all(dim=1)).nonzero().flatten()
+    if len(wrong):
+        row = first + int(wrong[0])
+        name = inputs.name(row) if isinstance(inputs, Images) else f"text {row + 1}"
+        raise EmbeddingError(f"{name}: the backbone makes a feature that is not finite; try --precision 32-true")
+
+
+def precision_of(fabric: Fabric) -> str:
+    """The precision of a fabric by its name, such as "32-true"."""
+    return str(fabric.strategy.precision.precision)
