@@ -54,7 +54,7 @@ def test_images_of_a_built_in_data_set_that_cannot_be_decoded_fail_or_are_skippe
     dataset = load_dataset("fgvc-aircraft", root=tmp_path, on_error="skip")
     assert (len(dataset), (dataset.split == "val").sum()) == (29, 9)
     assert dataset.labels[10:14].tolist() == [0, 1, 2, 4]
-    assert dataset.notes[0] == f"{data}: 1 of 30 images cannot be decoded and are left out:"
+    assert dataset.notes[0].startswith(f"{data}: 1 of 30 images cannot be decoded")
     assert str(bad) in dataset.notes[1]
     whole = BUILT_IN["fgvc-aircraft"].load("", tmp_path)
     assert (whole.inputs.take([0, 14]).digests == dataset.inputs.take([0, 13]).digests).all()
