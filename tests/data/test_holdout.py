@@ -4,6 +4,9 @@ import numpy as np
 import pytest
 
 from hiercos.data import DataError, load_dataset, load_test_samples
+from hiercos.data.dataset import taken
+from hiercos.data.images import Images
+from pictures import TREE, photos, write
 from trees import TOY
 
 
@@ -67,3 +70,28 @@ def test_vectors_that_are_not_finite_cannot_be_tested_on(tmp_path: Path) -> None
     np.savez(tmp_path / "v.npz", features=np.array([[1.0], [np.nan]]), labels=np.array([0, 1]))
     with pytest.raises(DataError, match=r"row 2, column 1 .*: expected a finite number, got nan"):
         load_test_samples(tmp_path / "v.npz", TOY)
+
+
+def test_a_folder_of_images_gives_its_folder_test(tmp_path: Path) -> None:
+    write(photos(tmp_path, top=("train", "test")) / "notes.txt", b"")
+    samples = load_test_samples(tmp_path, TREE)
+    assert isinstance(samples.inputs, Images)
+    assert [Path(samples.inputs.name(row)).parts[-4] for row in range(6)] == ["test"] * 6
+    assert samples.labels.tolist() == [0, 0, 1, 1, 2, 2]
+    assert samples.notes == (f"{tmp_path}: left out what is no image: 1 .txt (1 in all).",)
+
+
+def test_of_the_folder_a_model_was_trained_on_only_the_test_images_are_used(tmp_path: Path) -> None:
+    dataset = load_dataset(photos(tmp_path, each=20))
+    samples = load_test_samples(tmp_path, dataset.taxonomy, trained_on=dataset.fingerprint)
+    assert isinstance(samples.inputs, Images)
+    assert np.array_equal(samples.inputs.digests, taken(dataset.inputs, dataset.rows("test")).digests)
+    assert samples.notes[-1].endswith("test rows are used.")
+
+
+def test_faulty_images_to_test_on_are_fatal_or_left_out(tmp_path: Path) -> None:
+    write(photos(tmp_path, top=("test",)) / "test" / "pet" / "cat" / "0.png", b"text")
+    with pytest.raises(DataError, match="not an image"):
+        load_test_samples(tmp_path, TREE)
+    samples = load_test_samples(tmp_path, TREE, on_error="skip")
+    assert (samples.labels.tolist(), len(samples.notes)) == ([0, 1, 1, 2, 2], 2)

@@ -124,6 +124,8 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
 
 
 def dataset_name(source: str) -> str:
-    """What tables call a source: a file without its extension, or a folder."""
+    """What tables call a source: a name of the hub, a file without its extension, or a folder."""
+    if source.startswith(hugging_face.PREFIX):
+        return source.removeprefix(hugging_face.PREFIX)
     path = Path(source)
     return path.stem if path.suffix.lower() in (".npz", *SAMPLE_TABLES) else path.resolve().name

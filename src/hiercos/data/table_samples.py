@@ -10,6 +10,7 @@ from hiercos.data.rows import RowName
 from hiercos.data.samples import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, Samples, SourceOptions, with_usable_images
 from hiercos.data.table import read_table
 from hiercos.data.table_files import column_names
+from hiercos.errors import suggestion
 
 
 def read_table_samples(path: Path, options: SourceOptions) -> Samples:
@@ -49,7 +50,9 @@ def input_column(options: SourceOptions, names: Collection[str], *, source: str)
             f"{source}: there are both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
             "expected --text-column or --path-column to choose one"
         )
-    return (there[0] if there else TEXT_COLUMN), there != [PATH_COLUMN]
+    if not there:
+        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)}")
+    return there[0], there == [TEXT_COLUMN]
 
 
 def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, row_name: RowName) -> ImageFiles:
