@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset
-    from hiercos.engine import PreparedData
+    from hiercos.engine import FineTuningData, PreparedData
 
 TFIDF = "tfidf"
 USUAL = {"images": "efficientnet-lite0", "texts": TFIDF}  # where the user names none; vectors need none
@@ -60,3 +60,53 @@ class BackboneOptions:
         reader = frozen_reader(str(name), self.options())
         how = Reading(fabric, workers=self.workers)
         return prepare_embedded(how, dataset, reader, watcher=embedding_watcher(dataset.kind))
+
+
+@dataclass(frozen=True)
+class FineTuningOptions(BackboneOptions):
+    """What makes features of images or texts, and whether it is trained with the rest."""
+
+    unfreeze: Annotated[
+        bool, typer.Option("--unfreeze/--freeze", help="Train the backbone, too, or leave it as it is.")
+    ] = False
+    from_scratch: Annotated[
+        bool, typer.Option("--from-scratch", help="With --unfreeze, start from random weights.")
+    ] = False
+    backbone_lr: Annotated[
+        float | None,
+        typer.Option(
+            min=0, help="With --unfreeze, peak learning rate of the backbone.", show_default="a tenth of --lr"
+        ),
+    ] = None
+    augment: Annotated[
+        str | None,
+        typer.Option(
+            help="With --unfreeze, random changes of training images: none, pad-crop or resized-crop.",
+            show_default="pad-crop",
+        ),
+    ] = None
+
+    def settings(self, dataset: "Dataset") -> dict[str, Any]:
+        """Settings of `TrainConfig` that go with a trained backbone; none where it is frozen."""
+        given = {"--from-scratch": self.from_scratch, "--backbone-lr": self.backbone_lr, "--augment": self.augment}
+        if not self.unfreeze:
+            for option, value in given.items():
+                if value not in (None, False):
+                    raise OptionError(f"{option}: expected --unfreeze with it")
+            return {}
+        usual = "pad-crop" if dataset.kind == "images" else "none"
+        return {"backbone_learning_rate": self.backbone_lr, "augment": self.augment or usual}
+
+    def run_data(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData | FineTuningData":
+        """The data set as vectors where the backbone is frozen, else as it is."""
+        if not self.unfreeze:
+            return self.prepared(fabric, dataset, dim=dim)
+        from hiercos.engine import Reading, prepare_fine_tuning
+        from hiercos.nn.backbones import BACKBONES
+
+        name, options = self.name_for(dataset), self.options()
+        if name is None or name == TFIDF:
+            raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for the {dataset.kind} here")
+        pretrained = not self.from_scratch and (BACKBONES.comes_trained(name) or "weights" in options)
+        how = Reading(fabric, workers=self.workers)
+        return prepare_fine_tuning(how, dataset, name, options, pretrained=pretrained)

@@ -160,7 +160,8 @@ class TrainingOptions:
 
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 20
     batch_size: Annotated[
-        int | None, typer.Option(min=1, help="Samples a step; by default 256, less where data are few.")
+        int | None,
+        typer.Option(min=1, help="Samples a step; by default 256 (64 with --unfreeze), less where data are few."),
     ] = None
     learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 3e-3
     weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
@@ -174,8 +175,13 @@ class TrainingOptions:
     ] = False
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
-    def config(self, method: str, options: dict[str, Any], *, precision: str, samples: int) -> "TrainConfig":
-        """The settings of one method for so many training samples; width and dropout go to methods that have them."""
+    def config(
+        self, method: str, options: dict[str, Any], *, precision: str, samples: int, most: int = 256, **others: Any
+    ) -> "TrainConfig":
+        """The settings of one method for so many training samples, by default at most so many a step.
+
+        Width and dropout go to methods that have them.
+        """
         from hiercos.engine import TrainConfig
         from hiercos.methods import METHODS
 
@@ -185,5 +191,5 @@ class TrainingOptions:
         known = () if settings.pop("as_published") else METHODS.options(method)
         shared = {name: value for name, value in blocks.items() if name in known}
         if settings["batch_size"] is None:
-            settings["batch_size"] = min(256, max(16, samples // STEPS))
-        return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings)
+            settings["batch_size"] = min(most, max(16, samples // STEPS))
+        return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli import options
-from hiercos.cli.backbones import BackboneOptions
+from hiercos.cli.backbones import FineTuningOptions
 from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
 from hiercos.cli.output import TableFormat, check_format
 
@@ -19,7 +19,7 @@ def train(
     training: TrainingOptions,
     columns: DataOptions,
     place: DeviceOptions,
-    inputs: BackboneOptions,
+    inputs: FineTuningOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
     rule: Annotated[
         str | None,
@@ -45,10 +45,16 @@ def train(
         rule = DEFAULT_RULE if method == DEFAULT else "none"
     RULES[rule]  # an unknown one is an error before any work is done
     dataset = columns.read(data)
-    samples = len(dataset.rows("train"))
-    config = training.config(method, options.method_options(set_), precision=place.precision, samples=samples)
+    config = training.config(
+        method,
+        options.method_options(set_),
+        precision=place.precision,
+        samples=len(dataset.rows("train")),
+        most=64 if inputs.unfreeze else 256,
+        **inputs.settings(dataset),
+    )
     with place.processes() as fabric:
-        prepared = inputs.prepared(fabric, dataset, dim=dim)
+        prepared = inputs.run_data(fabric, dataset, dim=dim)
         record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
         (ruled,) = rule_records(fabric, prepared, record, out, [rule])
         if fabric.is_global_zero:

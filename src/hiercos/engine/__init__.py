@@ -3,6 +3,7 @@
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.embed import Embedded, EmbeddingError, EmbeddingWatcher, embed
 from hiercos.engine.evaluate import answers, class_scores, evaluate
+from hiercos.engine.fine_tuning import FineTuningData, prepare_fine_tuning
 from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit
 from hiercos.engine.folder import StoredModel, load_model, save_model
 from hiercos.engine.model import Model
@@ -18,6 +19,7 @@ __all__ = [
     "EmbeddingError",
     "EmbeddingWatcher",
     "Epoch",
+    "FineTuningData",
     "Model",
     "ModelError",
     "PreparedData",
@@ -37,6 +39,7 @@ __all__ = [
     "load_model",
     "prepare",
     "prepare_embedded",
+    "prepare_fine_tuning",
     "rule_records",
     "save_model",
     "train_run",

@@ -3,10 +3,13 @@
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from hiercos.errors import FaultsError, check_choice
 from hiercos.methods import DEFAULT, METHODS
+from hiercos.nn.backbones.augmentation import Augment, Border
+
+OF_THE_BACKBONE = ("backbone_learning_rate", "augment", "border")
 
 
 class ConfigError(FaultsError):
@@ -28,8 +31,12 @@ class TrainConfig:
         schedule: "cosine" down to 0, "one-cycle" (a linear rise over the first tenth, then cosine), or "constant".
         gradient_clip: the largest norm of the gradient; None for no limit.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
-        standardize: scale every feature to mean 0 and variance 1 over the training data.
-        seed: of the initial weights, the order of the samples and the dropout.
+        standardize: scale every feature to mean 0 and variance 1 over the training data, unless a backbone is trained.
+        seed: of the initial weights, the order of the samples, the dropout and the random changes of images.
+        backbone_learning_rate: the peak for a backbone that is trained; None for a tenth of `learning_rate`.
+        augment: how training changes images at random, where a backbone is trained: "none", "pad-crop" or
+            "resized-crop"; see `TrainTransform`.
+        border: what "pad-crop" pads with, "reflect" or "zero".
     """
 
     method: str = DEFAULT
@@ -44,6 +51,9 @@ class TrainConfig:
     precision: str = "32-true"
     standardize: bool = True
     seed: int = 0
+    backbone_learning_rate: float | None = None
+    augment: Augment = "none"
+    border: Border = "reflect"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", METHODS.canonical(self.method))
@@ -57,9 +67,15 @@ class TrainConfig:
         check_choice("precision", self.precision, ("32-true", "bf16-mixed", "16-mixed"))
         if not (self.gradient_clip is None or self.gradient_clip > 0):
             raise ConfigError(f"expected gradient_clip above 0, got {self.gradient_clip}")
+        if not (self.backbone_learning_rate is None or self.backbone_learning_rate >= 0):
+            raise ConfigError(f"expected backbone_learning_rate of at least 0, got {self.backbone_learning_rate}")
+        check_choice("augment", self.augment, get_args(Augment))
+        check_choice("border", self.border, get_args(Border))
         if not 0 <= self.seed < 2**31:
             raise ConfigError(f"expected a seed from 0 to {2**31 - 1}, got {self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON values."""
-        return {**dataclasses.asdict(self), "options": dict(self.options)}
+        """The settings as JSON values; those of a trained backbone are left out where they have their defaults."""
+        values = {**dataclasses.asdict(self), "options": dict(self.options)}
+        usual = {entry.name: entry.default for entry in dataclasses.fields(self) if entry.name in OF_THE_BACKBONE}
+        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}

@@ -89,11 +89,17 @@ def embed_dataset(
     Raises:
         EmbeddingError: if the backbone does not look at what the data are.
     """
-    if isinstance(dataset.inputs, np.ndarray) or dataset.kind != backbone.kind:
+    check_kind(dataset, backbone)
+    assert not isinstance(dataset.inputs, np.ndarray)  # no backbone looks at vectors
+    return embed(how, backbone, dataset.inputs, watcher=watcher)
+
+
+def check_kind(dataset: Dataset, backbone: Backbone) -> None:
+    """Raise an `EmbeddingError` if a backbone does not look at what the data are."""
+    if dataset.kind != backbone.kind:
         raise EmbeddingError(
             f"the backbone {backbone.name!r} looks at {backbone.kind}, and {dataset.source} holds {dataset.kind}"
         )
-    return embed(how, backbone, dataset.inputs, watcher=watcher)
 
 
 def _append_features(

@@ -26,7 +26,7 @@ from hiercos.engine.checkpoint import (
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.evaluate import evaluate
 from hiercos.engine.model import Model
-from hiercos.engine.schedule import learning_rate, make_optimizer, set_learning_rate
+from hiercos.engine.schedule import learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.files import write_atomically
 
 LOG = "log.csv"
@@ -128,10 +128,10 @@ def fit(
     """
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
-    if config.standardize:
+    if config.standardize and model.backbone is None:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
-    state = RunState(model, make_optimizer(model.parameters(), config), identity or {})
+    state = RunState(model, make_optimizer(parameter_groups(model, config), config), identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (folder / CHECKPOINT).exists():
         state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device the model is on now

@@ -21,12 +21,20 @@ class Registry(Mapping[str, Build]):
     def __init__(self) -> None:
         self._builders: dict[str, Build] = {}
         self._prefixes: dict[str, Build] = {}
+        self._untrained: set[str] = set()
 
-    def register(self, name: str) -> Callable[[Build], Build]:
-        """Decorate a function (*, pretrained, options…) -> Backbone."""
+    def register(self, name: str, *, trained: bool = True) -> Callable[[Build], Build]:
+        """Decorate a function (*, pretrained, options…) -> Backbone.
+
+        Args:
+            name: what the backbone is called everywhere.
+            trained: whether it comes with trained weights; otherwise the user has a file of them, or trains it.
+        """
 
         def add(build: Build) -> Build:
             self._builders[name] = build
+            if not trained:
+                self._untrained.add(name)
             return build
 
         return add
@@ -63,6 +71,10 @@ class Registry(Mapping[str, Build]):
 
     def __len__(self) -> int:
         return len(self._builders)
+
+    def comes_trained(self, name: str) -> bool:
+        """Whether a backbone has trained weights without a file of the user's."""
+        return name not in self._untrained
 
     def options(self, name: str) -> dict[str, object]:
         """The options of a backbone with their defaults."""

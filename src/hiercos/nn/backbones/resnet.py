@@ -16,7 +16,7 @@ Pool = Literal["mean", "max"]
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # inner width, blocks
 
 
-@BACKBONES.register("resnet-50")
+@BACKBONES.register("resnet-50", trained=False)
 def resnet_50(
     *,
     pretrained: bool = True,

@@ -13,7 +13,7 @@ HALF = (0.5, 0.5, 0.5)  # values from -1 to 1, as the published weights of this 
 EPSILON = 1e-6  # of the layer norms
 
 
-@BACKBONES.register("vit-small")
+@BACKBONES.register("vit-small", trained=False)
 def vit_small(
     *,
     pretrained: bool = True,

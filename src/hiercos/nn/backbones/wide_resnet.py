@@ -14,7 +14,7 @@ BLOCKS = 4  # in each of the three stages: 3 * 4 blocks of 2 convolutions, 3 sho
 SLOPE = 0.1  # of the leaky ReLU
 
 
-@BACKBONES.register("wide-resnet-28")
+@BACKBONES.register("wide-resnet-28", trained=False)
 def wide_resnet_28(
     *,
     pretrained: bool = True,
