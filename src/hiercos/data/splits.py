@@ -126,5 +126,6 @@ def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
     if empty := [name for name in names if name not in split]:
         raise DataError(
             f"{source}: the split was made by hash of too few rows ({len(split)}), which left none for "
-            f"{' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each row"
+            f"{' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each row, "
+            "or put images into folders of these names"
         )
