@@ -11,7 +11,7 @@ KEYS = [column.key for column in COLUMNS]
 
 
 def drawn(lines: Sequence[Line]) -> Grid:
-    return figure_grid(lines, COLUMNS, title="title", corner="method")
+    return figure_grid(lines, COLUMNS, subject="subject", title="title", corner="method")
 
 
 def cells(grid: Grid, key: str) -> list[Cell]:
@@ -52,7 +52,7 @@ def test_differences_are_certain_only_where_the_interval_is_off_zero() -> None:
     records = [record("flat", seed, hops=0.4 + seed / 10, ahd_at_5=1.0, top1=0.8) for seed in (0, 1)]
     records += [record("tree", seed, hops=0.9 + seed / 10, ahd_at_5=1.5, top1=0.8 - seed / 10) for seed in (0, 1)]
     flat, tree = summarize(records)
-    grid = difference_grid([tree], flat, COLUMNS, title="title", corner="method")
+    grid = difference_grid([tree], flat, COLUMNS, subject="subject", title="title", corner="method")
     assert grid.names == ("tree",)
     assert cells(grid, "hops") == [Cell("+0.500", "0.000", 1)]
     assert cells(grid, "ahd_at_5") == [Cell("+0.500", "0.000", -1)]
@@ -61,5 +61,5 @@ def test_differences_are_certain_only_where_the_interval_is_off_zero() -> None:
 
 def test_one_seed_makes_no_difference_certain() -> None:
     flat, tree = summarize([record("flat", hops=0.1), record("tree", hops=0.9)])
-    grid = difference_grid([tree], flat, COLUMNS, title="title", corner="method")
+    grid = difference_grid([tree], flat, COLUMNS, subject="subject", title="title", corner="method")
     assert cells(grid, "hops") == [Cell("+0.800")]

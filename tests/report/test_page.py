@@ -39,7 +39,7 @@ def test_the_page_holds_the_tables_with_their_best_values_and_the_verdict(tmp_pa
     assert ("best", "0.900") in parser.cells
     assert ("", "0.400") in parser.cells
     assert ("", "+0.500") in parser.cells  # one seed: nothing is certain
-    assert "differences to cross-entropy, the most accurate flat method, seed by seed" in text
+    assert "Differences to cross-entropy, the most accurate flat method, seed by seed" in text
     assert "hier-cos gains 0.500 of HOPS" in text
     assert "<h1>toys &lt;b&gt;</h1>" in text
 

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hiercos.cli.ablate import ablate
 from hiercos.cli.compare import compare
 from hiercos.cli.data import data
 from hiercos.cli.evaluate import evaluate
@@ -16,7 +17,7 @@ from hiercos.cli.train import train
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-STOPPED = "stopped; finished epochs are kept: train goes on with --resume, compare with the same command"
+STOPPED = "stopped; finished epochs are kept: train goes on with --resume, compare and ablate with the same command"
 
 app = typer.Typer(
     name="hiercos",
@@ -25,7 +26,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, train, predict, evaluate, methods, data):
+for command in (compare, ablate, train, predict, evaluate, methods, data):
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 

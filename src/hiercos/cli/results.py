@@ -70,6 +70,13 @@ class ComparisonOptions(ResultOptions):
 
     def named_reference(self, names: Collection[str]) -> str | None:
         """The reference as tables will call it, or none; one that is not among these names is an error."""
+        from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+        from hiercos.records import line_name
         from hiercos.report import checked_reference
 
-        return checked_reference(self.reference, names) if self.reference is not None else None
+        if self.reference is None:
+            return None
+        method, _, rule = (part.strip() for part in self.reference.partition("+"))
+        if method == DEFAULT:
+            return checked_reference(line_name(METHODS.canonical(DEFAULT), rule or DEFAULT_RULE), names)
+        return checked_reference(self.reference, names)

@@ -47,7 +47,7 @@ def _style(cell: Cell) -> str:
 def _table(grid: Grid, rows: Sequence[Sequence[str]], styles: Sequence[Sequence[str]]) -> Table:
     marked = any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells)
     caption = f"* {grid.mark}" if marked else None
-    table = Table(title=escape(grid.title), title_justify="left", caption=caption, caption_justify="left")
+    table = Table(title=escape(grid.caption), title_justify="left", caption=caption, caption_justify="left")
     for index, heading in enumerate(rows[0]):
         table.add_column(escape(heading), justify="right" if index else "left", no_wrap=True)
     for cells, looks in zip(rows[1:], styles[1:], strict=True):

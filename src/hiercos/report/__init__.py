@@ -1,5 +1,6 @@
 """Records in; tables, figures and one HTML file out."""
 
+from hiercos.report.ablation import AblationGroup, ablation_results
 from hiercos.report.document import Results, Section, comparison_results
 from hiercos.report.forms import FORMS, results_text, write_results
 from hiercos.report.grid import Cell, Grid
@@ -13,6 +14,7 @@ __all__ = [
     "COLUMNS",
     "FORMS",
     "INTERVALS",
+    "AblationGroup",
     "Cell",
     "Column",
     "Estimate",
@@ -21,6 +23,7 @@ __all__ = [
     "Line",
     "Results",
     "Section",
+    "ablation_results",
     "best_flat_line",
     "checked_reference",
     "comparison_results",

@@ -16,14 +16,16 @@ class Section:
     """Lines that are compared with each other.
 
     Attributes:
-        title: what they are the results of.
+        title: what was compared.
         lines: in the order of the table; the same seeds in each.
         reference: the one of them that the others are set against, if any.
+        note: a sentence on what was compared.
     """
 
     title: str
     lines: tuple[Line, ...]
     reference: Line | None = None
+    note: str = ""
 
     @property
     def others(self) -> tuple[Line, ...]:
@@ -38,9 +40,10 @@ class Results:
     Attributes:
         sections: one for a comparison, one per axis for an ablation.
         rows: of results.csv.
-        verdict: what they say in plain words.
+        verdict: what they say in plain words, in one line or one per section.
         columns: of the figures.
         corner: what the lines are.
+        legend: what figures of their own mean.
     """
 
     sections: tuple[Section, ...]
@@ -48,6 +51,7 @@ class Results:
     verdict: str
     columns: tuple[Column, ...] = COLUMNS
     corner: str = "method"
+    legend: str = ""
 
     @property
     def records(self) -> list[Record]:
@@ -75,15 +79,16 @@ class Results:
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         spread = f"mean and half the 95% interval ({INTERVALS[self.interval]})" if len(self.seeds) > 1 else "one seed"
-        return figure_grid(section.lines, self.columns, title=f"{section.title}: {spread}", corner=self.corner)
+        return figure_grid(section.lines, self.columns, subject=section.title, title=spread, corner=self.corner)
 
     def differences(self, section: Section) -> Grid | None:
         """The second table of a section: differences to its reference; none where there is nothing to compare."""
         if section.reference is None or not section.others:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
-        title = f"{section.title}: differences to {section.reference.name}{why}, seed by seed"
-        return difference_grid(section.others, section.reference, self.columns, title=title, corner=self.corner)
+        title = f"differences to {section.reference.name}{why}, seed by seed"
+        named = {"subject": section.title, "title": title, "corner": self.corner}
+        return difference_grid(section.others, section.reference, self.columns, **named)
 
     def grids(self) -> list[Grid]:
         """All tables in order."""

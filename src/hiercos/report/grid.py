@@ -46,6 +46,7 @@ class Grid:
     """Cells in rows, with what stands above and beside them.
 
     Attributes:
+        subject: what was compared.
         title: what the figures are.
         mark: what a cell of merit 1 or -1 is.
         shading: what the colours mean.
@@ -55,6 +56,7 @@ class Grid:
         rows: the cells.
     """
 
+    subject: str
     title: str
     mark: str
     shading: str
@@ -63,8 +65,13 @@ class Grid:
     names: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
+    @property
+    def caption(self) -> str:
+        """Subject and title."""
+        return f"{self.subject}: {self.title}"
 
-def figure_grid(lines: Sequence[Line], columns: Sequence[Column], *, title: str, corner: str) -> Grid:
+
+def figure_grid(lines: Sequence[Line], columns: Sequence[Column], *, subject: str, title: str, corner: str) -> Grid:
     """Means and intervals, shaded as in the paper: from white at the middle of a column to green at its best."""
     by_column = []
     for column in columns:
@@ -72,11 +79,11 @@ def figure_grid(lines: Sequence[Line], columns: Sequence[Column], *, title: str,
         merits = column_merits([estimate.mean for estimate in estimates], higher_is_better=column.higher_is_better)
         by_column.append([_cell(*pair, column) for pair in zip(estimates, merits, strict=True)])
     names = tuple(line.name for line in lines)
-    return Grid(title, *FIGURES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
+    return Grid(subject, title, *FIGURES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
 
 
 def difference_grid(
-    lines: Sequence[Line], reference: Line, columns: Sequence[Column], *, title: str, corner: str
+    lines: Sequence[Line], reference: Line, columns: Sequence[Column], *, subject: str, title: str, corner: str
 ) -> Grid:
     """Differences of lines to a reference, seed by seed; what the interval tells from 0 is coloured."""
     by_column = []
@@ -85,7 +92,7 @@ def difference_grid(
         merits = [_certainty(difference) * (1 if column.higher_is_better else -1) for difference in differences]
         by_column.append([_cell(*pair, column, sign="+") for pair in zip(differences, merits, strict=True)])
     names = tuple(line.name for line in lines)
-    return Grid(title, *DIFFERENCES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
+    return Grid(subject, title, *DIFFERENCES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
 
 
 def column_merits(means: Sequence[float], *, higher_is_better: bool) -> list[float]:

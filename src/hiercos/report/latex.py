@@ -56,7 +56,7 @@ def _float(grid: Grid, heading: str) -> str:
     head = [rf"\textbf{{{latex_text(grid.corner)}}}", *map(_heading, grid.columns)]
     rows = [[latex_text(name), *map(_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
     table = tabular(head, rows, "l" + "c" * len(grid.columns))
-    caption = latex_text(f"{heading}. {grid.title}. {grid.shading}.")
+    caption = latex_text(f"{heading}. {grid.caption}. {grid.shading}.")
     return (
         "\\begin{table*}[!htp]\n\\centering\n\\resizebox{\\textwidth}{!}{%\n"
         f"{table}}}\n\\caption{{{caption}}}\n\\end{{table*}}\n"

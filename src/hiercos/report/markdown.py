@@ -9,12 +9,12 @@ from hiercos.report.results import Column
 
 def results_markdown(results: Results) -> str:
     """All tables of some results with their titles and what they say."""
-    parts = [f"## {_escaped(results.heading)}", _escaped(results.verdict)]
+    parts = [f"## {_escaped(results.heading)}", *map(_escaped, results.verdict.splitlines())]
     for grid in results.grids():
         rows = [[name, *map(_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
         head = [grid.corner, *map(_heading, grid.columns)]
         table = markdown_table(head, rows, "l" + "r" * len(grid.columns))
-        parts += [f"{_escaped(grid.title)}; in bold: {grid.mark}.", table.rstrip()]
+        parts += [f"{_escaped(grid.caption)}; in bold: {grid.mark}.", table.rstrip()]
     return "\n\n".join(parts) + "\n"
 
 

@@ -16,7 +16,8 @@ STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #212529; max-width: 1500px; margin: 2rem auto; padding: 0 1rem; }
 h1 { font-size: 1.6rem; margin-bottom: .2rem; } h2 { font-size: 1.25rem; margin-top: 2.5rem; }
 h3 { font-size: 1.02rem; margin: 1.8rem 0 .4rem; }
-.lead { font-size: 1.1rem; border-left: 4px solid #4c6ef5; padding: .4rem 1rem; background: #f1f3ff; }
+.lead { font-size: 1.1rem; border-left: 4px solid #4c6ef5; padding: .4rem 1rem; background: #f1f3ff;
+  white-space: pre-line; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .5rem; font-size: .92rem; text-align: right; white-space: nowrap; }
@@ -30,7 +31,7 @@ LEGEND = (
     "MS (mistake severity): mean tree distance of the mistakes. AHD@k: mean tree distance of the first k predictions. "
     "FPA (full-path accuracy): right at every level, each level chosen by itself."
 )
-RULES_LEGEND = " + crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS."
+RULES_LEGEND = "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS."
 
 
 def write_report(results: Results, path: Path) -> str:
@@ -72,8 +73,9 @@ def report_html(results: Results) -> str:
 
 def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
     """Tables and figures of one section; the first of a page brings plotly's library, so the file works offline."""
-    legend = LEGEND + (RULES_LEGEND if any(line.has_rule for line in section.lines) else "")
-    parts = [f"<h2>{html.escape(section.title)}</h2>", *_table(results.figures(section), legend)]
+    note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
+    legend = _legend(results) if section is results.sections[0] else ""
+    parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), legend)]
     if differences := results.differences(section):
         parts += _table(differences, "")
     return [
@@ -86,6 +88,12 @@ def _section(results: Results, section: Section, *, with_library: bool) -> list[
     ]
 
 
+def _legend(results: Results) -> str:
+    """What the figures of the tables mean."""
+    has_rules = any(line.has_rule for section in results.sections for line in section.lines)
+    return " ".join([LEGEND, *[RULES_LEGEND] * has_rules, html.escape(results.legend)])
+
+
 def _table(grid: Grid, legend: str) -> list[str]:
     arrows = ["↑" if column.higher_is_better else "↓" for column in grid.columns]
     headings = [f"{column.heading} {arrow}" for column, arrow in zip(grid.columns, arrows, strict=True)]
@@ -95,7 +103,7 @@ def _table(grid: Grid, legend: str) -> list[str]:
         for name, cells in zip(grid.names, grid.rows, strict=True)
     ]
     return [
-        f"<h3>{html.escape(grid.title)}</h3>",
+        f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
         f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>',
         f'<p class="small">{grid.shading}. {legend}</p>',
     ]

@@ -25,11 +25,12 @@ def verdict(lines: Sequence[Line]) -> str:
     if reference is None or not (learnt or ruled):
         return "Nothing to weigh: the comparison needs a flat method (cross-entropy) and a hierarchical one."
     best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
-    changes = "; ".join(f"{line.name} {_changes(line, reference)}" for line in best)
-    return f"Against {reference.name}, the most accurate flat method: {changes}."
+    found = "; ".join(f"{line.name} {changes(line, reference)}" for line in best)
+    return f"Against {reference.name}, the most accurate flat method: {found}."
 
 
-def _changes(ours: Line, reference: Line) -> str:
+def changes(ours: Line, reference: Line) -> str:
+    """What one line has over another in HOPS and top-1, in words, each with its interval."""
     hops = _change(ours.difference(reference, "hops"), "HOPS", scale=1, digits=3)
     points = _change(ours.difference(reference, "top1"), "top-1", scale=100, digits=2, unit=" points")
     return f"{hops} and {points}"

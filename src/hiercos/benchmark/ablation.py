@@ -1,0 +1,229 @@
+"""What each part of Hier-COS contributes: one setting changed at a time, on the same features, splits and seeds."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.benchmark.compare import RUNS, Run, RunResult
+from hiercos.benchmark.jobs import Nobody, Observer, crew
+from hiercos.engine import Model, TrainConfig, Watcher, evaluate, load_model
+from hiercos.engine.batches import Samples
+from hiercos.engine.run import RunData
+from hiercos.errors import FaultsError, suggestion
+from hiercos.geometry import subspace_cosine
+from hiercos.methods import METHODS
+from hiercos.methods.hier_cos import LeafScores, NodeScores
+from hiercos.records import Record
+
+METHOD = "hier-cos"
+COSINE = "subspace_cosine"
+SCORING = ("ancestors", "descendants")  # read by the scores alone: trained weights are scored anew
+AXES: dict[str, dict[str, Mapping[str, Any]]] = {
+    "alpha": {f"{alpha:g}": {"alpha": alpha} for alpha in (0.0, 0.001, 0.01, 0.05, 0.1, 0.5)},
+    "direction": {
+        "leaf": {"direction": "leaf"},
+        "uniform": {"direction": "uniform"},
+        "reversed": {"direction": "root"},
+    },
+    "regulariser": {
+        "off": {"alpha": 0.0},
+        "published": {},
+        "as printed": {"penalty": "printed", "grouping": "sample"},
+        "scale-free": {"penalty": "scale-free"},
+    },
+    "span": {
+        "ancestors and descendants": {},
+        "no ancestors": {"ancestors": False},
+        "no descendants": {"descendants": False},
+        "neither": {"ancestors": False, "descendants": False},
+    },
+    "exponent": {"2": {"exponent": 2.0}, "1": {"exponent": 1.0}},
+}
+
+MEANINGS = {
+    "alpha": "The weight of the regulariser; 0 switches it off.",
+    "direction": "Where the target distribution over a path is heaviest.",
+    "regulariser": "Its form, at the published weight.",
+    "span": "The axes that span a node's subspace beside its own; the same trained weights are scored anew.",
+    "exponent": "Of the level weights in the target distribution; the paper prints 1, its tables were made with 2.",
+}
+
+
+class AblationError(FaultsError):
+    """An axis that does not exist."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One row of an ablation.
+
+    Attributes:
+        axis: what is changed.
+        name: to what.
+        changes: the options of the method that differ from the published ones.
+    """
+
+    axis: str
+    name: str
+    changes: Mapping[str, Any]
+
+    @property
+    def trained(self) -> dict[str, Any]:
+        """The changes that training sees."""
+        return {option: value for option, value in self.changes.items() if option not in SCORING}
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """The changes that the scores alone see."""
+        return {option: value for option, value in self.changes.items() if option in SCORING}
+
+    @property
+    def line(self) -> str:
+        """What its runs are called: the method's own name where training sees no change, as in a comparison."""
+        return ",".join([METHOD, *(f"{option}={_text(value)}" for option, value in self.trained.items())])
+
+
+def _text(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def axis_settings(axes: Sequence[str]) -> list[Setting]:
+    """The settings of some axes.
+
+    Raises:
+        AblationError: for a name that is none of `AXES`.
+
+    Example:
+        >>> [(setting.name, setting.line) for setting in axis_settings(["exponent"])]
+        [('2', 'hier-cos'), ('1', 'hier-cos,exponent=1')]
+    """
+    for axis in axes:
+        if axis not in AXES:
+            raise AblationError(f"unknown axis {axis!r}{suggestion(axis, AXES)}")
+    published = METHODS.options(METHOD)
+    return [
+        Setting(axis, name, {option: value for option, value in options.items() if value != published[option]})
+        for axis in axes
+        for name, options in AXES[axis].items()
+    ]
+
+
+@dataclass(frozen=True)
+class AblationRun:
+    """One seed of Hier-COS with some options changed: train it, then score its weights for every setting it serves.
+
+    Attributes:
+        line: what its runs are called.
+        config: the settings of training.
+        folder: where the run is left.
+        settings: one for each record that is wanted.
+        kind: what messages count.
+    """
+
+    line: str
+    config: TrainConfig
+    folder: Path
+    settings: tuple[Setting, ...]
+    kind: str = "seed"
+
+    @property
+    def number(self) -> int:
+        """The seed."""
+        return self.config.seed
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.line} seed {self.config.seed}"
+
+    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> RunResult:
+        """Train and test; what an earlier call trained is not trained again."""
+        trained = Run(self.config, self.folder, ("none",))(fabric, data, watcher)
+        model, test = load_model(self.folder).model, data.samples("test")
+        records = [scored_record(fabric, trained.record, model, test, setting.scoring) for setting in self.settings]
+        return RunResult(trained.record, records)
+
+
+def scored_record(fabric: Fabric, record: Record, model: Model, test: Samples, scoring: Mapping[str, Any]) -> Record:
+    """The record of a run with the mean cosine among its metrics, scored anew where the scores have other options.
+
+    Args:
+        fabric: where to run.
+        record: of the run.
+        model: its trained model, whose scores are replaced.
+        test: the test split.
+        scoring: changed options of the scores.
+    """
+    metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
+    if scoring:
+        model.rule = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
+        model.levels = NodeScores(model.taxonomy, **spans)
+        metrics = evaluate(fabric, model, test)
+    metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
+    return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)
+
+
+@torch.inference_mode()
+def mean_cosine(fabric: Fabric, model: Model, samples: Samples, *, ancestors: bool = True) -> float:
+    """Mean over samples of the cosine between the embedding and its projection onto the subspace of its class."""
+    model.to(fabric.device).eval()
+    total = torch.zeros((), dtype=torch.float64)
+    parts = torch.split(torch.arange(len(samples)), samples.at_once)
+    for part, inputs in zip(parts, samples.batches(parts), strict=True):
+        with fabric.autocast():
+            z = model(fabric.to_device(inputs))  # (B, N)
+        labels = samples.labels[part].to(fabric.device)
+        total += subspace_cosine(z.float(), labels, model.taxonomy, ancestors=ancestors).double().sum().cpu()
+    return float(total) / len(samples)
+
+
+def ablate(
+    fabric: Fabric,
+    data: RunData,
+    config: TrainConfig,
+    settings: Sequence[Setting],
+    seeds: Sequence[int],
+    *,
+    folder: Path,
+    jobs: int = 1,
+    observer: Observer | None = None,
+) -> list[list[Record]]:
+    """Train and test Hier-COS with every setting; those that differ in nothing training sees are trained once.
+
+    Args:
+        fabric: where to run, launched.
+        data: what all settings are trained and tested on.
+        config: of the published method (the seed is replaced).
+        settings: of `axis_settings`.
+        seeds: of the runs.
+        folder: where to leave a folder per run; what an earlier call finished there is not trained again.
+        jobs: runs at once, as in a comparison.
+        observer: is told how it goes; nobody by default.
+
+    Returns:
+        For each setting its records seed by seed, with `subspace_cosine` among the metrics of the test split.
+    """
+    lines: dict[str, list[Setting]] = {}
+    for setting in settings:
+        lines.setdefault(setting.line, []).append(setting)
+    runs = [
+        AblationRun(
+            line,
+            replace(config, options={**config.options, **served[0].trained}, seed=seed),
+            folder / RUNS / line / f"seed-{seed}",
+            tuple(served),
+        )
+        for line, served in lines.items()
+        for seed in seeds
+    ]
+    with crew(fabric, data, jobs, folder) as workers:
+        results = workers.perform(runs, observer or Nobody())
+    records: dict[tuple[str, str], list[Record]] = {}
+    for run, result in zip(runs, results, strict=True):
+        for setting, record in zip(run.settings, result.ruled, strict=True):
+            records.setdefault((setting.axis, setting.name), []).append(record)
+    return [records[setting.axis, setting.name] for setting in settings]

@@ -1,0 +1,78 @@
+"""The results of an ablation: a table for each axis, every setting beside the published one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hiercos.records import Record
+from hiercos.report.document import Results, Section
+from hiercos.report.intervals import Interval
+from hiercos.report.results import COLUMNS, Column, Line, figure, line_of
+from hiercos.report.verdict import changes
+
+COSINE = Column("subspace_cosine", "cosine", True)
+FIGURES = (*COLUMNS[:-1], COSINE, COLUMNS[-1])
+LEGEND = "Cosine: between an embedding and its projection onto the subspace of its class, mean over the test split."
+
+
+@dataclass(frozen=True)
+class AblationGroup:
+    """The records of one setting.
+
+    Attributes:
+        axis: what was changed.
+        meaning: what the axis is, in a sentence.
+        setting: to what.
+        is_published: whether it is what the method was published with; the others of its axis are set against it.
+        records: one per seed, `subspace_cosine` among their metrics.
+    """
+
+    axis: str
+    meaning: str
+    setting: str
+    is_published: bool
+    records: Sequence[Record]
+
+    @property
+    def name(self) -> str:
+        """What its axis's table calls it."""
+        return f"{self.setting} (published)" if self.is_published and self.setting != "published" else self.setting
+
+
+def ablation_results(groups: Sequence[AblationGroup], *, interval: Interval = "sample") -> Results:
+    """The results of an ablation.
+
+    Args:
+        groups: of every setting, the same seeds in all, one published one in every axis.
+        interval: how the uncertainty over the seeds is taken.
+    """
+    sections = []
+    for axis in dict.fromkeys(group.axis for group in groups):
+        own = [group for group in groups if group.axis == axis]
+        lines = tuple(line_of(group.name, group.records, interval=interval) for group in own)
+        (reference,) = [line for line, group in zip(lines, own, strict=True) if group.is_published]
+        sections.append(Section(axis, lines, reference, own[0].meaning))
+    rows = [_row(group, record) for group in groups for record in group.records]
+    verdict = "\n".join(map(_sentence, sections))
+    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting", legend=LEGEND)
+
+
+def _row(group: AblationGroup, record: Record) -> dict[str, object]:
+    figures = {column.key: figure(record, column.key) for column in FIGURES}
+    return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
+
+
+def _sentence(section: Section) -> str:
+    """What the setting with the highest HOPS changes, and what taking the regulariser away does to the cosine."""
+    reference = section.reference or section.lines[0]
+    best = max(section.lines, key=lambda line: line.estimate("hops").mean)
+    if best.estimate("hops").mean == reference.estimate("hops").mean:
+        text = f"{section.title}: no setting has a higher HOPS than {reference.name}"
+    else:
+        text = f"{section.title}: against {reference.name}, {best.name} {changes(best, reference)}"
+    off = next((line for line in section.lines if line.records[0].config["options"].get("alpha") == 0), None)
+    return f"{text}{_cosines(reference, off) if off else ''}."
+
+
+def _cosines(reference: Line, off: Line) -> str:
+    on, without = (line.estimate(COSINE.key).mean for line in (reference, off))
+    return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"
