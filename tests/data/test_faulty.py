@@ -79,12 +79,15 @@ def test_pixels_have_nothing_to_decode() -> None:
     assert usable_rows(images, source="pixels")[0].tolist() == [0, 1, 2]
 
 
-def test_many_images_are_read_in_order_by_several_threads() -> None:
+def test_many_images_are_read_in_order_by_several_threads_and_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     sound = [picture(number) for number in range(40)]
     contents = [b"" if number % 10 == 3 else sound[number] for number in range(40)]
     images = EncodedImages(contents, [f"image {number}" for number in range(40)])
-    rows, _ = usable_rows(images, source="many", on_error="skip", workers=4)
+    monkeypatch.setattr(faulty, "AT_ONCE", 16)
+    seen: list[tuple[int, int]] = []
+    rows, _ = usable_rows(images, source="many", on_error="skip", watch=lambda *counts: seen.append(counts), workers=4)
     assert rows.tolist() == [number for number in range(40) if number % 10 != 3]
+    assert seen == [(16, 40), (32, 40), (40, 40)]
     assert threading.active_count() == 1
 
 

@@ -5,6 +5,7 @@ import pytest
 
 from hiercos.data import DataError, load_dataset
 from hiercos.data.folders import read_folder
+from hiercos.data.samples import SourceOptions
 from pictures import TREE, photos, picture, write
 
 SPLITS = ("train", "val", "test")
@@ -128,10 +129,10 @@ def test_linked_folders_are_followed_but_not_in_a_circle(tmp_path: Path) -> None
     (tmp_path / "photos").mkdir()
     for split in SPLITS:
         (tmp_path / "photos" / split).symlink_to(tmp_path / "store" / split)
-    assert len(read_folder(tmp_path / "photos").labels) == 18
+    assert len(read_folder(tmp_path / "photos", SourceOptions()).labels) == 18
     (tmp_path / "store" / "train" / "pet" / "again").symlink_to(tmp_path / "store" / "train")
     with pytest.raises(DataError, match="again: the link leads to a folder that it lies in"):
-        read_folder(tmp_path / "store")
+        read_folder(tmp_path / "store", SourceOptions())
 
 
 def test_the_order_of_rows_is_that_of_the_paths(folder: Path) -> None:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli import options
+from hiercos.cli.checking import checking_lines
 from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 from hiercos.cli.output import check_format, chosen_format
 from hiercos.cli.scores import (
@@ -102,7 +103,9 @@ def _model_metrics(
     stored = load_model(model)
     record = Record.read(model) if (model / RECORD_FILE).exists() else None
     trained_on = str(record.data["fingerprint"]) if record else None
-    samples = load_test_samples(data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns))
+    samples = load_test_samples(
+        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
+    )
     for note in samples.notes:
         typer.echo(note, err=True)
     tested = model_samples(stored, samples.inputs, how, samples.labels)

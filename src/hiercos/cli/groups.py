@@ -89,9 +89,10 @@ class DataOptions(ColumnOptions):
 
     def read(self, source: str) -> "Dataset":
         """The data set a user named; what was decided while reading goes to stderr."""
+        from hiercos.cli.checking import checking_lines
         from hiercos.data import load_dataset
 
-        dataset = load_dataset(source, **dataclasses.asdict(self))
+        dataset = load_dataset(source, **dataclasses.asdict(self), watch=checking_lines())
         if is_first_process():
             typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
         return dataset

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli import options
+from hiercos.cli.checking import checking_lines
 from hiercos.cli.groups import DeviceOptions, grouped
 from hiercos.cli.output import Format, check_format, chosen_format, emit
 
@@ -55,7 +56,7 @@ def predict(
     from hiercos.engine.predict import prediction_rows
 
     stored = load_model(model)
-    unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns))
+    unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns), watch=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     emit(prediction_rows(stored, unlabelled, place.reading(batch_size, workers)), chosen, output)

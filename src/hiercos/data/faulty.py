@@ -1,7 +1,7 @@
 """Images that cannot be decoded: found before any work is done with the others, every one by name."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,6 +19,8 @@ ON_ERROR = ("fail", "skip")
 AT_ONCE = 1024  # images handed to the threads together, so that memory does not grow with their number
 NO_DIGEST = bytes(32)  # of a file that cannot be read
 
+Watch = Callable[[int, int], None]
+
 
 def check_on_error(on_error: str) -> None:
     """Raise a DataError unless this says what to do with faulty images."""
@@ -34,6 +36,7 @@ def usable_rows(
     source: str,
     on_error: str = "fail",
     row_name: RowName | None = None,
+    watch: Watch | None = None,
     workers: int | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
     """The images that can be decoded to their last pixel, found by decoding all but those that once were.
@@ -45,6 +48,7 @@ def usable_rows(
         source: what messages call them together.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
         row_name: what messages call the row of an image beside its name, for images that a table lists.
+        watch: called now and then with how many of the images are examined, and how many there are.
         workers: how many threads decode; one for each processor by default.
 
     Returns:
@@ -59,7 +63,11 @@ def usable_rows(
     pillow()  # without it nothing can be decoded, which is no fault of the images
     file = decodable_file()
     before = read_decodable(file)
-    examined = list(_examined(images, before, workers or os.cpu_count() or 1))
+    examined: list[tuple[bytes, str | None]] = []
+    for part in _examined(images, before, workers or os.cpu_count() or 1):
+        examined += part
+        if watch:
+            watch(len(examined), len(images))
     images.keep_digests([found for found, _ in examined])
     if new := {found for found, fault in examined if fault is None} - before:
         add_decodable(file, new)
@@ -77,12 +85,12 @@ def usable_rows(
     return rows, (head, *(f"    {fault}" for fault in faults.values()))
 
 
-def _examined(images: Images, before: AbstractSet[bytes], workers: int) -> Iterator[tuple[bytes, str | None]]:
-    """The digest of each image and what is wrong with it, if anything; decoders run beside each other in threads."""
+def _examined(images: Images, before: AbstractSet[bytes], workers: int) -> Iterator[list[tuple[bytes, str | None]]]:
+    """The digest of each image and what is wrong with it, if anything, in parts; decoders run in threads."""
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(images), AT_ONCE):
             rows = range(start, min(start + AT_ONCE, len(images)))
-            yield from pool.map(lambda row: _examination(images, row, before), rows)
+            yield list(pool.map(lambda row: _examination(images, row, before), rows))
 
 
 def _examination(images: Images, row: int, before: AbstractSet[bytes]) -> tuple[bytes, str | None]:

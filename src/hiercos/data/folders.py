@@ -14,7 +14,7 @@ from typing import NoReturn
 from hiercos.data.decoding import SUFFIXES
 from hiercos.data.errors import DataError
 from hiercos.data.images import ImageFiles
-from hiercos.data.samples import Samples, with_usable_images
+from hiercos.data.samples import Samples, SourceOptions, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import MOST_NAMES
 from hiercos.taxonomy.tree import PATH_SEPARATOR
@@ -79,12 +79,12 @@ def _check_links(place: Path, folders: Sequence[str]) -> None:
             raise DataError(f"{link}: the link leads to a folder that it lies in")
 
 
-def read_folder(folder: Path, *, on_error: str = "fail") -> Samples:
+def read_folder(folder: Path, options: SourceOptions) -> Samples:
     """The images below a folder, labelled by the path of the folders they are in.
 
     Raises:
-        DataError: for images beside folders of images or in none, splits beside other folders, or (unless `on_error`
-            is "skip") images that cannot be decoded.
+        DataError: for images beside folders of images or in none, splits beside other folders, or (unless
+            `options.on_error` is "skip") images that cannot be decoded.
     """
     tree = image_tree(folder)
     splits = _splits(folder, tree.images)
@@ -98,7 +98,7 @@ def read_folder(folder: Path, *, on_error: str = "fail") -> Samples:
         notes=other_files(folder, tree) + _empty_folders(folder, tree),
         path_form="folders within folders",
     )
-    return with_usable_images(samples, source=str(folder), on_error=on_error)
+    return with_usable_images(samples, source=str(folder), options=options)
 
 
 def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:

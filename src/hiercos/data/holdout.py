@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Inputs, data_fingerprint, taken
 from hiercos.data.errors import DataError
+from hiercos.data.faulty import Watch
 from hiercos.data.labels import LabelReader
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.sources import load_dataset, read_samples, sample_keys
@@ -43,6 +44,7 @@ def load_test_samples(
     split_column: str = SPLIT_COLUMN,
     root: str | Path | None = None,
     on_error: str = "fail",
+    watch: Watch | None = None,
 ) -> TestSamples:
     """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
 
@@ -58,16 +60,17 @@ def load_test_samples(
         split_column: as in `load_dataset`.
         root: as in `load_dataset`.
         on_error: as in `load_dataset`.
+        watch: as in `load_dataset`.
 
     Raises:
         DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
     """
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source, root=root, on_error=on_error)
+        dataset = load_dataset(source, root=root, on_error=on_error, watch=watch)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
     return _test_samples(str(source), read_samples(source, options), taxonomy, trained_on)
 
 

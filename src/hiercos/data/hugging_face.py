@@ -106,7 +106,7 @@ def _samples(source: str, loaded: Any, options: SourceOptions) -> Samples:
     encoded = rows.table.select_columns([column]).cast_column(column, library.Image(decode=False))
     images = EncodedImages(_ImageColumn(encoded, column), [f"{source}, {row}" for row in rows.names])
     samples = Samples(images, labels, split, name, rows.notes)
-    return with_usable_images(samples, source=source, on_error=options.on_error)
+    return with_usable_images(samples, source=source, options=options)
 
 
 def _joined(source: str, parts: Mapping[str, Any]) -> _Rows:

@@ -8,7 +8,7 @@ from typing import TextIO
 from hiercos.data.dataset import Inputs, Kind, check_inputs
 from hiercos.data.decoding import SUFFIXES
 from hiercos.data.errors import DataError
-from hiercos.data.faulty import usable_rows
+from hiercos.data.faulty import Watch, usable_rows
 from hiercos.data.image_inputs import ListedImages, images_at, images_of_lines
 from hiercos.data.npz import feature_matrix, read_npz
 from hiercos.data.samples import PATH_COLUMN, TEXT_COLUMN
@@ -48,6 +48,7 @@ def read_inputs(
     path_column: str | None = None,
     root: str | Path | None = None,
     on_error: str = "fail",
+    watch: Watch | None = None,
     stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
     """Read vectors from an .npz file, texts from a table, or images from a folder, a file or a table of paths.
@@ -60,19 +61,24 @@ def read_inputs(
         path_column: the column of paths to images in a table, "path" by default.
         root: the folder that paths start from; by default that of the table, for standard input the current one.
         on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
+        watch: as in `load_dataset`.
         stdin: read for "-"; standard input by default.
 
     Raises:
         DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
     """
-    file = Path(path)
-    if str(path) == "-":
-        return _stream(stdin or sys.stdin, kind, root, on_error)
+    file, is_stream = Path(path), str(path) == "-"
+    if is_stream and kind == "vectors":
+        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
+    if not is_stream and not (kind == "images" and file.is_dir()):
+        _check_kind(file, kind)
+    numbers, lines = _lines(stdin or sys.stdin) if is_stream else ((), ())
+    if kind == "images" and is_stream:
+        return _usable(images_of_lines(numbers, lines, root=root), on_error, watch)
     if kind == "images":
-        if not file.is_dir():
-            _check_kind(file, kind)
-        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error)
-    _check_kind(file, kind)
+        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, watch)
+    if is_stream:
+        return UnlabelledInputs(numbers, lines)
     return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
 
 
@@ -83,25 +89,23 @@ def _check_kind(file: Path, kind: Kind) -> None:
     existing_suffix(file, FILES[kind], f"{' or a folder' * (kind == 'images')} because this model takes {kind}")
 
 
-def _stream(stream: TextIO, kind: Kind, root: str | Path | None, on_error: str) -> UnlabelledInputs:
-    """The inputs on the lines of a stream that are not blank, with the numbers of these."""
-    if kind == "vectors":
-        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
+def _lines(stream: TextIO) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The numbers of the lines that are not blank, and what stands on them."""
     try:
         numbered = [(number, line.rstrip("\r\n")) for number, line in enumerate(stream, 1) if line.strip()]
     except UnicodeDecodeError as error:
         raise DataError(f"standard input: expected text in UTF-8 ({error.reason})") from error
     if not numbered:
         raise DataError("standard input: expected at least one line of text, got none")
-    rows, lines = zip(*numbered, strict=True)
-    if kind == "images":
-        return _usable(images_of_lines(rows, lines, root=root), on_error)
-    return UnlabelledInputs(rows, lines)
+    numbers, lines = zip(*numbered, strict=True)
+    return numbers, lines
 
 
-def _usable(listed: ListedImages, on_error: str) -> UnlabelledInputs:
+def _usable(listed: ListedImages, on_error: str, watch: Watch | None) -> UnlabelledInputs:
     """The images that can be decoded, with their numbers in the whole list and a note about the others."""
-    rows, notes = usable_rows(listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name)
+    rows, notes = usable_rows(
+        listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, watch=watch
+    )
     numbers = tuple(listed.numbers[row] for row in rows)
     return UnlabelledInputs(numbers, listed.images.take(rows), (*listed.notes, *notes))
 

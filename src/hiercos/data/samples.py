@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data.dataset import Inputs, taken
-from hiercos.data.faulty import check_on_error, usable_rows
+from hiercos.data.faulty import Watch, check_on_error, usable_rows
 from hiercos.data.images import Images
 from hiercos.data.rows import AnyArray, RowName
 from hiercos.taxonomy import Taxonomy
@@ -26,6 +26,7 @@ class SourceOptions:
     split_column: str = SPLIT_COLUMN
     root: str | Path | None = None
     on_error: str = "fail"
+    watch: Watch | None = None
 
     def __post_init__(self) -> None:
         check_on_error(self.on_error)
@@ -65,10 +66,14 @@ class Samples:
         )
 
 
-def with_usable_images(samples: Samples, *, source: str, on_error: str, row_name: RowName | None = None) -> Samples:
+def with_usable_images(
+    samples: Samples, *, source: str, options: SourceOptions, row_name: RowName | None = None
+) -> Samples:
     """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
     if not isinstance(samples.inputs, Images):
         return samples
-    rows, notes = usable_rows(samples.inputs, source=source, on_error=on_error, row_name=row_name)
+    rows, notes = usable_rows(
+        samples.inputs, source=source, on_error=options.on_error, row_name=row_name, watch=options.watch
+    )
     kept = samples if len(rows) == len(samples.inputs) else samples.take(rows)
     return replace(kept, notes=(*samples.notes, *notes))

@@ -7,6 +7,7 @@ from hiercos.data import hugging_face
 from hiercos.data.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, Inputs
 from hiercos.data.errors import DataError
+from hiercos.data.faulty import Watch
 from hiercos.data.folders import read_folder
 from hiercos.data.images import Images
 from hiercos.data.labels import LabelReader
@@ -30,6 +31,7 @@ def load_dataset(
     split_column: str = SPLIT_COLUMN,
     root: str | Path | None = None,
     on_error: str = "fail",
+    watch: Watch | None = None,
 ) -> Dataset:
     """The data set that a word of the user names.
 
@@ -46,6 +48,8 @@ def load_dataset(
         root: the folder that a built-in data set with files of its own is below (see `data_root`), or that the paths
             in a table start from; by default the folder of the table.
         on_error: "fail" to refuse data with images that cannot be decoded, "skip" to leave these out.
+        watch: called now and then, while images are decoded to find the faulty ones, with how many are done and
+            how many there are.
 
     Raises:
         DataError: for data that cannot be used, with every fault by file, row and value.
@@ -55,8 +59,8 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error)
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error)
+        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, watch)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(str(source), read_samples(source, options), tree)
 
@@ -68,7 +72,7 @@ def read_samples(source: str | Path, options: SourceOptions) -> Samples:
         return hugging_face.read_hub(str(source), options)
     if path.is_dir():
         stored = hugging_face.is_saved(path)
-        return hugging_face.read_saved(path, options) if stored else read_folder(path, on_error=options.on_error)
+        return hugging_face.read_saved(path, options) if stored else read_folder(path, options)
     others = f", a folder of images or a built-in name ({', '.join(BUILT_IN)})"
     suffix = existing_suffix(path, (".npz", *SAMPLE_TABLES), others)
     return read_vectors(path) if suffix == ".npz" else read_table_samples(path, options)

@@ -30,7 +30,7 @@ def read_table_samples(path: Path, options: SourceOptions) -> Samples:
         return Samples(cells, labels, splits, table.row_name)
     images = listed_images(cells, path, options.root, table.row_name)
     samples = Samples(images, labels, splits, table.row_name)
-    return with_usable_images(samples, source=str(path), on_error=options.on_error, row_name=table.row_name)
+    return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
 
 
 def input_column(options: SourceOptions, names: Collection[str], *, source: str) -> tuple[str, bool]:
