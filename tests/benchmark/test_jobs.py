@@ -12,7 +12,7 @@ import torch
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.benchmark.jobs import JobsError, Nobody, Result, Task, crew
+from hiercos.benchmark.jobs import Crew, JobsError, Nobody, Result, Task, crew
 from hiercos.benchmark.worker import WorkerError
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.errors import FaultsError
@@ -68,20 +68,31 @@ def of_task(lines: list[str], number: int) -> list[str]:
     return [line.removeprefix(f"task {number} ") for line in lines if line.startswith(f"task {number} ")]
 
 
-def no_process_is_left() -> bool:
-    return not multiprocessing.active_children()
-
-
-def test_two_processes_share_the_features_the_threads_and_the_tasks(
+def test_two_processes_share_the_features_the_threads_and_the_tasks_and_end_when_one_dies(
     fabric: Fabric, tmp_path: Path, two_threads: None
 ) -> None:
-    folder, notes = tmp_path / "out", Notes()
+    folder = tmp_path / "out"
     before, handler = dict(os.environ), signal.getsignal(signal.SIGINT)
-    with crew(fabric, DATA, 2, folder) as workers:
-        assert (dict(os.environ), signal.getsignal(signal.SIGINT)) == (before, handler)
-        assert len(list(folder.glob(".shared-*/arrays"))) == 1
-        found: list[Found] = workers.perform([Look(number) for number in range(5)], notes)
-        again = workers.perform([Look(7)], Nobody())
+
+    def use_until_one_dies() -> None:
+        with crew(fabric, DATA, 2, folder) as workers:
+            assert (dict(os.environ), signal.getsignal(signal.SIGINT)) == (before, handler)
+            assert list(folder.iterdir()) == []  # the features are mapped, and their file is gone
+            they_share_the_work(workers)
+            a_failure_is_raised_here(workers)
+            workers.perform([Look(1, "wait"), Look(2, "die")], Nobody())
+
+    start = time.monotonic()
+    with pytest.raises(WorkerError, match=r"^a process ended during task 2 with code -9, killed, perhaps for want"):
+        use_until_one_dies()
+    assert time.monotonic() - start < 300  # the other one would have taken ten minutes
+    assert not multiprocessing.active_children()
+
+
+def they_share_the_work(workers: Crew) -> None:
+    notes = Notes()
+    found: list[Found] = workers.perform([Look(number) for number in range(5)], notes)
+    again = workers.perform([Look(7)], Nobody())
     assert len({each.process for each in found} | {os.getpid()}) == 3
     assert again[0].process in {each.process for each in found}
     assert {each.total for each in found} == {float(DATA.features.sum())}
@@ -89,8 +100,14 @@ def test_two_processes_share_the_features_the_threads_and_the_tasks(
     for number in range(5):
         told = ["begins", "batch 1 1/1", "epoch 1/20", "closes", "ends with 0.75"]
         assert of_task(notes.lines, number) == told
-    assert no_process_is_left()
-    assert list(folder.iterdir()) == []
+
+
+def a_failure_is_raised_here(workers: Crew) -> None:
+    with pytest.raises(FaultsError, match=r"^task 1: the value is wrong") as caught:
+        workers.perform([Look(1, "fail")], Nobody())
+    assert "in __call__" in caught.value.__notes__[0]  # where it went wrong over there
+    with pytest.raises(RuntimeError, match=r"^OddError: a and b"):
+        workers.perform([Look(1, "fail oddly")], Nobody())
 
 
 def test_one_job_is_this_process_and_results_keep_the_order_of_the_tasks(fabric: Fabric, tmp_path: Path) -> None:
@@ -100,25 +117,6 @@ def test_one_job_is_this_process_and_results_keep_the_order_of_the_tasks(fabric:
     assert [each.process for each in found] == [os.getpid()] * 2
     assert notes.lines[0] == "task 1 begins"
     assert notes.lines[-1] == "task 2 ends with 0.75"
-
-
-def perform_until_one_dies(fabric: Fabric, folder: Path) -> None:
-    with crew(fabric, DATA, 2, folder) as workers:
-        with pytest.raises(FaultsError, match=r"^task 1: the value is wrong") as caught:
-            workers.perform([Look(1, "fail")], Nobody())
-        assert "in __call__" in caught.value.__notes__[0]  # where it went wrong over there
-        with pytest.raises(RuntimeError, match=r"^OddError: a and b"):
-            workers.perform([Look(1, "fail oddly")], Nobody())
-        workers.perform([Look(1, "wait"), Look(2, "die")], Nobody())
-
-
-def test_a_failure_is_raised_here_and_stops_the_others_at_once(fabric: Fabric, tmp_path: Path) -> None:
-    start = time.monotonic()
-    with pytest.raises(WorkerError, match=r"^a process ended during task 2 with code -9, killed, perhaps for want"):
-        perform_until_one_dies(fabric, tmp_path)
-    assert time.monotonic() - start < 300  # the other one would have taken ten minutes
-    assert no_process_is_left()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_what_cannot_run_at_once_is_refused_before_anything_starts(fabric: Fabric, tmp_path: Path) -> None:

@@ -59,6 +59,11 @@ class Run:
         return self.config.seed
 
     @property
+    def line(self) -> str:
+        """The method."""
+        return self.config.method
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         return f"{self.config.method} seed {self.config.seed}"

@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 from lightning_fabric import Fabric
 
 from hiercos.benchmark.sharing import SharedValue
-from hiercos.benchmark.worker import Worker, start_workers
+from hiercos.benchmark.worker import Worker, give_data, start_workers
 from hiercos.engine import TrainConfig, Watcher
 from hiercos.engine.run import RunData
 from hiercos.errors import FaultsError
@@ -40,6 +40,10 @@ R_co = TypeVar("R_co", bound=Result, covariant=True)
 
 class Task(Protocol[R_co]):
     """Something to train, on data that all tasks share; plain enough to be sent to another process."""
+
+    @property
+    def line(self) -> str:
+        """The row of a table it belongs to: a method."""
 
     @property
     def kind(self) -> str:
@@ -99,7 +103,7 @@ def crew(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator[Cre
         fabric: where to run, launched.
         data: what all tasks share.
         jobs: tasks at once; 1 is this process.
-        folder: made if missing; has room for a copy of the features while several processes are at work.
+        folder: made if missing; has room for a copy of the features where there are several jobs.
 
     Raises:
         JobsError: for fewer than one job, or several on a device other than the CPU or under torchrun.
@@ -115,11 +119,10 @@ def crew(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator[Cre
         raise JobsError(f"{jobs} jobs: expected one process, got the {fabric.world_size} of torchrun")
     folder.mkdir(parents=True, exist_ok=True)
     data.summary()  # its fingerprint is kept, so that no process computes it again
-    with (
-        tempfile.TemporaryDirectory(prefix=".shared-", dir=folder) as place,
-        start_workers(SharedValue.write(data, Path(place) / "arrays"), jobs) as workers,
-    ):
-        yield AtOnce(workers)
+    with start_workers(jobs) as workers:
+        with tempfile.TemporaryDirectory(prefix=".shared-", dir=folder, ignore_cleanup_errors=True) as place:
+            give_data(workers, SharedValue.write(data, Path(place) / "arrays"))
+        yield AtOnce(workers)  # the file is gone already, and nothing is left behind however this ends
 
 
 @dataclass(frozen=True)

@@ -127,6 +127,11 @@ class Trial:
     kind: str = "trial"
 
     @property
+    def line(self) -> str:
+        """The method."""
+        return self.config.method
+
+    @property
     def name(self) -> str:
         """What messages call it."""
         return f"{self.config.method} trial {self.number}"

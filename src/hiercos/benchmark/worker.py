@@ -12,7 +12,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -46,13 +46,13 @@ class Worker:
         try:
             self.connection.send(value)
         except OSError as error:
-            raise self._gone("before its first task") from error
+            raise self._gone("before its task") from error
 
     def message(self, name: str) -> tuple[str, Any]:
         """What it says next, waiting for it: "batch" or "epoch" with what a watcher is told, or "done" with the result.
 
         Args:
-            name: of the task it is at.
+            name: of what it is at.
 
         Raises:
             WorkerError: if the process is gone.
@@ -85,15 +85,13 @@ class Worker:
 
 
 @contextmanager
-def start_workers(data: SharedValue, count: int) -> Iterator[list[Worker]]:
+def start_workers(count: int) -> Iterator[list[Worker]]:
     """Processes with their share of this one's threads; they end with the context, at once where that fails."""
     threads = max(1, torch.get_num_threads() // count)
     workers: list[Worker] = []
     try:
         with _inherited(threads):
             workers += (_start(threads) for _ in range(count))
-        for worker in workers:
-            worker.send(data)
         yield workers
     except BaseException:
         for worker in workers:
@@ -102,6 +100,14 @@ def start_workers(data: SharedValue, count: int) -> Iterator[list[Worker]]:
     finally:
         for worker in workers:
             worker.end()
+
+
+def give_data(workers: Sequence[Worker], data: SharedValue) -> None:
+    """Give all workers the data of their tasks; when this returns, they have mapped the file, which may be removed."""
+    for worker in workers:
+        worker.send(data)
+    for worker in workers:
+        worker.message("its start")
 
 
 def _start(threads: int) -> Worker:
@@ -136,6 +142,7 @@ def _work(connection: Connection, threads: int) -> None:
     torch.set_num_threads(threads)
     try:
         data = connection.recv().read()
+        connection.send(("done", None))
         while True:
             connection.send(_answer(connection.recv(), data, Reporter(connection)))
     except (EOFError, BrokenPipeError, ConnectionResetError):

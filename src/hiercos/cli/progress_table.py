@@ -53,14 +53,14 @@ class ProgressTable:
 
     def begin(self, task: Task[Result]) -> TaskWatcher:
         """A task begins."""
-        row = self.rows[task.config.method]
+        row = self.rows[task.line]
         row.running[task.name] = TaskWatcher(self, row, task)
         self.draw()
         return row.running[task.name]
 
     def end(self, task: Task[Result], result: Result) -> None:
         """A task is done."""
-        row = self.rows[task.config.method]
+        row = self.rows[task.line]
         del row.running[task.name]
         row.done[task.kind].append((result.top1, result.hops))
         self.draw()

@@ -1,0 +1,145 @@
+"""`hiercos compare` with several runs at once, and with a search."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from blobs import cloud
+from hiercos.cli.app import run
+from hiercos.records import Record
+from trees import TOY17
+
+METHODS = ["cross-entropy", "hier-cos"]
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A data set as arguments."""
+    folder = tmp_path_factory.mktemp("data")
+    TOY17.write(folder / "tree.json")
+    features, labels = cloud(TOY17, 680)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    return [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json")]
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
+def arguments(data: list[str], out: Path, *, epochs: int = 4, seeds: int = 2) -> list[str]:
+    size = ["--epochs", str(epochs), "--batch-size", "8", "--width", "32", "--device", "cpu", "--seeds", str(seeds)]
+    return ["compare", *data, "--out", str(out), "--methods", ",".join(METHODS), "--rules", "none,crm", *size]
+
+
+@contextmanager
+def started(data: list[str], out: Path) -> "Iterator[subprocess.Popen[str]]":
+    """The comparison in two processes, under a parent of its own, some epochs after its start."""
+    command = [sys.executable, "-m", "hiercos", *arguments(data, out), "--jobs", "2"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    with subprocess.Popen(
+        command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
+    ) as process:
+        assert process.stderr is not None
+        assert any("epoch 2/4" in line for line in process.stderr)
+        yield process
+
+
+def children(process: "subprocess.Popen[str]") -> set[int]:
+    return {int(child) for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()}
+
+
+def end_soon(processes: set[int]) -> bool:
+    """Whether all of these processes end within some time."""
+    for _ in range(600):
+        if not any(Path(f"/proc/{process}").exists() for process in processes):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def weights(out: Path) -> dict[Path, bytes]:
+    return {file.relative_to(out): file.read_bytes() for file in out.rglob("model.safetensors")}
+
+
+def resumes_to_the_same_results(data: list[str], stopped: Path, whole: Path) -> None:
+    assert run(arguments(data, stopped)) == run(arguments(data, whole)) == 0
+    assert weights(stopped) == weights(whole)
+    assert len(weights(whole)) == 4
+    assert [row.split(",")[:-1] for row in (stopped / "results.csv").read_text().splitlines()] == [
+        row.split(",")[:-1] for row in (whole / "results.csv").read_text().splitlines()
+    ]
+    assert not list(stopped.rglob("checkpoint.safetensors"))
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(
+    data: list[str], tmp_path: Path, one_thread: None
+) -> None:
+    stopped = tmp_path / "stopped"
+    with started(data, stopped) as process:
+        workers = children(process)
+        os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
+        said = process.communicate()[1]
+    assert process.returncode == 130
+    assert said.splitlines()[-1].startswith("error: stopped; finished epochs are kept")
+    assert "Traceback" not in said
+    assert len(workers) >= 2
+    assert end_soon(workers)
+    assert [path.name for path in stopped.iterdir()] == ["runs"]
+    assert not list(stopped.rglob("*.tmp"))
+    resumes_to_the_same_results(data, stopped, tmp_path / "whole")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
+def test_processes_end_when_the_one_that_started_them_is_killed(
+    data: list[str], tmp_path: Path, one_thread: None
+) -> None:
+    stopped = tmp_path / "stopped"
+    with started(data, stopped) as process:
+        workers = children(process)
+        process.kill()
+    assert len(workers) >= 2
+    assert end_soon(workers)
+    assert [path.name for path in stopped.iterdir()] == ["runs"]
+    resumes_to_the_same_results(data, stopped, tmp_path / "whole")
+
+
+def test_a_search_is_told_and_recorded(data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = [*arguments(data, tmp_path, epochs=1, seeds=1), "--batch-size", "64"]
+    assert run([*command, "--tune", "2", "--tune-for", "top1"]) == 0
+    said = capsys.readouterr().err
+    assert "hier-cos trial 1  epoch 1/1" in said
+    assert "cross-entropy: of 2 trials, number " in said
+    tuning = Record.read(tmp_path / "runs" / "hier-cos" / "seed-0", "crm").tuning
+    assert tuning is not None
+    assert (tuning["budget"], tuning["criterion"], len(tuning["trials"])) == (2, "top1", 2)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--jobs", "0"], "--jobs"),
+        (["--tune", "-1"], "--tune"),
+        (["--tune", "2", "--tune-for", "ms"], "--tune-for ms: expected hops or top1"),
+    ],
+)
+def test_an_impossible_number_or_criterion_is_one_sentence(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], options: list[str], expected: str
+) -> None:
+    assert run([*arguments(data, tmp_path / "out"), *options]) == 2
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
