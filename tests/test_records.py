@@ -1,4 +1,6 @@
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -28,3 +30,13 @@ def test_the_identity_of_a_run_changes_with_data_and_settings() -> None:
     first, other_seed = record(seed=0), record(seed=1)
     assert first.identity == record(seed=0, top1=0.9).identity
     assert first.identity != other_seed.identity
+
+
+def test_a_record_says_how_its_settings_were_searched_and_older_ones_say_nothing(tmp_path: Path) -> None:
+    tuning = {"budget": 2, "criterion": "hops", "chosen": 1, "trials": [{"number": 0, "hops": None}]}
+    replace(record(), tuning=tuning).write(tmp_path)
+    assert Record.read(tmp_path).tuning == tuning
+    values = json.loads((tmp_path / "record.json").read_text())
+    del values["tuning"]
+    (tmp_path / "record.json").write_text(json.dumps(values))
+    assert Record.read(tmp_path).tuning is None
