@@ -1,4 +1,5 @@
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from blobs import blob_data
 from hiercos.engine import RunError, TrainConfig, evaluate, load_model, train_run
 from hiercos.records import Record
 
-CONFIG = TrainConfig(epochs=4, batch_size=16, learning_rate=0.01, seed=3)
+CONFIG = TrainConfig(method="hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
 
 
 def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: Path) -> None:
@@ -47,7 +48,7 @@ def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path
     with pytest.raises(RunError, match="already holds a finished run"):
         train_run(fabric, blob_data(), CONFIG, tmp_path)
     with pytest.raises(RunError, match="finished run with another epochs"):
-        train_run(fabric, blob_data(), TrainConfig(epochs=5, batch_size=16, seed=3), tmp_path, resume=True)
+        train_run(fabric, blob_data(), replace(CONFIG, epochs=5), tmp_path, resume=True)
     with pytest.raises(RunError, match="finished run with another data"):
         train_run(fabric, blob_data(count=150), CONFIG, tmp_path, resume=True)
 
