@@ -77,6 +77,13 @@ def test_runs_that_an_earlier_call_finished_count_as_done() -> None:
     assert shown(progress_table) == {"hxe": ["2/2", "55.00", "0.8000", "done", ""], "caption": ["2 of 2 done"]}
 
 
+def test_a_run_is_not_done_before_it_is_tested() -> None:
+    progress_table = table(["hxe"], seeds=1)
+    task = run("hxe", 0)
+    progress_table.begin(task).epoch(progress(*[(0.5, 0.6)] * 10), task.config)
+    assert shown(progress_table)["hxe"] == ["0/1", "50.00", "0.6000", "0 s", "seed 0: 10/10"]
+
+
 def test_trials_have_a_column_and_show_the_best_until_runs_begin() -> None:
     progress_table = table(["hxe"], seeds=1, trials=3)
     config = TrainConfig(method="hxe", epochs=10)

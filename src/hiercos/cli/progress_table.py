@@ -133,7 +133,7 @@ class MethodRow:
 
     def left(self) -> str:
         """How long the row will take at its pace, with as many tasks at once as now."""
-        if not self.tasks_left():
+        if all(len(self.done[kind]) == total for kind, total in self.totals.items()):
             return "done"
         if self.task_seconds is None:
             return ""
