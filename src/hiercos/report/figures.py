@@ -1,12 +1,16 @@
 """Figures of a comparison, with plotly (the extra `report`)."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hiercos.report.results import Line
 
 ORDER = "correct_order_at_"
-PALETTE = ("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00")
+PALETTE = (
+    *("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00"),
+    *("#1c7ed6", "#c2255c", "#66a80f", "#868e96", "#15aabf", "#a0522d", "#212529", "#d6a2e8"),
+)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Any:
@@ -53,7 +57,7 @@ def _lines(
         figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
     figure.update_layout(
         template="plotly_white",
-        height=420,
+        height=400 + 20 * math.ceil(len(series) / 6),  # the legend takes a line for about six
         margin={"l": 60, "r": 20, "t": 20, "b": 50},
         legend={"orientation": "h", "y": -0.2},
         xaxis={"title": x_title, "type": "category"},

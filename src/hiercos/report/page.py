@@ -20,7 +20,7 @@ h3 { font-size: 1.02rem; margin: 1.8rem 0 .4rem; }
   white-space: pre-line; }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .35rem .5rem; font-size: .92rem; text-align: right; white-space: nowrap; }
+th, td { padding: .3rem .4rem; font-size: .88rem; text-align: right; white-space: nowrap; }
 tr { border-bottom: 1px solid #dee2e6; }
 th:first-child, td:first-child { text-align: left; }
 td.best { font-weight: 600; } td small { color: #495057; font-weight: 400; }
