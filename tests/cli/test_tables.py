@@ -1,6 +1,9 @@
+import importlib.util
+
 import pytest
 
 from hiercos.cli import tables
+from hiercos.cli.groups import OptionError
 from hiercos.cli.results import ComparisonOptions
 from hiercos.report import comparison_results
 from records import record
@@ -34,6 +37,14 @@ def test_methods_are_columns_on_a_narrow_terminal(
     assert rows[0] == ["method", "cross-entropy", "hier-cos", "hier-cos + crm"]
     assert ["HOPS", "0.400", "0.900 *", "0.800"] in rows
     assert ["HOPS", "+0.500", "+0.400"] in rows
+
+
+def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else real(name))
+    ComparisonOptions(format="csv").check()
+    with pytest.raises(OptionError, match=r"--format parquet needs pyarrow \(pip install 'hiercos\[parquet\]'\)"):
+        ComparisonOptions(format="parquet").check()
 
 
 def test_the_default_goes_by_its_alias_as_a_reference() -> None:

@@ -1,6 +1,7 @@
 """Rows as CSV, JSON, Parquet, LaTeX, Markdown or a table, to standard output or to a file."""
 
 import csv
+import importlib.util
 import io
 import json
 import sys
@@ -37,6 +38,8 @@ def check_format(format: str, output: Path | None) -> None:
         raise OptionError(f"--format {format}: expected one of {', '.join(FORMATS)}")
     if format == "parquet" and output is None:
         raise OptionError("--format parquet: expected --output FILE, Parquet does not go to a terminal")
+    if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
 
 
 def emit(rows: Rows, format: str, output: Path | None) -> None:
@@ -69,11 +72,9 @@ def _json(rows: Rows) -> str:
 
 
 def _parquet(rows: Rows) -> bytes:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')") from error
+    import pyarrow
+    import pyarrow.parquet
+
     sink = pyarrow.BufferOutputStream()
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), sink)
     return bytes(sink.getvalue())
