@@ -113,7 +113,7 @@ def give_data(workers: Sequence[Worker], data: SharedValue) -> None:
 def _start(threads: int) -> Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    process = context.Process(target=_work, args=(theirs, threads), daemon=True)
+    process = context.Process(target=_work, args=(theirs, threads))
     process.start()
     theirs.close()  # so that the end of the process is the end of the pipe
     return Worker(process, ours)
