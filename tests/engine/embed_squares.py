@@ -25,5 +25,5 @@ class Slow:
 if __name__ == "__main__":
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    how = Reading(fabric, batch_size=int(sys.argv[2]))
-    embed(how, small_backbone(), colour_images(int(sys.argv[1])), watcher=Slow())
+    how = Reading(fabric, batch_size=int(sys.argv[2]), watcher=Slow())
+    embed(how, small_backbone(), colour_images(int(sys.argv[1])))

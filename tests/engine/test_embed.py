@@ -71,7 +71,7 @@ def test_the_same_content_is_embedded_once_whatever_it_is_called(fabric: Fabric,
         path.write_bytes(content)
     first = embed(Reading(fabric), small_backbone(), ImageFiles(paths))
     watch = Watch()
-    again = embed(Reading(fabric), small_backbone(), EncodedImages(contents, ["x"] * 6), watcher=watch)
+    again = embed(Reading(fabric, watcher=watch), small_backbone(), EncodedImages(contents, ["x"] * 6))
     assert (first.computed, again.computed) == (6, 0)
     assert again.path == first.path
     assert watch.already == -1  # it was never told of a start
@@ -92,17 +92,23 @@ def test_another_order_backbone_size_or_precision_is_another_entry() -> None:
 
 
 def test_a_stopped_embedding_goes_on_where_it_was(fabric: Fabric, cache: Path) -> None:
-    how, watch = Reading(fabric, batch_size=8), Watch(last=24)
+    watch, resumed = Watch(last=24), Watch()
     with pytest.raises(KeyboardInterrupt):
-        embed(how, small_backbone(), colour_images(COUNT), watcher=watch)
+        embed(Reading(fabric, 8, watcher=watch), small_backbone(), colour_images(COUNT))
     assert watch.closed
     (partial,) = cache.glob("*.partial")
     partial.write_bytes(partial.read_bytes()[:-5])  # the last row is torn: its batch is not whole
-    resumed = Watch()
-    found = embed(how, small_backbone(), colour_images(COUNT), watcher=resumed)
+    found = embed(Reading(fabric, 8, watcher=resumed), small_backbone(), colour_images(COUNT))
     assert (resumed.already, resumed.done, found.computed) == (16, COUNT, COUNT - 16)
     torch.testing.assert_close(torch.from_numpy(np.load(found.path)), expected_features())
     assert [file.suffix for file in cache.iterdir()] == [".npy"]
+
+
+def test_an_embedding_killed_after_its_last_batch_is_only_renamed(fabric: Fabric, cache: Path) -> None:
+    found = embed(Reading(fabric), small_backbone(), colour_images(COUNT))
+    found.path.rename(found.path.with_suffix(".partial"))
+    assert embed(Reading(fabric), small_backbone(), colour_images(COUNT)).computed == 0
+    assert [file.name for file in cache.iterdir()] == [found.path.name]
 
 
 def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
@@ -120,11 +126,11 @@ def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
     (partial,) = cache.glob("*.partial")
     kept = (partial.stat().st_size - HEADER) // (4 * 6) // batch_size * batch_size
     assert 0 < kept < count
-    how, watch = Reading(fabric, batch_size), Watch()
-    killed = embed(how, small_backbone(), colour_images(count), watcher=watch)
+    watch = Watch()
+    killed = embed(Reading(fabric, batch_size, watcher=watch), small_backbone(), colour_images(count))
     assert (watch.already, killed.computed) == (kept, count - kept)
     monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "other"))
-    whole = embed(how, small_backbone(), colour_images(count))
+    whole = embed(Reading(fabric, batch_size), small_backbone(), colour_images(count))
     assert whole.computed == count
     assert killed.path.name == whole.path.name
     assert killed.path.read_bytes() == whole.path.read_bytes()
@@ -157,7 +163,7 @@ def test_only_a_few_batches_are_read_ahead(fabric: Fabric) -> None:
             ahead.append(CountedImages.opened - done)
 
     images = CountedImages(pixels(200), ["x"] * 200)
-    embed(Reading(fabric, batch_size=4), small_backbone(), images, watcher=Look())
+    embed(Reading(fabric, batch_size=4, watcher=Look()), small_backbone(), images)
     assert CountedImages.opened == 200
     assert 0 < max(ahead) <= 4 * (AHEAD + 1)
 

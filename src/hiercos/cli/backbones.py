@@ -51,15 +51,15 @@ class BackboneOptions:
 
     def prepared(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData":
         """The data set as vectors: those of a frozen backbone, `dim` of TF-IDF, or its own."""
-        from hiercos.cli.embedding_display import embedding_watcher
+        from hiercos.cli.row_display import row_watcher
         from hiercos.engine import Reading, frozen_reader, prepare, prepare_embedded
 
         name = self.name_for(dataset)
         if name in (None, TFIDF):
             return prepare(dataset, dim=dim)
         reader = frozen_reader(str(name), self.options())
-        how = Reading(fabric, workers=self.workers)
-        return prepare_embedded(how, dataset, reader, watcher=embedding_watcher(dataset.kind))
+        how = Reading(fabric, workers=self.workers, watcher=row_watcher(dataset.kind, "embedding"))
+        return prepare_embedded(how, dataset, reader)
 
 
 @dataclass(frozen=True)

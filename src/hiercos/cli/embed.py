@@ -37,14 +37,13 @@ def embed(
     name = inputs.name_for(dataset)
     if name is None or name == TFIDF:
         raise OptionError(_not_for(dataset))
-    from hiercos.cli.embedding_display import embedding_watcher
     from hiercos.engine import frozen_reader
     from hiercos.engine.embed import embed_dataset
     from hiercos.engine.feature_file import write_features
 
     backbone = frozen_reader(name, inputs.options()).backbone
-    how = place.reading(batch_size, inputs.workers)
-    embedded = embed_dataset(how, backbone, dataset, watcher=embedding_watcher(dataset.kind))
+    how = place.reading(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
+    embedded = embed_dataset(how, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:
         typer.echo(f"Nothing was embedded: the cache has these features ({embedded.path}).", err=True)

@@ -1,6 +1,8 @@
 """`hiercos evaluate`: every metric of a model, or of anybody's predictions."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -66,7 +68,7 @@ def evaluate(
     if files.scores is not None and model is None:
         samples, tree = _file_metrics(files.scores, files.taxonomy)
     elif files.scores is None and files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, place.reading(batch_size, workers))
+        samples, tree = _model_metrics(model, data, columns, partial(place.reading, batch_size, workers))
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark.predictions import class_rows, node_rows
@@ -92,7 +94,7 @@ def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics",
 
 
 def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, how: "Reading"
+    model: Path, data: str, columns: ColumnOptions, reading: Callable[..., "Reading"]
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     from hiercos.benchmark.predictions import model_metrics
     from hiercos.data import load_test_samples
@@ -108,5 +110,6 @@ def _model_metrics(
     )
     for note in samples.notes:
         typer.echo(note, err=True)
+    how = reading(kind=stored.kind, doing="evaluating")
     tested = model_samples(stored, samples.inputs, how, samples.labels)
     return model_metrics(how.fabric, stored, tested), stored.model.taxonomy

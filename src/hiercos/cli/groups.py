@@ -119,11 +119,12 @@ class DeviceOptions:
             if torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
 
-    def reading(self, batch_size: int | None, workers: int) -> "Reading":
-        """How to read inputs here, in one process on one device."""
+    def reading(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "Reading":
+        """How to read inputs of a kind here, in one process on one device; stderr shows how far it is."""
+        from hiercos.cli.row_display import row_watcher
         from hiercos.engine import Reading
 
-        return Reading(self.fabric(), batch_size, workers)
+        return Reading(self.fabric(), batch_size, workers, row_watcher(kind, doing))
 
     def fabric(self, **place: Any) -> "Fabric":
         """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""

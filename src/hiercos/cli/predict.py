@@ -59,4 +59,5 @@ def predict(
     unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns), watch=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    emit(prediction_rows(stored, unlabelled, place.reading(batch_size, workers)), chosen, output)
+    how = place.reading(batch_size, workers, kind=stored.kind, doing="predicting")
+    emit(prediction_rows(stored, unlabelled, how), chosen, output)

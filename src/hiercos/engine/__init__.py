@@ -1,7 +1,7 @@
 """Training, evaluation and prediction on Lightning Fabric; runs and models as folders."""
 
 from hiercos.engine.config import ConfigError, TrainConfig
-from hiercos.engine.embed import Embedded, EmbeddingError, EmbeddingWatcher, embed
+from hiercos.engine.embed import Embedded, EmbeddingError, embed
 from hiercos.engine.evaluate import answers, class_scores, evaluate
 from hiercos.engine.fine_tuning import FineTuningData, prepare_fine_tuning
 from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit
@@ -17,7 +17,6 @@ __all__ = [
     "ConfigError",
     "Embedded",
     "EmbeddingError",
-    "EmbeddingWatcher",
     "Epoch",
     "FineTuningData",
     "Model",

@@ -62,6 +62,63 @@ class LabelledVectors:
             yield self.features[rows.to(self.features.device)]
 
 
+class RowWatcher(Protocol):
+    """Who is told how far the samples of a long pass are: a progress display, or nobody."""
+
+    def start(self, done: int, total: int) -> None:
+        """So many of all samples were done before."""
+
+    def rows(self, done: int) -> None:
+        """So many samples are done now."""
+
+    def close(self) -> None:
+        """The pass is over, however it ended."""
+
+
+@dataclass(frozen=True)
+class WatchedSamples:
+    """Samples that tell a watcher how many of them have been used.
+
+    Attributes:
+        samples: the samples.
+        watcher: is told.
+        already: how many were done before.
+    """
+
+    samples: Samples
+    watcher: RowWatcher
+    already: int = 0
+
+    @property
+    def labels(self) -> Tensor:
+        """The class of each, shape (M,)."""
+        return self.samples.labels
+
+    @property
+    def at_once(self) -> int:
+        """See `Samples`."""
+        return self.samples.at_once
+
+    def __len__(self) -> int:
+        return len(self.samples)
+
+    def to(self, device: torch.device) -> "WatchedSamples":
+        """The same on a device."""
+        return replace(self, samples=self.samples.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
+        """The batches; one is done when the next is asked for."""
+        done = self.already
+        self.watcher.start(done, done + sum(map(len, parts)))
+        try:
+            for part, batch in zip(parts, self.samples.batches(parts, seed=seed), strict=True):
+                yield batch
+                done += len(part)
+                self.watcher.rows(done)
+        finally:
+            self.watcher.close()
+
+
 @dataclass(frozen=True)
 class Batch:
     """One process's part of a batch.

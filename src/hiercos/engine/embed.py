@@ -3,7 +3,6 @@
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -23,19 +22,6 @@ class EmbeddingError(FaultsError):
     """Features that cannot be made or used."""
 
 
-class EmbeddingWatcher(Protocol):
-    """Who is told how embedding goes."""
-
-    def start(self, done: int, total: int) -> None:
-        """So many of all inputs were done by an earlier process."""
-
-    def rows(self, done: int) -> None:
-        """So many inputs are done now."""
-
-    def close(self) -> None:
-        """Embedding is over, however it ended."""
-
-
 @dataclass(frozen=True)
 class Embedded:
     """The features of some inputs.
@@ -49,7 +35,7 @@ class Embedded:
     computed: int
 
 
-def embed(how: Reading, backbone: Backbone, inputs: RawInputs, *, watcher: EmbeddingWatcher | None = None) -> Embedded:
+def embed(how: Reading, backbone: Backbone, inputs: RawInputs) -> Embedded:
     """Make the features of inputs with a frozen backbone, or find them in the cache.
 
     Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
@@ -57,10 +43,9 @@ def embed(how: Reading, backbone: Backbone, inputs: RawInputs, *, watcher: Embed
     the first of them.
 
     Args:
-        how: to read the inputs, and where to run.
+        how: to read the inputs, where to run, and who is told.
         backbone: makes the features.
         inputs: M images or texts.
-        watcher: is told how it goes.
 
     Raises:
         EmbeddingError: if the backbone makes a feature that is not finite.
@@ -75,15 +60,13 @@ def embed(how: Reading, backbone: Backbone, inputs: RawInputs, *, watcher: Embed
     with locked(lock):
         if finished.exists():  # by the process that was waited for
             return Embedded(finished, 0)
-        computed = _append_features(partial, how, backbone, inputs, watcher)
+        computed = _append_features(partial, how, backbone, inputs)
         os.replace(partial, finished)
         lock.unlink(missing_ok=True)  # whoever takes a new one finds the features finished
     return Embedded(finished, computed)
 
 
-def embed_dataset(
-    how: Reading, backbone: Backbone, dataset: Dataset, *, watcher: EmbeddingWatcher | None = None
-) -> Embedded:
+def embed_dataset(how: Reading, backbone: Backbone, dataset: Dataset) -> Embedded:
     """`embed` the inputs of a data set.
 
     Raises:
@@ -91,7 +74,7 @@ def embed_dataset(
     """
     check_kind(dataset, backbone)
     assert not isinstance(dataset.inputs, np.ndarray)  # no backbone looks at vectors
-    return embed(how, backbone, dataset.inputs, watcher=watcher)
+    return embed(how, backbone, dataset.inputs)
 
 
 def check_kind(dataset: Dataset, backbone: Backbone) -> None:
@@ -102,25 +85,16 @@ def check_kind(dataset: Dataset, backbone: Backbone) -> None:
         )
 
 
-def _append_features(
-    path: Path, how: Reading, backbone: Backbone, inputs: RawInputs, watcher: EmbeddingWatcher | None
-) -> int:
+def _append_features(path: Path, how: Reading, backbone: Backbone, inputs: RawInputs) -> int:
     """Complete a file of features; returns how many rows were missing."""
     samples = FrozenReader(backbone).samples(inputs, torch.full((len(inputs),), -1), how)
     with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
         already = file.done
-        if watcher:
-            watcher.start(already, len(inputs))
-        try:
-            rows = torch.arange(already, len(inputs))
-            for features in samples.batches(torch.split(rows, samples.at_once) if len(rows) else ()):
+        if already < len(inputs):  # unless it was killed after its last batch
+            parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
+            for features in how.watched(samples, already).batches(parts):
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
-                if watcher:
-                    watcher.rows(file.done)
-        finally:
-            if watcher:
-                watcher.close()
     return len(inputs) - already
 
 

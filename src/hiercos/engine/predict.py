@@ -32,7 +32,7 @@ def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: Int
     if kind_of(inputs) != stored.kind:
         raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
     if stored.reader is not None:
-        return stored.reader.samples(inputs, known, how)
+        return how.watched(stored.reader.samples(inputs, known, how))
     features = torch.tensor(inputs)
     if features.shape[1] != stored.model.in_features:
         raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")

@@ -8,7 +8,7 @@ from hiercos.data import Dataset
 from hiercos.data.features import features_of
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.embed import EmbeddingWatcher, embed_dataset
+from hiercos.engine.embed import embed_dataset
 from hiercos.engine.feature_file import mapped_features
 from hiercos.engine.model import Model
 from hiercos.engine.readers import FrozenReader, Reader, Reading, TfidfReader
@@ -67,11 +67,9 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
     return PreparedData(dataset, torch.tensor(features), reader)
 
 
-def prepare_embedded(
-    how: Reading, dataset: Dataset, reader: FrozenReader, *, watcher: EmbeddingWatcher | None = None
-) -> PreparedData:
+def prepare_embedded(how: Reading, dataset: Dataset, reader: FrozenReader) -> PreparedData:
     """Turn images or texts into the features of a frozen backbone, by way of the cache; see `embed_dataset`."""
-    path = embed_dataset(how, reader.backbone, dataset, watcher=watcher).path
+    path = embed_dataset(how, reader.backbone, dataset).path
     return PreparedData(dataset, torch.from_numpy(mapped_features(path)), reader)
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hiercos.data.dataset import Kind
 from hiercos.data.features import TextFeatures
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
+from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, RowWatcher, Samples, WatchedSamples
 from hiercos.engine.raw import RAW_AT_ONCE, RawInputs, RawSamples
 from hiercos.nn.backbones import Backbone, load_backbone
 from hiercos.nn.backbones.module import blank_sample
@@ -26,16 +26,22 @@ class Reading:
         fabric: where features are made, launched.
         batch_size: how many inputs at a time; None for what suits them.
         workers: processes that read and prepare; 0 for none but this one.
+        watcher: is told how far it is; None for nobody.
     """
 
     fabric: Fabric
     batch_size: int | None = None
     workers: int = 0
+    watcher: RowWatcher | None = None
 
     def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
         """Inputs prepared for a backbone."""
         at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
         return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+    def watched(self, samples: Samples, already: int = 0) -> Samples:
+        """The samples, such that the watcher is told of them."""
+        return samples if self.watcher is None else WatchedSamples(samples, self.watcher, already)
 
 
 def suitable_batch(backbone: Backbone, device: torch.device) -> int:

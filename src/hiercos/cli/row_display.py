@@ -1,4 +1,4 @@
-"""How embedding goes, on stderr: a bar on a terminal, a plain line now and then elsewhere."""
+"""How far a pass over images or texts is, on stderr: a bar on a terminal, a plain line now and then elsewhere."""
 
 from __future__ import annotations
 
@@ -13,12 +13,17 @@ from hiercos.cli.groups import is_first_process
 EVERY = 10.0  # seconds between two plain lines
 
 
-def embedding_watcher(kind: str) -> EmbeddingBar | EmbeddingLines | None:
-    """A display for inputs of a kind, a bar where stderr is a terminal; none in any process but the first."""
-    if not is_first_process():
+def row_watcher(kind: str, doing: str) -> RowBar | RowLines | None:
+    """A display, a bar where stderr is a terminal; none in any process but the first, and none for vectors.
+
+    Args:
+        kind: of the inputs.
+        doing: what is done with them, such as "embedding".
+    """
+    if kind == "vectors" or not is_first_process():
         return None
     console = Console(stderr=True)
-    return EmbeddingBar(console, kind) if console.is_terminal else EmbeddingLines(kind)
+    return RowBar(console, kind, doing) if console.is_terminal else RowLines(kind, doing)
 
 
 class Pace:
@@ -32,18 +37,18 @@ class Pace:
         return (done - self.first) / max(time.monotonic() - self.start, 1e-9)
 
 
-class EmbeddingLines:
+class RowLines:
     """A line every ten seconds and one at the end, for logs and pipes."""
 
-    def __init__(self, kind: str) -> None:
-        self.kind, self.total, self.done = kind, 0, 0
+    def __init__(self, kind: str, doing: str) -> None:
+        self.kind, self.doing, self.total, self.done = kind, doing, 0, 0
         self.pace, self.told = Pace(0), time.monotonic()
 
     def start(self, done: int, total: int) -> None:
         """Say where it goes on, if an earlier process has begun."""
         self.total, self.done, self.pace = total, done, Pace(done)
         if done:
-            self._say(f"{done:,} of {total:,} {self.kind} were embedded before; going on")
+            self._say(f"{done:,} of {total:,} {self.kind} were done before; going on")
 
     def rows(self, done: int) -> None:
         """Say how far it is, if it was not said just now."""
@@ -52,7 +57,7 @@ class EmbeddingLines:
             self.told = time.monotonic()
             rate = self.pace.per_second(done)
             left = f", {(self.total - done) / rate:.0f} s left" if done < self.total else ""
-            self._say(f"embedding {done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s{left}")
+            self._say(f"{self.doing} {done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s{left}")
 
     def close(self) -> None:
         """Nothing is open."""
@@ -62,11 +67,11 @@ class EmbeddingLines:
         sys.stderr.flush()
 
 
-class EmbeddingBar:
+class RowBar:
     """A progress bar with the number of inputs a second; it stays when all are done."""
 
-    def __init__(self, console: Console, kind: str) -> None:
-        columns = (TextColumn("embedding"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
+    def __init__(self, console: Console, kind: str, doing: str) -> None:
+        columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
         self.kind, self.pace = kind, Pace(0)
         self.task = self.progress.add_task("", rate="")

@@ -1,0 +1,140 @@
+"""From a folder of images to a model and its answers, with the command line alone."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from colours import TREE, colour_folder
+from hiercos.cli.app import run
+
+FAST = ["--epochs", "3", "--device", "cpu"]
+SMALL = ["--backbone-option", "size=32"]
+
+
+@pytest.fixture(scope="module")
+def images(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return colour_folder(tmp_path_factory.mktemp("images") / "colours")
+
+
+@pytest.fixture(scope="module")
+def features(images: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("features") / "colours.npz"
+    assert run(["embed", str(images), *SMALL, "--output", str(path)]) == 0
+    return path
+
+
+def test_features_stand_for_the_images(features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with np.load(features) as arrays:
+        assert arrays["features"].shape == (60, 1280)
+        assert json.loads(str(arrays["backbone"]))["name"] == "efficientnet-lite0"
+    assert (
+        run(["compare", str(features), "--methods", "cross-entropy", "--seeds", "1", "--out", str(tmp_path), *FAST])
+        == 0
+    )
+    assert "came without a taxonomy" not in capsys.readouterr().err
+
+
+def test_what_was_embedded_is_not_embedded_again(
+    images: Path, features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["embed", str(images), *SMALL, "--output", str(tmp_path / "again.npz"), "--workers", "2"]) == 0
+    assert "Nothing was embedded: the cache has these features" in capsys.readouterr().err
+    assert (tmp_path / "again.npz").read_bytes() == features.read_bytes()
+
+
+@pytest.fixture(scope="module")
+def model(images: Path, features: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "m"
+    options = ["--set", "width=32", "--rule", "none"]
+    assert run(["train", str(images), *SMALL, "--out", str(folder), "--method", "hier-cos", *options, *FAST]) == 0
+    return folder
+
+
+def test_a_model_of_images_predicts_from_files(model: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    assert run(["predict", str(model), str(images / "test"), "--device", "cpu"]) == 0
+    out, err = capsys.readouterr()
+    rows = list(csv.DictReader(out.splitlines()))
+    assert len(rows) == 12
+    assert list(rows[0]) == ["row", "image", "level_1", "level_2", "class", "score"]
+    right = [Path(row["image"]).parent.name == row["class"] for row in rows]
+    assert sum(right) / 12 == pytest.approx(json.loads((model / "record.json").read_text())["metrics"]["top1"])
+    assert "predicting 12/12 images" in err
+
+
+def test_one_image_is_enough(model: Path, images: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    capsys.readouterr()
+    image = next((images / "test" / "warm" / "red").glob("*.png"))
+    assert run(["predict", str(model), str(image), "--device", "cpu", "--format", "json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert row["class"] in TREE.class_names
+
+
+def test_a_model_of_images_is_evaluated_on_the_test_images(
+    model: Path, images: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    capsys.readouterr()
+    assert run(["evaluate", str(model), str(images), "--device", "cpu", "--format", "json"]) == 0
+    rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
+    record = json.loads((model / "record.json").read_text())
+    assert rows["top1"]["samples"] == 12
+    assert rows["hops"]["value"] == pytest.approx(record["metrics"]["hops"], abs=1e-6)
+    assert record["data"]["backbone"]["options"] == {"size": 32}
+
+
+def test_a_backbone_is_trained_and_travels_with_the_model(
+    images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--backbone", "wide-resnet-28", "--backbone-option", "width=1", "--backbone-option", "size=8"]
+    recipe = ["--optimizer", "sgd", "--lr", "0.02", "--backbone-lr", "0.02", "--method", "cross-entropy"]
+    assert run(["train", str(images), *options, "--unfreeze", *recipe, "--out", str(tmp_path / "m"), *FAST]) == 0
+    record = json.loads((tmp_path / "m" / "record.json").read_text())
+    assert record["config"]["augment"] == "pad-crop"
+    assert record["history"][-1]["loss"] < record["history"][0]["loss"]
+    capsys.readouterr()
+    assert run(["predict", str(tmp_path / "m"), str(images / "test"), "--device", "cpu"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 13
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--from-scratch"], "--from-scratch: expected --unfreeze with it"),
+        (["--backbone-lr", "0.1"], "--backbone-lr: expected --unfreeze with it"),
+        (["--backbone", "tfidf"], "--backbone tfidf: expected a backbone of images"),
+        (["--backbone", "efficientnet"], "unknown backbone 'efficientnet'; did you mean 'efficientnet-lite0'?"),
+        (["--backbone", "minilm"], "the backbone 'minilm' looks at texts"),
+        (["--backbone-option", "size"], "--backbone-option size: expected name=value"),
+        (["--backbone-option", "sice=3"], "has no option 'sice'; did you mean 'size'?"),
+        (["--unfreeze", "--augment", "flip"], "expected augment to be one of none, pad-crop, resized-crop, got 'flip'"),
+    ],
+)
+def test_wrong_options_of_a_backbone_are_named(
+    images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["train", str(images), "--out", str(tmp_path / "m"), *FAST, *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--output", "f.csv"], "--output f.csv: expected a file that ends in .npz"),
+        (["--output", "no/such/f.npz"], "there is no folder no/such"),
+    ],
+)
+def test_an_output_that_cannot_be_written_is_refused_at_once(
+    images: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    assert run(["embed", str(images), *arguments]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_vectors_need_no_backbone(features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["embed", str(features), "--output", str(tmp_path / "f.npz")]) == 2
+    assert "holds vectors already; expected images or texts" in capsys.readouterr().err
+    assert run(["train", str(features), "--backbone", "minilm", "--out", str(tmp_path / "m")]) == 2
+    assert "holds vectors, which need no backbone" in capsys.readouterr().err

@@ -1,0 +1,139 @@
+"""A backbone trained with the head: exact resume, two rates, and a folder that answers like the model."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from lightning_fabric import Fabric
+
+from colours import colour_data
+from hiercos.data import Dataset
+from hiercos.data.dataset import taken
+from hiercos.data.inputs import UnlabelledInputs
+from hiercos.engine import (
+    EmbeddingError,
+    FineTuningData,
+    Reading,
+    TrainConfig,
+    class_scores,
+    evaluate,
+    fit,
+    load_model,
+    prepare_fine_tuning,
+    rule_records,
+    train_run,
+)
+from hiercos.engine.fit import RunProgress
+from hiercos.engine.predict import prediction_rows
+from hiercos.engine.schedule import make_optimizer, parameter_groups, set_learning_rate
+from trees import TOY
+
+SMALL = {"width": 1, "size": 8}
+CONFIG = TrainConfig(
+    method="hier-cos",
+    options={"width": 16, "dropout": 0.2},
+    epochs=3,
+    batch_size=12,
+    optimizer="sgd",
+    learning_rate=0.05,
+    backbone_learning_rate=0.05,
+    augment="pad-crop",
+)
+
+
+def small_data(fabric: Fabric, workers: int = 0) -> FineTuningData:
+    how = Reading(fabric, workers=workers)
+    return prepare_fine_tuning(how, colour_data(), "wide-resnet-28", SMALL, pretrained=False)
+
+
+class StopAfter:
+    """A watcher that stops the run in the middle of an epoch, as a kill would."""
+
+    def __init__(self, epoch: int) -> None:
+        self.last = epoch
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        if epoch > self.last and done == 2:
+            raise KeyboardInterrupt
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_resumed_run_ends_with_the_same_bits_whatever_the_workers(fabric: Fabric, tmp_path: Path) -> None:
+    data = small_data(fabric)
+    train, val = data.training_samples(CONFIG), data.samples("val")
+    whole = data.model(CONFIG)
+    history = fit(fabric, whole, train, val, CONFIG)
+    with pytest.raises(KeyboardInterrupt):
+        fit(fabric, data.model(CONFIG), train, val, CONFIG, folder=tmp_path, watcher=StopAfter(1))
+    resumed = data.model(CONFIG)
+    with_workers = small_data(fabric, workers=2).training_samples(CONFIG)
+    again = fit(fabric, resumed, with_workers, val, CONFIG, folder=tmp_path, resume=True)
+    assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
+    assert [epoch.loss for epoch in again.history] == [epoch.loss for epoch in history.history]
+    assert history.history[-1].loss < history.history[0].loss
+
+
+def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: Fabric, tmp_path: Path) -> None:
+    data = small_data(fabric)
+    record = train_run(fabric, data, CONFIG, tmp_path)
+    assert record.data["backbone"]["fine_tuned"] is True
+    assert record.config["augment"] == "pad-crop"
+    stored, test = load_model(tmp_path), data.samples("test")
+    assert stored.kind == "images"
+    assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
+    images = taken(data.dataset.inputs, data.dataset.rows("test"))
+    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), Reading(fabric))
+    winners = class_scores(fabric, stored.model, test).argmax(dim=1)
+    assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
+    assert rows[0]["image"] == images.name(0)
+    (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
+    assert ruled.metrics["top1"] == ruled.metrics["fpa"]
+
+
+def test_the_backbone_has_a_rate_of_its_own(fabric: Fabric) -> None:
+    model = small_data(fabric).model(CONFIG)
+    assert model.backbone is not None
+    for rate, expected in ((None, 0.1), (0.01, 0.2), (0.0, 0.0)):
+        config = replace(CONFIG, backbone_learning_rate=rate)
+        optimizer = make_optimizer(parameter_groups(model, config), config)
+        set_learning_rate(optimizer, 1.0)
+        head, backbone = optimizer.param_groups
+        assert (head["lr"], backbone["lr"]) == (1.0, pytest.approx(expected))
+        assert {id(weight) for weight in backbone["params"]} == {id(weight) for weight in model.backbone.parameters()}
+        assert len(head["params"]) + len(backbone["params"]) == len(list(model.parameters()))
+
+
+def test_models_start_from_their_seed(fabric: Fabric) -> None:
+    data = small_data(fabric)
+    first, again, other = (data.model(replace(CONFIG, seed=seed)).state_dict() for seed in (1, 1, 2))
+    assert all(torch.equal(first[key], again[key]) for key in first)
+    inside = [key for key in first if key.startswith("backbone.") and key.endswith("weight") and first[key].ndim == 4]
+    assert inside
+    assert not any(torch.equal(first[key], other[key]) for key in inside)
+
+
+def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
+    words = ("cat", "dog", "car")
+    texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
+    split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
+    data = prepare_fine_tuning(
+        Reading(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
+    )
+    config = TrainConfig(method="cross-entropy", epochs=2, batch_size=6, learning_rate=1e-3)
+    model = data.model(config)
+    progress = fit(fabric, model, data.training_samples(config), data.samples("val"), config)
+    assert progress.history[1].loss < progress.history[0].loss
+    with pytest.raises(EmbeddingError, match="augment 'pad-crop': expected none, 'minilm' knows no changes"):
+        data.training_samples(CONFIG)
+
+
+def test_a_backbone_of_the_other_kind_is_refused(fabric: Fabric) -> None:
+    with pytest.raises(EmbeddingError, match="'minilm' looks at texts, and colours holds images"):
+        prepare_fine_tuning(Reading(fabric), colour_data(), "minilm", {})
