@@ -190,7 +190,7 @@ def test_evaluate_finds_the_figures_of_the_record(
     capsys.readouterr()
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
     metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out) if row["value"] is not None}
-    recorded = {name: value for name, value in Record.read(model).metrics.items() if not math.isnan(value)}
+    recorded = {name: value for name, value in Record.read(model, "hops").metrics.items() if not math.isnan(value)}
     assert metrics == pytest.approx(recorded)
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--per-level"]) == 0
     assert "(all)" in capsys.readouterr().out
@@ -231,13 +231,13 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "nothing.npz", "--out", "m"], "nothing.npz: there is no such file"),
         (["train", "icd10cm:99", "--out", "m"], "99"),
         (["train", "icd10cm:9", "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
-        (["train", "icd10cm:9", "--out", "m", "--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["train", "icd10cm:9", "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
         (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
         (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
         (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
         (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
         (["train", "icd10cm:9", "--out", "m", "--set", "alpha=abc"], "alpha"),
-        (["train", "icd10cm:9", "--out", "m", "--set", "basis=foo"], "basis"),
+        (["train", "icd10cm:9", "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
         (["train", "icd10cm:9", "--out", "m", "--set", "width=0"], "width"),
         (["train", "icd10cm:9", "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
         (["train", "icd10cm:9", "--out", "m", "--device", "mps"], "--device mps: there is no such device here"),

@@ -46,7 +46,7 @@ class Tuning:
     """
 
     trials: int
-    criterion: Criterion = "hops"
+    criterion: Criterion = "top1"
 
     def __post_init__(self) -> None:
         if self.trials < 1:

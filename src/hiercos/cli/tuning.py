@@ -20,15 +20,15 @@ class TuneOptions:
     tune: Annotated[
         int, typer.Option(min=0, help="Trials of each method's settings, on validation alone; those given are one.")
     ] = 0
-    tune_for: Annotated[str, typer.Option(help="What the best trial is highest in: hops or top1.")] = "hops"
+    tune_for: Annotated[str, typer.Option(help="What the best trial is highest in: top1 or hops.")] = "top1"
 
     def tuning(self) -> "Tuning | None":
         """The search asked for, if any."""
         from hiercos.benchmark import Tuning
 
         if self.tune_for not in ("hops", "top1"):
-            raise OptionError(f"--tune-for {self.tune_for}: expected hops or top1")
-        return Tuning(self.tune, "top1" if self.tune_for == "top1" else "hops") if self.tune else None
+            raise OptionError(f"--tune-for {self.tune_for}: expected top1 or hops")
+        return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
 
 
 def tell_tuning(records: "Sequence[Record]") -> None:

@@ -7,10 +7,11 @@ from hiercos.losses import PathLogLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS
+from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("path-softmax")
+@METHODS.register("path-softmax", search={"inner": Between(0.1, 3, log=True)})
 def path_softmax(
     taxonomy: Taxonomy,
     in_features: int,
