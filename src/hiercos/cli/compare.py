@@ -90,7 +90,7 @@ def _method_names(text: str) -> list[str]:
 
 
 def _usual_rules(methods: list[str]) -> str:
-    """Every method raw and under CRM; the default under its own rule too, and cross-entropy under the same beside it."""
+    """Every method raw and under CRM; the default under its own rule too, and cross-entropy beside it."""
     from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 
     default = METHODS.canonical(DEFAULT)
