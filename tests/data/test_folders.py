@@ -23,7 +23,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_nested_folders_are_the_taxonomy_and_those_at_the_top_the_splits(folder: Path) -> None:
-    dataset = load_dataset(folder)
+    dataset = load_dataset(f"{folder}/")
     assert (dataset.name, dataset.kind, dataset.taxonomy) == ("photos", "images", TREE)
     assert np.bincount(dataset.labels).tolist() == [6, 6, 6]
     assert [len(dataset.rows(split)) for split in SPLITS] == [6, 6, 6]

@@ -12,7 +12,7 @@ from hiercos.data.errors import DataError
 from hiercos.data.faulty import Watch
 from hiercos.data.labels import LabelReader
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
-from hiercos.data.sources import load_dataset, read_samples, sample_keys
+from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
@@ -71,7 +71,7 @@ def load_test_samples(
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
-    return _test_samples(str(source), read_samples(source, options), taxonomy, trained_on)
+    return _test_samples(source_name(source), read_samples(source, options), taxonomy, trained_on)
 
 
 def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: str | None) -> TestSamples:

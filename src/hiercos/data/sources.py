@@ -62,7 +62,7 @@ def load_dataset(
         return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, watch)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(str(source), read_samples(source, options), tree)
+    return _dataset(source_name(source), read_samples(source, options), tree)
 
 
 def read_samples(source: str | Path, options: SourceOptions) -> Samples:
@@ -76,6 +76,11 @@ def read_samples(source: str | Path, options: SourceOptions) -> Samples:
     others = f", a folder of images or a built-in name ({', '.join(BUILT_IN)})"
     suffix = existing_suffix(path, (".npz", *SAMPLE_TABLES), others)
     return read_vectors(path) if suffix == ".npz" else read_table_samples(path, options)
+
+
+def source_name(source: str | Path) -> str:
+    """What messages call it: a name of the hub as it is, a path without a slash at its end."""
+    return str(source) if str(source).startswith(hugging_face.PREFIX) else str(Path(source))
 
 
 def existing_suffix(path: Path, suffixes: Sequence[str], others: str) -> str:
