@@ -9,6 +9,7 @@ import typer
 from hiercos.cli.ablate import ablate
 from hiercos.cli.compare import compare
 from hiercos.cli.data import data
+from hiercos.cli.embed import embed
 from hiercos.cli.evaluate import evaluate
 from hiercos.cli.methods import methods
 from hiercos.cli.predict import predict
@@ -17,7 +18,7 @@ from hiercos.cli.train import train
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-STOPPED = "stopped; finished epochs are kept: train goes on with --resume, compare and ablate with the same command"
+STOPPED = "stopped; what is finished is kept: train goes on with --resume, other commands when they are given again"
 
 app = typer.Typer(
     name="hiercos",
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, ablate, train, predict, evaluate, methods, data):
+for command in (compare, ablate, train, predict, evaluate, embed, methods, data):
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 
