@@ -17,7 +17,7 @@ def test_our_figure_stands_beside_the_published_one_with_the_published_interval(
 
 
 def test_a_blank_cell_and_a_metric_that_was_not_measured_are_dashes_without_a_difference() -> None:
-    blank, unmeasured = pairs([record(hops=0.9)], {"hops": None, "cosine": Estimate(0.97, math.nan)})
+    blank, unmeasured = pairs([record(hops=0.9)], {"hops": None, "subspace_cosine": Estimate(0.97, math.nan)})
     assert blank.cells() == ("0.900", "–", "")
     assert unmeasured.cells() == ("–", "0.97", "")
     assert blank.difference is None

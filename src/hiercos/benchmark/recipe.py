@@ -8,6 +8,7 @@ from hiercos.benchmark.published import PublishedRow, PublishedTable
 from hiercos.errors import FaultsError, suggestion
 
 SECTIONS = ("method", "backbone", "training")
+BACKBONE_KEYS = ("name", "pretrained", "freeze")  # of every backbone; the others are its own options
 
 
 class RecipeError(FaultsError):
@@ -54,6 +55,26 @@ class Recipe:
             for reference in self.published
             if reference.table == table.name
         ]
+
+    @property
+    def method(self) -> str:
+        """The method, a name of `METHODS`."""
+        return str(self.settings["method"]["name"])
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """The options of the method."""
+        return {key: value for key, value in self.settings["method"].items() if key != "name"}
+
+    @property
+    def backbone(self) -> str:
+        """The backbone, a name of `BACKBONES`."""
+        return str(self.settings["backbone"]["name"])
+
+    @property
+    def backbone_options(self) -> dict[str, Any]:
+        """The options of the backbone."""
+        return {key: value for key, value in self.settings["backbone"].items() if key not in BACKBONE_KEYS}
 
     def changed(self, values: Mapping[str, Any]) -> "Recipe":
         """The recipe with other settings, by "section.key"; what is changed is remembered.

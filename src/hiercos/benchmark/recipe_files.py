@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import yaml
 
@@ -15,11 +16,14 @@ from hiercos.engine import TrainConfig
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import BACKBONES
+from hiercos.options import description, fits
 
 REQUIRED = ("dataset", "published", "seeds", *SECTIONS)
 KEYS = (*REQUIRED, "differs")
 ENTRY = {"value", "source"}
+SWITCHES = ("pretrained", "freeze")
 TRAINING_KEYS = [field.name for field in fields(TrainConfig) if field.name not in ("method", "options", "seed")]
+TRAINING_KINDS = get_type_hints(TrainConfig)
 
 
 def recipes_folder() -> Path:
@@ -130,24 +134,30 @@ def _reference_form_faults(reference: Mapping[str, Any]) -> Iterator[str]:
 
 def recipe_faults(recipe: Recipe) -> list[str]:
     """What is wrong with the settings of a recipe: unknown names and options, rows the paper lacks, bad values."""
-    method, backbone = dict(recipe.settings["method"]), dict(recipe.settings["backbone"])
-    training = recipe.settings["training"]
-    method_name, backbone_name = method.pop("name"), backbone.pop("name")
+    training, backbone = recipe.settings["training"], recipe.settings["backbone"]
     faults = [
-        *_faults_of(lambda: METHODS.check_options(method_name, method)),
-        *_faults_of(lambda: BACKBONES.check_options(backbone_name, backbone)),
+        *_faults_of(partial(METHODS.check_options, recipe.method, recipe.method_options)),
+        *_faults_of(partial(BACKBONES.check_options, recipe.backbone, recipe.backbone_options)),
         *(
-            f"training: unknown key {key!r}{suggestion(key, TRAINING_KEYS)}"
-            for key in training
-            if key not in TRAINING_KEYS
+            f"backbone.{key}: expected true or false, got {backbone.get(key)!r}"
+            for key in SWITCHES
+            if type(backbone.get(key)) is not bool
         ),
+        *(fault for key, value in training.items() for fault in _training_faults(key, value)),
     ]
     if not faults:
-        faults += _faults_of(lambda: TrainConfig(**training))
+        faults += _faults_of(partial(TrainConfig, **training))
     for reference in recipe.published:
-        faults += _faults_of(lambda reference=reference: published(reference.table, recipe.dataset, reference.row))
-        faults += _faults_of(lambda reference=reference: RULES[reference.rule])
+        faults += _faults_of(partial(published, reference.table, recipe.dataset, reference.row))
+        faults += _faults_of(partial(RULES.__getitem__, reference.rule))
     return faults
+
+
+def _training_faults(key: str, value: object) -> Iterator[str]:
+    if key not in TRAINING_KEYS:
+        yield f"training: unknown key {key!r}{suggestion(key, TRAINING_KEYS)}"
+    elif not fits(value, TRAINING_KINDS[key]):
+        yield f"training.{key}: expected {description(TRAINING_KINDS[key])}, got {value!r}"
 
 
 def _faults_of(check: Callable[[], object]) -> list[str]:

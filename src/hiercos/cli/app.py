@@ -13,6 +13,7 @@ from hiercos.cli.embed import embed
 from hiercos.cli.evaluate import evaluate
 from hiercos.cli.methods import methods
 from hiercos.cli.predict import predict
+from hiercos.cli.reproduce import reproduce
 from hiercos.cli.taxonomy import app as taxonomy_app
 from hiercos.cli.train import train
 from hiercos.errors import FaultsError
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, ablate, train, predict, evaluate, embed, methods, data):
+for command in (compare, ablate, train, predict, evaluate, embed, reproduce, methods, data):
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 
