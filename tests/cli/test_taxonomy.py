@@ -6,6 +6,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from hiercos import Taxonomy, TaxonomyError
+from hiercos.cli.groups import OptionError
 from hiercos.cli.taxonomy import app
 from trees import TOY
 
@@ -87,6 +88,76 @@ def test_convert_refuses_what_a_format_cannot_hold(tmp_path: Path) -> None:
     result = run("convert", tmp_path / "tree.csv", tmp_path / "out.csv", "--to-format", "edges")
     assert isinstance(result.exception, TaxonomyError)
     assert not (tmp_path / "out.csv").exists()
+
+
+OBO = """ontology: pets
+
+[Term]
+id: P:1
+name: pet
+
+[Term]
+id: P:2
+name: cat
+is_a: P:1
+
+[Term]
+id: P:3
+name: kitten
+is_a: P:2
+is_a: P:1
+
+[Term]
+id: P:4
+name: dodo
+is_obsolete: true
+"""
+
+
+@pytest.fixture
+def obo(tmp_path: Path) -> Path:
+    (tmp_path / "pets.obo").write_text(OBO)
+    return tmp_path / "pets.obo"
+
+
+def test_a_tree_is_taken_from_a_graph_of_terms_and_what_is_left_out_is_said(obo: Path) -> None:
+    result = run("show", obo, "--under", "P:1", "--parents", "first")
+    assert result.stdout.splitlines()[:2] == ["└── cat [P:2] (1 class)", "    └── kitten [P:3]"]
+    assert result.stderr == f"{obo}: 1 obsolete term was left out.\n"
+    strict = run("check", obo)
+    assert "row 13: P:3 ('kitten') has 2 parents, P:2, P:1" in str(strict.exception)
+
+
+def test_classes_come_from_the_first_words_of_a_file(obo: Path, tmp_path: Path) -> None:
+    (tmp_path / "classes.txt").write_text("P:2 cat, house cat\n\n")
+    assert run("convert", obo, tmp_path / "out.csv", "--classes", tmp_path / "classes.txt").exit_code == 0
+    assert Taxonomy.read(tmp_path / "out.csv").names == ("pet", "cat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--parents", "last"], "--parents last: expected one of one, first"),
+        (["--classes", "nothing.txt"], "--classes nothing.txt: cannot be read"),
+        (["--classes", "/dev/null"], "--classes /dev/null: expected an id on each line, got none"),
+    ],
+)
+def test_bad_choices_of_terms_are_refused(obo: Path, options: list[str], message: str) -> None:
+    result = run("check", obo, *options)
+    assert isinstance(result.exception, OptionError)
+    assert message in str(result.exception)
+
+
+@pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"], ["--parents", "one"]])
+def test_choices_of_terms_do_not_go_with_a_tree(toy: Path, option: list[str]) -> None:
+    result = run("check", toy, *option)
+    assert str(result.exception) == f"{option[0]} goes with a graph of terms (obo, wordnet), and {toy} is a tree"
+
+
+def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_path: Path) -> None:
+    for step, following in (("toy.csv", "toy.nwk"), ("toy.nwk", "toy.yaml"), ("toy.yaml", "back.csv")):
+        assert run("convert", tmp_path / step, tmp_path / following).exit_code == 0
+    assert (tmp_path / "back.csv").read_text() == toy.read_text()
 
 
 def test_taxonomies_are_read_without_importing_torch() -> None:

@@ -23,6 +23,8 @@ EXAMPLES = dict(re.findall(r'```\w+ title="(\S+)"\n(.*?)```', PAGE.read_text(enc
         ("objects.json", TOY.class_names, ()),
         ("nodes.json", ("dog", "cat", "vehicle"), ("", "", "c1", "")),
         ("flat.json", TOY.class_names, ()),
+        ("tree.yaml", TOY.class_names, ()),
+        ("tree.nwk", TOY.class_names, ()),
     ],
 )
 def test_an_example_of_the_page_is_read_as_it_says(
@@ -34,4 +36,4 @@ def test_an_example_of_the_page_is_read_as_it_says(
 
 
 def test_every_example_of_the_page_is_tested() -> None:
-    assert len(EXAMPLES) == 8
+    assert len(EXAMPLES) == 10

@@ -5,6 +5,7 @@ from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.formats import (
     FORMATS,
     read_taxonomy,
+    read_terms,
     taxonomy_from_dict,
     taxonomy_to_dict,
     write_taxonomy,
@@ -19,6 +20,7 @@ __all__ = [
     "load_taxonomy",
     "open_taxonomy",
     "read_taxonomy",
+    "read_terms",
     "taxonomy_from_dict",
     "taxonomy_to_dict",
     "write_taxonomy",

@@ -53,7 +53,7 @@ def tree_from_edge_rows(
             f"{row.where}: parent {row.parent!r} is itself nowhere a child, though blank parents mark the top"
             for row in tops.values()
         ]
-    faults += _cycle_faults(links)
+    faults += cycle_faults(links)
     if faults:
         raise TaxonomyError(faults)
     under_root = {"", root} if list(tops) == [root] else {""}
@@ -94,8 +94,8 @@ def _tops(links: dict[str, EdgeRow]) -> dict[str, EdgeRow]:
     return tops
 
 
-def _cycle_faults(links: dict[str, EdgeRow]) -> Iterator[str]:
-    """One sentence for each cycle: walk up from every name, once over each."""
+def cycle_faults(links: dict[str, EdgeRow]) -> Iterator[str]:
+    """One sentence for each cycle among edges by their child: walk up from every name, once over each."""
     seen: dict[str, str] = {}  # name -> the walk that met it, known by its first name
     for start in links:
         name = start

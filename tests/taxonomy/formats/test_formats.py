@@ -3,6 +3,8 @@ from pathlib import Path
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
+from hiercos.taxonomy import read_terms
+from hiercos.taxonomy.formats import holds_terms
 from taxonomy_files import faults_of, read_text
 from trees import TOY
 
@@ -13,14 +15,16 @@ def test_the_format_may_be_given_whatever_the_extension(tmp_path: Path) -> None:
 
 def test_an_unknown_extension_says_the_formats(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "tree.xml", "") == [
-        "unknown extension '.xml': expected one of .csv, .tsv, .tab, .txt, .json, "
-        "or a format named among csv, tsv, edges, edges-tsv, lines, json, json-flat"
+        "unknown extension '.xml': expected one of .csv, .tsv, .tab, .txt, .json, .yaml, .yml, .nwk, .newick, .tre, "
+        ".obo, .noun, or a format named among csv, tsv, edges, edges-tsv, lines, json, json-flat, yaml, newick, obo, "
+        "wordnet"
     ]
 
 
 def test_an_unknown_format_says_the_formats(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "tree.csv", "", format="edge") == [
-        "unknown format 'edge': expected one of csv, tsv, edges, edges-tsv, lines, json, json-flat"
+        "unknown format 'edge': expected one of csv, tsv, edges, edges-tsv, lines, json, json-flat, yaml, newick, obo, "
+        "wordnet"
     ]
 
 
@@ -35,3 +39,31 @@ def test_a_file_that_is_missing_or_a_folder_cannot_be_read(tmp_path: Path) -> No
         Taxonomy.read(tmp_path / "tree.csv")
     with pytest.raises(TaxonomyError, match="cannot be read: Is a directory"):
         Taxonomy.read(tmp_path, format="csv")
+
+
+@pytest.mark.parametrize("extension", [".obo", ".noun"])
+def test_a_format_that_is_only_read_is_not_written(tmp_path: Path, extension: str) -> None:
+    with pytest.raises(TaxonomyError, match=r"this format is only read: expected one of csv, .*, newick$"):
+        TOY.write(tmp_path / f"tree{extension}")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_tree_is_no_graph_of_terms(tmp_path: Path) -> None:
+    TOY.write(tmp_path / "tree.csv")
+    with pytest.raises(TaxonomyError, match=r"tree\.csv: expected a graph of terms \(obo, wordnet\), got a tree"):
+        read_terms(tmp_path / "tree.csv")
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "graph"),
+    [
+        ("data.noun", None, True),
+        ("GO.OBO", None, True),
+        ("any", "obo", True),
+        ("data.noun", "csv", False),
+        ("cifar100", None, False),
+        ("tree.csv", "no format", False),
+    ],
+)
+def test_graphs_of_terms_are_known_by_extension_or_format(path: str, format: str | None, graph: bool) -> None:
+    assert holds_terms(path, format) == graph

@@ -1,7 +1,7 @@
 """Files that hold a taxonomy: one module per format, and here the choice between them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,13 +14,19 @@ from hiercos.taxonomy.formats.json_text import parsed_json
 from hiercos.taxonomy.formats.levels import levels_from_rows, levels_text
 from hiercos.taxonomy.formats.lines import lines_text, read_lines
 from hiercos.taxonomy.formats.nested import nested_json_text, read_json
+from hiercos.taxonomy.formats.newick import newick_text, read_newick
+from hiercos.taxonomy.formats.obo import read_obo
 from hiercos.taxonomy.formats.tables import read_table
+from hiercos.taxonomy.formats.wordnet import read_wordnet
+from hiercos.taxonomy.terms import Terms
 from hiercos.taxonomy.tree import Taxonomy
 
 __all__ = [
     "FORMATS",
     "Format",
+    "holds_terms",
     "read_taxonomy",
+    "read_terms",
     "taxonomy_from_dict",
     "taxonomy_to_dict",
     "write_taxonomy",
@@ -32,14 +38,17 @@ class Format:
     """How a taxonomy is told from a text and becomes one.
 
     Attributes:
-        read: text -> taxonomy; raises `TaxonomyError`.
-        write: taxonomy -> text that `read` reads back; raises `TaxonomyError` where the format cannot hold it.
+        read: text -> taxonomy, or the graph of terms that one can be taken from; raises `TaxonomyError`.
+        write: taxonomy -> text that `read` reads back; raises `TaxonomyError` where the format cannot hold it. None
+            for a format that is only read.
         extensions: of the files that are taken to be in this format.
+        holds_terms: whether `read` gives a graph of terms.
     """
 
-    read: Callable[[str], Taxonomy]
-    write: Callable[[Taxonomy], str]
+    read: Callable[[str], Taxonomy | Terms]
+    write: Callable[[Taxonomy], str] | None
     extensions: tuple[str, ...] = ()
+    holds_terms: bool = False
 
 
 def _read_any_table(text: str, delimiter: str) -> Taxonomy:
@@ -60,6 +69,18 @@ def _read_flat_json(text: str) -> Taxonomy:
     return taxonomy_from_dict(parsed_json(text))
 
 
+def _read_yaml(text: str) -> Taxonomy:
+    from hiercos.taxonomy.formats.yaml_text import read_yaml
+
+    return read_yaml(text)
+
+
+def _yaml_text(taxonomy: Taxonomy) -> str:
+    from hiercos.taxonomy.formats.yaml_text import yaml_text
+
+    return yaml_text(taxonomy)
+
+
 FORMATS = {
     "csv": Format(partial(_read_any_table, delimiter=","), partial(levels_text, delimiter=","), (".csv",)),
     "tsv": Format(partial(_read_any_table, delimiter="\t"), partial(levels_text, delimiter="\t"), (".tsv", ".tab")),
@@ -68,6 +89,10 @@ FORMATS = {
     "lines": Format(read_lines, lines_text, (".txt",)),
     "json": Format(read_json, nested_json_text, (".json",)),
     "json-flat": Format(_read_flat_json, flat_json_text),
+    "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
+    "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),
+    "obo": Format(read_obo, None, (".obo",), holds_terms=True),
+    "wordnet": Format(read_wordnet, None, (".noun",), holds_terms=True),
 }
 
 
@@ -75,16 +100,46 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None) -> Ta
     """Read a taxonomy from a file in UTF-8.
 
     Args:
-        path: the file.
+        path: the file; of a graph of terms all are taken, see `read_terms` for a part of it.
         format: one of `FORMATS`; by default, by the extension.
 
     Raises:
         TaxonomyError: with every fault found, each beginning with the file and, where there is one, the row.
     """
+    found = _found(path, format)
+    return found.tree() if isinstance(found, Terms) else found
+
+
+def read_terms(path: str | PathLike[str], *, format: str | None = None) -> Terms:
+    """Read a graph of terms, which a tree can be taken from: an ontology, or the nouns of WordNet.
+
+    Args:
+        path: the file.
+        format: "obo" or "wordnet"; by default, by the extension.
+
+    Raises:
+        TaxonomyError: as `read_taxonomy`, and for a format that holds a tree already.
+    """
+    found = _found(path, format)
+    if isinstance(found, Taxonomy):
+        graphs = ", ".join(name for name, form in FORMATS.items() if form.holds_terms)
+        raise TaxonomyError(f"{fspath(path)}: expected a graph of terms ({graphs}), got a tree")
+    return found
+
+
+def holds_terms(path: str | PathLike[str], format: str | None = None) -> bool:
+    """Whether a file would be read as a graph of terms; no file of an unknown kind is."""
+    if format is None:
+        return any(Path(path).suffix.lower() in form.extensions for form in FORMATS.values() if form.holds_terms)
+    return format in FORMATS and FORMATS[format].holds_terms
+
+
+def _found(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
     try:
-        return _chosen_format(path, format).read(_text(path))
+        found = _chosen_format(path, format).read(_text(path))
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
+    return replace(found, source=fspath(path)) if isinstance(found, Terms) else found
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str | None = None) -> None:
@@ -102,7 +157,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         OSError: if the file cannot be written.
     """
     try:
-        text = _chosen_format(path, format).write(taxonomy)
+        text = _writer(path, format)(taxonomy)
         if text.startswith("\ufeff"):
             raise TaxonomyError("the first name begins with a byte order mark, which reading drops; json can hold it")
         data = text.encode("utf-8")
@@ -112,6 +167,14 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         message = f"{fspath(path)}: {error.object[error.start :][:20]!r} is not text that UTF-8 can hold"
         raise TaxonomyError(message) from error
     write_atomically(path, data)
+
+
+def _writer(path: str | PathLike[str], name: str | None) -> Callable[[Taxonomy], str]:
+    write = _chosen_format(path, name).write
+    if write is None:
+        written = ", ".join(form for form, value in FORMATS.items() if value.write)
+        raise TaxonomyError(f"this format is only read: expected one of {written}")
+    return write
 
 
 def _chosen_format(path: str | PathLike[str], name: str | None) -> Format:

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
 
 from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.formats.flat import is_flat, taxonomy_from_dict
 from hiercos.taxonomy.formats.json_text import parsed_json
-from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
+from hiercos.taxonomy.found import FoundNodes
+from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = "root"
 MOST_LEVELS = 200  # written; Python reads JSON that is nested some 1000 deep, and a level nests twice
@@ -25,24 +26,6 @@ class _Entry:
     label: Any = None  # class index
 
 
-@dataclass
-class _Nodes:
-    """The nodes in the order of the file: node i has the i-th entry of each list."""
-
-    names: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    labels: list[Any] = field(default_factory=list)
-
-    def place(self, node: int) -> str:
-        """The path of a node, for messages."""
-        names = []
-        while node >= 0:
-            names.append(self.names[node])
-            node = self.parents[node]
-        return repr(PATH_SEPARATOR.join(reversed(names))) if names else "the top"
-
-
 def read_json(text: str) -> Taxonomy:
     """The taxonomy of a nested or a flat JSON text."""
     value = parsed_json(text)
@@ -56,19 +39,15 @@ def taxonomy_from_nested(value: object) -> Taxonomy:
     numbers `class` where the leaves have them.
     """
     faults: list[str] = []
-    nodes = _Nodes()
+    nodes = FoundNodes()
     top = _top_entries(value, faults)
     pending = [(-1, entry) for entry in reversed(top)]
     while pending:
         parent, entry = pending.pop()
-        _append(nodes, parent, entry, faults)
-        node = len(nodes.names) - 1
+        node = _append(nodes, parent, entry, faults)
         children = list(_entries(entry.children, nodes.place(node), faults)) if entry.children is not None else []
         pending += [(node, child) for child in reversed(children)]
-    leaves = _class_order(nodes, faults)
-    if faults:
-        raise TaxonomyError(faults)
-    return Taxonomy.from_arrays(nodes.names, nodes.parents, leaves, ids=nodes.ids)
+    return nodes.tree(faults)
 
 
 def _top_entries(value: object, faults: list[str]) -> list[_Entry]:
@@ -96,31 +75,12 @@ def _entries(value: object, place: str, faults: list[str]) -> Iterator[_Entry]:
         faults.append(f"under {place}: expected an object, a list or null, got {shortened(value)}")
 
 
-def _append(nodes: _Nodes, parent: int, entry: _Entry, faults: list[str]) -> None:
-    if not entry.name.strip():
+def _append(nodes: FoundNodes, parent: int, entry: _Entry, faults: list[str]) -> int:
+    if not isinstance(entry.name, str) or not entry.name.strip():
         faults.append(f"under {nodes.place(parent)}: a name is empty")
     if not isinstance(entry.given_id, str):
         faults.append(f"{entry.name!r} under {nodes.place(parent)}: expected a text id, got {entry.given_id!r}")
-    nodes.names.append(entry.name)
-    nodes.ids.append(entry.given_id)
-    nodes.parents.append(parent)
-    nodes.labels.append(entry.label)
-
-
-def _class_order(nodes: _Nodes, faults: list[str]) -> list[int]:
-    """The childless nodes in the order of their numbers, or of the file where there are none."""
-    inner = set(nodes.parents)
-    leaves = [node for node in range(len(nodes.names)) if node not in inner]
-    if all(label is None for label in nodes.labels):
-        return leaves
-    by_label: dict[int, int] = {}
-    for leaf in leaves:
-        label = nodes.labels[leaf]
-        if type(label) is not int or not 0 <= label < len(leaves):
-            faults.append(f"{nodes.place(leaf)}: expected a class from 0 to {len(leaves) - 1}, got {label!r}")
-        elif by_label.setdefault(label, leaf) != leaf:
-            faults.append(f"{nodes.place(leaf)}: class {label} is already {nodes.place(by_label[label])}")
-    return [by_label[label] for label in sorted(by_label)]
+    return nodes.add(parent, entry.name or "", entry.given_id, entry.label)
 
 
 def nested_json_text(taxonomy: Taxonomy) -> str:
@@ -133,6 +93,11 @@ def nested_json_text(taxonomy: Taxonomy) -> str:
         raise TaxonomyError(
             f"the tree has {taxonomy.height} levels and nested JSON holds {MOST_LEVELS}; json-flat holds any number"
         )
+    return json.dumps(nested_objects(taxonomy), ensure_ascii=False, indent=1) + "\n"
+
+
+def nested_objects(taxonomy: Taxonomy) -> list[dict[str, Any]]:
+    """The nodes of level 1, each an object with name, id, children or class."""
     objects: list[dict[str, Any]] = [{"name": name} for name in taxonomy.names]
     for node, given_id in enumerate(taxonomy.ids):
         if given_id:
@@ -142,5 +107,4 @@ def nested_json_text(taxonomy: Taxonomy) -> str:
     for node, parent in enumerate(taxonomy.parents.tolist()):
         if parent >= 0:
             objects[parent].setdefault("children", []).append(objects[node])
-    top = objects[taxonomy.level(1)]
-    return json.dumps(top, ensure_ascii=False, indent=1) + "\n"
+    return objects[taxonomy.level(1)]

@@ -1,0 +1,1 @@
+"""Bridges to other libraries. They may use everything here, and nothing here uses them."""

@@ -1,0 +1,103 @@
+"""YAML: what nested JSON holds, as people write it by hand. All values are text, so 06.10 and `no` stay names."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import yaml
+
+from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.formats.nested import nested_objects, taxonomy_from_nested
+from hiercos.taxonomy.tree import Taxonomy
+
+MOST_LEVELS = 80  # written; each nests twice, and PyYAML takes some six calls of Python's thousand for that
+NULL = "tag:yaml.org,2002:null"
+TEXT = "tag:yaml.org,2002:str"
+
+
+class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes without types
+    """Reads every scalar as text but null, and finds what YAML lets pass in silence."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.faults: list[str] = []
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        """A node; an alias is a fault, since a part of a tree has one place."""
+        if self.check_event(yaml.AliasEvent):
+            event = self.peek_event()
+            raise TaxonomyError(
+                f"{_where(event.start_mark)}: expected the nodes themselves, got the alias *{event.anchor}"
+            )
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        """A mapping; keys that are there twice or are no names are faults."""
+        found: dict[Hashable, Any] = {}
+        for key_node, value_node in node.value:
+            key = self.construct_object(key_node, deep=True)
+            place = _where(key_node.start_mark)
+            if not isinstance(key, str):
+                self.faults.append(f"{place}: expected a name, got {'null' if key is None else 'a list or mapping'}")
+                continue
+            if key in found:
+                self.faults.append(f"{place}: key {key!r} stands twice in one mapping")
+            found[key] = self.construct_object(value_node, deep=deep)
+        if isinstance(found.get("name"), str) and str(found.get("class", "")).isdecimal():
+            found["class"] = int(found["class"])
+        return found
+
+
+_TextLoader.add_constructor(NULL, lambda _loader, _node: None)
+for _first, _forms in yaml.SafeLoader.yaml_implicit_resolvers.items():
+    for _tag, _pattern in _forms:
+        if _tag == NULL:
+            _TextLoader.add_implicit_resolver(NULL, _pattern, [_first])
+
+
+def read_yaml(text: str) -> Taxonomy:
+    """The taxonomy of nested mappings and lists; see `hiercos.taxonomy.formats.nested`.
+
+    Raises:
+        TaxonomyError: for malformed YAML, several documents or an alias, by line and column, else every fault.
+    """
+    try:
+        loader = _TextLoader(text)
+        value = loader.get_single_data()
+    except yaml.MarkedYAMLError as error:
+        words = ", ".join(part for part in (error.context, error.problem) if part)
+        raise TaxonomyError(f"{_where(error.problem_mark)}: not YAML: {words}") from error
+    except yaml.YAMLError as error:  # a character that YAML does not have
+        raise TaxonomyError(f"not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise TaxonomyError("nested deeper than YAML can be read; json-flat holds trees of any depth") from error
+    if loader.faults:
+        raise TaxonomyError(loader.faults)
+    return taxonomy_from_nested([] if value is None else value)
+
+
+class _QuotingDumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML comes without types
+    """Writes texts with a line end in quotes with escapes: folded ones would not all come back."""
+
+
+_QuotingDumper.add_representer(
+    str,
+    lambda dumper, text: dumper.represent_scalar(TEXT, text, style='"' if text.splitlines() != [text] else None),
+)
+
+
+def _where(mark: Any) -> str:
+    return f"line {mark.line + 1}, column {mark.column + 1}"
+
+
+def yaml_text(taxonomy: Taxonomy) -> str:
+    """Mappings with name, id and children, and the class index of each leaf.
+
+    Raises:
+        TaxonomyError: if the tree is deeper than can be read back.
+    """
+    if taxonomy.height > MOST_LEVELS:
+        raise TaxonomyError(
+            f"the tree has {taxonomy.height} levels and YAML holds {MOST_LEVELS}; json-flat holds any number"
+        )
+    objects = nested_objects(taxonomy)
+    return str(yaml.dump(objects, Dumper=_QuotingDumper, allow_unicode=True, sort_keys=False, width=float("inf")))

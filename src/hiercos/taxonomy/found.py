@@ -1,0 +1,69 @@
+"""Nodes as they are found in a file or a graph, in its order, before they are a taxonomy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hiercos.taxonomy.build import tree_from_arrays
+from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
+
+
+@dataclass
+class FoundNodes:
+    """Node i has the i-th entry of each list; -1 is the root.
+
+    Attributes:
+        names: the name of each.
+        ids: the id of each, "" for none.
+        parents: the parent of each, which stands before it or not.
+        labels: the class number of each leaf that is given one, None for the others; nothing of it is checked yet.
+    """
+
+    names: list[str] = field(default_factory=list)
+    ids: list[str] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+    labels: list[Any] = field(default_factory=list)
+
+    def add(self, parent: int, name: str, given_id: str = "", label: Any = None) -> int:
+        """A new node, the last one."""
+        self.names.append(name)
+        self.ids.append(given_id)
+        self.parents.append(parent)
+        self.labels.append(label)
+        return len(self.names) - 1
+
+    def place(self, node: int) -> str:
+        """The path of a node, for messages."""
+        names = []
+        while node >= 0:
+            names.append(self.names[node])
+            node = self.parents[node]
+        return repr(PATH_SEPARATOR.join(reversed(names))) if names else "the top"
+
+    def tree(self, faults: Sequence[str]) -> Taxonomy:
+        """The taxonomy; its classes are in the order of their numbers, or of the nodes where there are none.
+
+        Raises:
+            TaxonomyError: for the faults found so far, numbers that are no order of the classes, and whatever makes
+                the nodes no tree.
+        """
+        every = list(faults)
+        leaves = self._class_order(every)
+        if every:
+            raise TaxonomyError(every)
+        return tree_from_arrays(self.names, self.parents, leaves, ids=self.ids)
+
+    def _class_order(self, faults: list[str]) -> list[int]:
+        inner = set(self.parents)
+        leaves = [node for node in range(len(self.names)) if node not in inner]
+        if all(label is None for label in self.labels):
+            return leaves
+        by_label: dict[int, int] = {}
+        for leaf in leaves:
+            label = self.labels[leaf]
+            if type(label) is not int or not 0 <= label < len(leaves):
+                faults.append(f"{self.place(leaf)}: expected a class from 0 to {len(leaves) - 1}, got {label!r}")
+            elif by_label.setdefault(label, leaf) != leaf:
+                faults.append(f"{self.place(leaf)}: class {label} is already {self.place(by_label[label])}")
+        return [by_label[label] for label in sorted(by_label)]
