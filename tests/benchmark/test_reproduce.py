@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from lightning_fabric import Fabric
+from safetensors.torch import save_file
 
 from hiercos.benchmark.published import published_table
 from hiercos.benchmark.recipe import Recipe, RecipeError, find_recipe
@@ -13,6 +14,7 @@ from hiercos.benchmark.recipe_files import load_recipes
 from hiercos.benchmark.reproduce import Attempt, Conditions, absence, limited, reproduce, table_recipes
 from hiercos.data import load_dataset
 from hiercos.engine import Reading
+from hiercos.nn.backbones import load_backbone
 from hiercos.records import Record
 from paper_sets import FINE, binary_file, cifar_images
 
@@ -93,6 +95,25 @@ def test_what_is_finished_is_not_run_again_and_the_text_has_the_cosine(
     (record,) = again.records["none"]
     assert record.train_seconds == before.records["none"][0].train_seconds
     assert 0 < record.metrics["subspace_cosine"] <= 1
+
+
+def test_a_recipe_with_a_frozen_backbone_is_run_on_its_features(
+    fabric: Fabric, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "cache"))
+    backbone = load_backbone("wide-resnet-28", pretrained=False, width=1, momentum=0.001, size=8)
+    save_file(backbone.state_dict(), tmp_path / "weights.safetensors")
+    frozen = {
+        "backbone.pretrained": True,
+        "backbone.freeze": True,
+        "backbone.weights": f"{tmp_path}/weights.safetensors",
+    }
+    how = conditions(fabric, tmp_path / "out", root, changes={**SMALL, **frozen})
+    (attempt,) = reproduce(CIFAR, [recipe("cross-entropy")], how)
+    (record,) = attempt.records["none"]
+    assert "fine_tuned" not in record.data["backbone"]
+    assert record.data["features"] == 64
+    assert len(list((tmp_path / "cache").glob("*.npy"))) == 1
 
 
 def test_absent_data_and_absent_weights_are_obstacles_that_say_what_to_do(

@@ -65,6 +65,8 @@ def reproduce(
         _tell(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
         return
     changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
+    if place.precision != DeviceOptions.precision:
+        changes["training.precision"] = place.precision
     with place.processes() as fabric:
         conditions = Conditions(
             how=Reading(fabric, workers=workers),
