@@ -11,10 +11,18 @@ from safetensors.torch import save_file
 from hiercos.benchmark.published import published_table
 from hiercos.benchmark.recipe import Recipe, RecipeError, find_recipe
 from hiercos.benchmark.recipe_files import load_recipes
-from hiercos.benchmark.reproduce import Attempt, Conditions, absence, limited, reproduce, table_recipes
+from hiercos.benchmark.reproduce import (
+    Attempt,
+    Conditions,
+    absence,
+    backbone_obstacle,
+    limited,
+    reproduce,
+    table_recipes,
+)
 from hiercos.data import load_dataset
 from hiercos.engine import Reading
-from hiercos.nn.backbones import load_backbone
+from hiercos.nn.backbones import BackboneError, load_backbone
 from hiercos.records import Record
 from paper_sets import FINE, binary_file, cifar_images
 
@@ -126,6 +134,12 @@ def test_absent_data_and_absent_weights_are_obstacles_that_say_what_to_do(
     (untrained,) = reproduce(CIFAR, [recipe("haframe")], how)
     assert "comes without trained weights; give weights=FILE.safetensors" in str(untrained.obstacle)
     assert absence("cifar100", root) is None
+
+
+def test_a_backbone_without_its_file_of_weights_says_which_to_get() -> None:
+    obstacle = backbone_obstacle(find_recipe(RECIPES, "tiered-imagenet-h", "hier-cos"), BackboneError("no weights"))
+    assert obstacle.startswith("no weights; published script: ResNet-50 trained by MoCo-v2 for 800 epochs on PASS")
+    assert obstacle.endswith("name the file with --set backbone.weights=FILE.safetensors")
 
 
 def test_a_change_that_a_recipe_cannot_take_is_refused_before_anything_is_run(

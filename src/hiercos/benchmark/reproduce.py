@@ -148,12 +148,19 @@ def run_recipe(recipe: Recipe, dataset: Dataset, table: PublishedTable, conditio
     try:
         data = run_data(recipe, dataset, conditions.how)
     except BackboneError as error:
-        return Attempt(recipe, {}, str(error))
+        return Attempt(recipe, {}, backbone_obstacle(recipe, error))
     rules = tuple(dict.fromkeys(rule for rule, _ in recipe.rows(table)))
     seeds = recipe.seeds if conditions.seeds is None else range(conditions.seeds)
     runs = [_run(recipe, data, seed, conditions, rules=rules, cosine=COSINE in table.columns) for seed in seeds]
     records = {rule: [run[place] for run in runs] for place, rule in enumerate(rules)}
     return Attempt(recipe, records, remarks=dataset.notes)
+
+
+def backbone_obstacle(recipe: Recipe, error: BackboneError) -> str:
+    """Why a backbone cannot be had, and which weights to get where the recipe needs a file of them."""
+    backbone = recipe.settings["backbone"]
+    needs_file = "weights" in backbone and backbone["weights"] is None
+    return f"{error}; {recipe.sources['backbone.weights']}" if needs_file else str(error)
 
 
 def _run(
