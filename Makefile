@@ -28,7 +28,7 @@ tests: $(VENV)/.test
 	$(BIN)/pytest
 
 docs: $(VENV)/.docs  ## build the documentation strictly into site/
-	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.test  ## every figure of benchmarks/
 	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done

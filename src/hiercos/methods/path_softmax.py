@@ -19,7 +19,7 @@ def path_softmax(
     width: int | None = 512,
     dropout: float = 0.1,
     momentum: float = 0.1,
-    inner: float = 1.0,
+    inner: float = 0.2,
 ) -> Method:
     """A softmax over classes whose logits are sums of node scores along the path, with a log-loss at every level.
 
