@@ -93,7 +93,7 @@ class _BatchMaker(Dataset[Any]):
 
     def in_a_thread(self) -> Iterator[Any]:
         """The batches in order, made by one thread; decoding and resizing leave the interpreter to others."""
-        executor = ThreadPoolExecutor(max_workers=1)
+        executor = _quiet_thread()
         waiting: deque[Future[Any]] = deque()
         try:
             for place in range(len(self)):
@@ -104,6 +104,20 @@ class _BatchMaker(Dataset[Any]):
                 yield waiting.popleft().result()
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+def _quiet_thread() -> ThreadPoolExecutor:
+    """One thread in which torch never calls on other threads.
+
+    A second team of threads would be more than there are processors, and OpenMP then lets those of the model sleep
+    between any two operations instead of waiting for the next.
+    """
+    threads = torch.get_num_threads()
+    executor = ThreadPoolExecutor(max_workers=1)
+    executor.submit(torch.get_num_threads).result()  # a thread takes the number over when it first looks, and once
+    executor.submit(torch.set_num_threads, 1).result()
+    torch.set_num_threads(threads)  # what threads that begin later take over
+    return executor
 
 
 def batch_seed(seed: int, place: int) -> int:
