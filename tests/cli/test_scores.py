@@ -106,9 +106,55 @@ def test_a_table_and_latex_go_to_standard_output(tmp_path: Path, capsys: pytest.
     assert lines[4].startswith(r"cat & pet $>$ cat & 1 & 1.0000 & -- & 0.0000")
 
 
+def labels_file(folder: Path) -> Path:
+    (folder / "labels.csv").write_text("path,label\na/1.jpg,cat\na/2.jpg,dog\na/3.jpg,car\na/4.jpg,car\n")
+    return folder / "labels.csv"
+
+
+def bioclip_file(folder: Path) -> Path:
+    rows = ["1.jpg,pet,Cat,0.9", "1.jpg,pet,dog,0.1", "2.jpg,pet,cat,0.6", "2.jpg,pet,dog,0.4", "3.jpg,bird,owl,0.8"]
+    rows += ["3.jpg,vehicle,car,0.2"]
+    lines = ["file_name,kind,species,score", *(f"/photos/a/{row}" for row in rows)]
+    (folder / "bioclip.csv").write_text("\n".join(lines) + "\n")
+    return folder / "bioclip.csv"
+
+
+def test_predictions_by_image_are_scored_with_the_labels_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bioclip_file(tmp_path)
+    rows = {row["metric"]: row for row in written_csv(tmp_path, path, "--labels", labels_file(tmp_path))}
+    assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)
+    assert (rows["top1"]["samples"], rows["hops"]["samples"], rows["hops"]["value"]) == ("3", "0", "")
+    assert capsys.readouterr().err.splitlines() == [
+        f"1 of 4 images of {tmp_path / 'labels.csv'} are not in {path}: they count in no figure.",
+        "1 of 6 answers are no class of the taxonomy, such as 'owl' (1 of them): they are left out and those below "
+        "move up, in 1 images from the first place.",
+        "1 to 2 of 3 classes are ranked: what needs more of an image leaves it out.",
+    ]
+
+
+def test_predictions_by_image_are_broken_down_and_compared(tmp_path: Path) -> None:
+    path, labels = bioclip_file(tmp_path), labels_file(tmp_path)
+    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    assert [(row["node"], float(row["accuracy"])) for row in levels[:3]] == [("(all)", 1), ("pet", 1), ("vehicle", 1)]
+    answers = [("a/1.jpg", "cat"), ("a/2.jpg", "dog"), ("a/3.jpg", "car"), ("a/4.jpg", "cat")]
+    images = [{"filepath": image, "prediction": f"some-id;;;;;;{name}"} for image, name in answers]
+    (tmp_path / "net.json").write_text(json.dumps({"predictions": images}))
+    against = written_csv(tmp_path, path, "--labels", labels, "--against", tmp_path / "net.json")
+    assert (float(against[0]["value"]), float(against[0]["against"])) == (pytest.approx(2 / 3), 0.75)
+
+
+def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("file,species\n/photos/a/1.jpg,cat\n")
+    options = ["--labels", tmp_path / "labels.csv", "--path-column", "file", "--label-column", "species"]
+    assert written_csv(tmp_path, bioclip_file(tmp_path), *options)[0]["value"] == "1.0"
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["model", "data.csv", "--labels", "l.csv"], "--labels goes with --scores"),
         (["--scores", "s.npz", "--per-class", "--per-level"], "at most one of --against, --per-class and --per-level"),
         (["--scores", "s.npz", "--format", "xml"], "--format xml: expected one of csv, json, parquet, table, latex"),
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),

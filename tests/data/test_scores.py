@@ -7,6 +7,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.data.errors import DataError
+from hiercos.data.guesses import LabelledImages
 from hiercos.data.scores import read_scores
 from trees import TOY
 
@@ -97,7 +98,9 @@ def test_what_is_wrong_with_an_npz_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:
-    assert fault_of(text_file(tmp_path, "s.txt", "")) == "s.txt: expected scores in .npz, .csv, .tsv or .parquet"
+    assert fault_of(text_file(tmp_path, "s.txt", "")) == (
+        "s.txt: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json"
+    )
     (tmp_path / "latin.csv").write_bytes("label,cat,dog,car\ncaf\u00e9,1,2,3\n".encode("latin-1"))
     assert fault_of(tmp_path / "latin.csv").startswith("latin.csv: row 2: byte 0xe9 is not UTF-8")
     assert "expected a Parquet file" in fault_of(text_file(tmp_path, "s.parquet", "no"))
@@ -116,3 +119,14 @@ def test_tables_without_samples_are_refused(tmp_path: Path, header: str) -> None
     pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "s.parquet")
     for path in (text_file(tmp_path, "s.csv", header + "\n"), tmp_path / "s.parquet"):
         assert fault_of(path) == f"{path.name}: expected at least one row below the header, got none"
+
+
+def test_labels_go_with_predictions_by_image_and_with_nothing_else(tmp_path: Path) -> None:
+    labels = LabelledImages(("a.jpg",), np.array([0]), "labels.csv")
+    with pytest.raises(DataError, match=r"expected predictions by image, without labels, because labels\.csv has them"):
+        read_scores(npz(tmp_path, scores=SCORES, labels=[0, 2]), TOY, labels)
+    path = text_file(tmp_path, "p.csv", "file_name,species,score\na.jpg,cat,0.5\n")
+    assert fault_of(path) == ("p.csv: predictions by image hold no labels: expected a table of them (--labels FILE)")
+    assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]
+    path = text_file(tmp_path, "p.json", '{"predictions": [{"filepath": "/x/a.jpg", "prediction": "cat"}]}')
+    assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]

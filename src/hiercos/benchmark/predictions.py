@@ -8,7 +8,7 @@ import torch
 from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
-from hiercos.data.scores import ScoreSet
+from hiercos.data.score_set import ScoreSet
 from hiercos.decisions import RULES
 from hiercos.engine import StoredModel
 from hiercos.engine.batches import Samples
@@ -45,8 +45,9 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     scores, labels = torch.from_numpy(predictions.scores), torch.from_numpy(predictions.labels)
     values = suite_values(scores, labels, taxonomy).numpy()
     names = suite_names(taxonomy)
-    unknown = [needed_depth(name, taxonomy) > predictions.depth for name in names]
-    values[:, unknown] = np.nan
+    needed = np.array([needed_depth(name, taxonomy) for name in names])
+    known = np.broadcast_to(predictions.depth, len(values))[:, None] >= needed  # (M, K)
+    values[~known] = np.nan
     return SampleMetrics(names, values, predictions.labels)
 
 
@@ -90,12 +91,12 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
     values = samples.columns(BROKEN_DOWN)
     rows: list[Row] = []
     for level in range(1, taxonomy.height + 1):
-        right = samples.columns([f"accuracy_level_{level}"])[:, 0]
+        right = samples.columns([f"accuracy_level_{level}"])
         nodes = paths[:, level - 1]
         below = [(taxonomy.path_text(node), chosen) for node, chosen in _groups(nodes) if node >= 0]
         everyone = np.flatnonzero(nodes >= 0)
         rows += [
-            {"level": level, "node": name, "accuracy": float(right[chosen].mean()), **_means(values[chosen])}
+            {"level": level, "node": name, "accuracy": float(sample_means(right[chosen])[0]), **_means(values[chosen])}
             for name, chosen in [("(all)", everyone), *below]
             if len(chosen)
         ]

@@ -22,6 +22,7 @@ from hiercos.cli.scores import (
 
 if TYPE_CHECKING:
     from hiercos.benchmark.predictions import SampleMetrics
+    from hiercos.data.guesses import LabelledImages
     from hiercos.engine import Reading
     from hiercos.taxonomy import Taxonomy
 
@@ -30,11 +31,31 @@ if TYPE_CHECKING:
 class ScoreFiles:
     """Predictions made elsewhere."""
 
-    scores: Annotated[Path | None, typer.Option(help="Scores or ranked class names (.npz, .csv, .parquet).")] = None
+    scores: Annotated[
+        Path | None,
+        typer.Option(help="Scores or ranked class names (.npz, .csv, .parquet), or answers by image (.csv, .json)."),
+    ] = None
     taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree; goes with --scores.")] = None
+    labels: Annotated[
+        Path | None, typer.Option(help="Table of paths and labels; goes with --scores of answers by image.")
+    ] = None
     against: Annotated[
         Path | None, typer.Option(help="Another file of the same samples: differences with a paired test.")
     ] = None
+
+    def read(self, columns: ColumnOptions) -> tuple["Taxonomy", "LabelledImages | None"]:
+        """The label tree, and the labels if they have a file of their own."""
+        from hiercos.data.guesses import read_labelled_images
+        from hiercos.data.samples import PATH_COLUMN
+        from hiercos.taxonomy import open_taxonomy
+
+        if self.taxonomy is None:
+            raise OptionError("--scores: expected --taxonomy FILE with it")
+        tree = open_taxonomy(self.taxonomy)
+        if self.labels is None:
+            return tree, None
+        names = {"path_column": columns.path_column or PATH_COLUMN, "label_column": columns.label_column}
+        return tree, read_labelled_images(self.labels, tree, **names)
 
 
 @grouped
@@ -63,10 +84,12 @@ def evaluate(
     check_format(chosen, output)
     if sum((files.against is not None, per_class, per_level)) > 1:
         raise OptionError("expected at most one of --against, --per-class and --per-level")
-    if files.scores is None and files.taxonomy is not None:
-        raise OptionError("--taxonomy goes with --scores: a model brings its own")
+    for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
+        if files.scores is None and given is not None:
+            raise OptionError(f"{name} goes with --scores: a model and its data bring their own")
     if files.scores is not None and model is None:
-        samples, tree = _file_metrics(files.scores, files.taxonomy)
+        tree, labels = files.read(columns)
+        samples = read_sample_metrics(files.scores, tree, labels)
     elif files.scores is None and files.against is None and model is not None and data is not None:
         samples, tree = _model_metrics(model, data, columns, partial(place.reading, batch_size, workers))
     else:
@@ -74,7 +97,7 @@ def evaluate(
     from hiercos.benchmark.predictions import class_rows, node_rows
 
     if files.scores is not None and files.against is not None:
-        other = read_sample_metrics(files.against, tree)
+        other = read_sample_metrics(files.against, tree, labels)
         refuse_other_samples(samples, other, files.scores, files.against, tree)
         rows = difference_rows(samples, other, seed=seed)
     elif per_class:
@@ -82,15 +105,6 @@ def evaluate(
     else:
         rows = node_rows(samples, tree) if per_level else metric_rows(samples, seed=seed)
     write_rows(rows, chosen, output)
-
-
-def _file_metrics(scores: Path, taxonomy: Path | None) -> tuple["SampleMetrics", "Taxonomy"]:
-    from hiercos.taxonomy import open_taxonomy
-
-    if taxonomy is None:
-        raise OptionError("--scores: expected --taxonomy FILE with it")
-    tree = open_taxonomy(taxonomy)
-    return read_sample_metrics(scores, tree), tree
 
 
 def _model_metrics(

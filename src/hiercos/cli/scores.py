@@ -5,22 +5,28 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import typer
+
 from hiercos.cli.output import emit
 
 if TYPE_CHECKING:
     from hiercos.benchmark.predictions import SampleMetrics
+    from hiercos.data.guesses import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
 Row = Mapping[str, Any]
 TEXTS = ("table", "latex", "markdown")  # for the eye: figures are rounded
 
 
-def read_sample_metrics(scores: Path, taxonomy: "Taxonomy") -> "SampleMetrics":
-    """The metrics of each sample of a file of scores or ranked class names; see `hiercos.data.scores`."""
+def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
+    """The metrics of each sample of a file of predictions, see `hiercos.data.scores`; what was left out is said."""
     from hiercos.benchmark.predictions import sample_metrics
     from hiercos.data.scores import read_scores
 
-    return sample_metrics(read_scores(scores, taxonomy), taxonomy)
+    found = read_scores(scores, taxonomy, labels)
+    for note in found.notes:
+        typer.echo(note, err=True)
+    return sample_metrics(found, taxonomy)
 
 
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:

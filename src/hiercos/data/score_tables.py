@@ -2,18 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiercos.data.errors import DataError
 from hiercos.data.rows import RowName
+from hiercos.data.score_set import ScoreArray
 from hiercos.data.table import read_table
 from hiercos.data.table_files import PARQUET, delimited_file, length_fault, parquet_file
 
 LABEL = "label"
-ScoreArray = NDArray[np.floating[Any]]
 
 
 def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:

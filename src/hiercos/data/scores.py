@@ -3,59 +3,65 @@
 An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
 taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
 column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given as everywhere: by id,
-path or name, or in .npz by index.
+path or name, or in .npz by index. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold
+no labels: these come from a table of their own.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from hiercos.data.errors import DataError
+from hiercos.data.guess_tables import is_guess_table, read_guess_table
+from hiercos.data.guesses import ImageGuesses, LabelledImages, guessed_scores
 from hiercos.data.labels import LabelReader
 from hiercos.data.npz import array_row_name, read_npz
 from hiercos.data.rows import AnyArray, RowName
-from hiercos.data.score_tables import LABEL, ScoreArray, read_score_columns
+from hiercos.data.score_set import ScoreArray, ScoreSet
+from hiercos.data.score_tables import LABEL, read_score_columns
+from hiercos.data.speciesnet import read_speciesnet
 from hiercos.data.table import read_table
 from hiercos.data.table_files import TABLES, column_names
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
 RANK = "rank_"
+JSON = ".json"
 
 
-@dataclass(frozen=True)
-class ScoreSet:
-    """Scores of some samples with their true classes.
+def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = None) -> ScoreSet:
+    """Read a file of scores, of ranked class names or of predictions by image; the module says what it holds.
 
-    Attributes:
-        scores: higher is better, shape (M, C), in the taxonomy's class order.
-        labels: true classes, shape (M,).
-        depth: how many classes of each sample are ranked: C for scores, K for K names; the other classes share
-            the lowest score.
-    """
-
-    scores: ScoreArray
-    labels: IntArray
-    depth: int
-
-
-def read_scores(path: Path, taxonomy: Taxonomy) -> ScoreSet:
-    """Read a file of scores or of ranked class names; the module says what it holds.
+    Args:
+        path: the file.
+        taxonomy: the tree over the classes.
+        labels: the true classes where the file has none, which it must not have otherwise.
 
     Raises:
         DataError: for another kind of file, one without samples, a missing array or column, a class that is unknown,
-            missing or there twice, or a score that is no number, naming the file and the row.
+            missing or there twice, a score that is no number, or labels that are missing or too many, naming the file
+            and the row.
     """
     suffix = path.suffix.lower()
+    if suffix not in (".npz", JSON, *TABLES):
+        raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json")
+    names = column_names(path) if suffix in TABLES else []
+    if suffix == JSON or is_guess_table(names):
+        return _from_guesses(path, names, taxonomy, labels)
+    if labels is not None:
+        raise DataError(f"{path}: expected predictions by image, without labels, because {labels.source} has them")
     if suffix == ".npz":
         return _from_npz(path, taxonomy)
-    if suffix not in TABLES:
-        raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet")
-    names = column_names(path)
     read = _from_rank_columns if f"{RANK}1" in names else _from_score_columns
     return read(path, names, taxonomy)
+
+
+def _from_guesses(path: Path, names: Sequence[str], taxonomy: Taxonomy, labels: LabelledImages | None) -> ScoreSet:
+    if labels is None:
+        raise DataError(f"{path}: predictions by image hold no labels: expected a table of them (--labels FILE)")
+    found: list[ImageGuesses] = read_guess_table(path, names) if names else read_speciesnet(path)
+    return guessed_scores(found, labels, taxonomy, str(path))
 
 
 def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:

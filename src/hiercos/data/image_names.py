@@ -1,0 +1,58 @@
+"""Which of two lists of paths name the same images, where one list starts from another folder than the other."""
+
+from collections.abc import Sequence
+
+from hiercos.data.errors import DataError
+
+AMBIGUOUS = -2
+ABSENT = -1
+
+
+def matched_images(wanted: Sequence[str], given: Sequence[str], *, source: str) -> list[int]:
+    """For each wanted path the place of the same image among those given, -1 where it is not there.
+
+    Two paths name the same image if they are equal or one is the end of the other, folder by folder: `cats/1.jpg` and
+    `/data/cats/1.jpg`.
+
+    Args:
+        wanted: M paths, each once.
+        given: the paths to look among, each once.
+        source: of the given paths, for messages.
+
+    Raises:
+        DataError: for every wanted path that may be several of those given, or the same one as another.
+
+    Example:
+        >>> matched_images(["cats/1.jpg", "cats/3.jpg"], ["/data/cats/2.jpg", "/data/cats/1.jpg"], source="x.csv")
+        [1, -1]
+    """
+    parts = [_parts(path) for path in given]
+    whole = {path: place for place, path in enumerate(parts)}
+    ends: dict[tuple[str, ...], int] = {}
+    for place, path in enumerate(parts):
+        for start in range(1, len(path)):
+            ends[path[start:]] = AMBIGUOUS if path[start:] in ends else place
+    places = [_place(_parts(path), whole, ends) for path in wanted]
+    taken: dict[int, str] = {}
+    faults = []
+    for name, place in zip(wanted, places, strict=True):
+        if place == AMBIGUOUS:
+            faults.append(f"{source}: {name!r} may be several images: expected more folders of it in the path")
+        elif place != ABSENT and (first := taken.setdefault(place, name)) != name:
+            faults.append(f"{source}: {given[place]!r} may be {first!r} or {name!r}: expected longer paths")
+    if faults:
+        raise DataError(faults)
+    return places
+
+
+def _parts(path: str) -> tuple[str, ...]:
+    """The folders and the name of a path, whichever slashes it has."""
+    return tuple(part for part in path.strip().replace("\\", "/").split("/") if part not in ("", "."))
+
+
+def _place(path: tuple[str, ...], whole: dict[tuple[str, ...], int], ends: dict[tuple[str, ...], int]) -> int:
+    if path in whole:
+        return whole[path]
+    if path in ends:
+        return ends[path]
+    return next((whole[path[start:]] for start in range(1, len(path)) if path[start:] in whole), ABSENT)
