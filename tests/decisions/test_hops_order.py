@@ -11,8 +11,8 @@ from decisions.distributions import random_probabilities
 from decisions.expected_hops import cost_table, expected_hops
 from hiercos import Taxonomy
 from hiercos.decisions import crm_scores, hops_order_scores
+from hiercos.decisions.best_order import likely_labels
 from hiercos.decisions.expected_cost import cost_steps, expected_costs
-from hiercos.decisions.hops_order import likely_labels
 from hiercos.metrics import functional as HF
 from trees import TOY17, random_tree, taxonomies
 
@@ -94,7 +94,7 @@ def test_interchangeable_classes_come_by_risk_and_then_by_index() -> None:
 def test_small_tables_of_costs_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     probabilities = torch.from_numpy(random_probabilities(TOY17, 5, 6))
     scores = hops_order_scores(probabilities, TOY17)
-    monkeypatch.setattr("hiercos.decisions.hops_order.TABLE", 1)
+    monkeypatch.setattr("hiercos.decisions.best_order.TABLE", 1)
     assert torch.equal(hops_order_scores(probabilities, TOY17), scores)
 
 

@@ -1,64 +1,11 @@
-"""The order of the classes with the highest expected HOPS.
+"""The order of the classes with the highest expected HOPS, as scores."""
 
-The expected cost of a class at a position does not depend on where the others stand, so the best order is a linear
-assignment of classes to positions. It is solved as such for a few hundred classes. Beyond, it is solved for some
-positions at a time, with the classes that stand there: positions that lie ever further apart, then every s-th, then
-the first. Most classes have many like them, which cost the same everywhere, so thinned-out positions are the whole
-problem in miniature; and no step makes the order worse.
-"""
-
-from collections.abc import Iterator
-from dataclasses import dataclass
-
-import numpy as np
 import torch
-from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
+from hiercos.decisions.best_order import MOST_EXACT, best_order_scores
 from hiercos.decisions.crm import crm_scores
-from hiercos.decisions.expected_cost import ExpectedCosts, cost_steps, expected_costs, label_entries
 from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.preferences import FloatArray
-from hiercos.taxonomy.tree import IntArray
-
-MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
-SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions in the assignments of each kind beyond that
-MOST_LABELS = 64  # labels looked at beyond that
-NEGLIGIBLE = 1e-3  # probability of the labels left out beyond that, if so many are not needed
-TABLE = 1 << 24  # entries in the table of costs: 128 MiB
-
-Positions = NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Effort:
-    """How much of the problem is solved.
-
-    Attributes:
-        labels: the most labels looked at.
-        negligible: the share of the probability that may be left out with the least likely labels.
-        assignments: the positions of each assignment, in turn.
-    """
-
-    labels: int
-    negligible: float
-    assignments: list[Positions]
-
-    @classmethod
-    def whole(cls, taxonomy: Taxonomy) -> "Effort":
-        """All labels, and one assignment of all positions."""
-        return cls(taxonomy.num_classes, 0.0, [np.arange(taxonomy.num_classes)])
-
-    @classmethod
-    def thinned(cls, taxonomy: Taxonomy) -> "Effort":
-        """Likely labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
-        count = taxonomy.num_classes
-        stride = -(-count // STRIDED)
-        spread = np.unique(np.geomspace(1, count, SPREAD).astype(np.intp)) - 1  # small steps coincide
-        strided = [np.arange(first, count, stride) for first in range(stride)]
-        labels = max(1, min(MOST_LABELS, TABLE // label_entries(taxonomy)))
-        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(min(count, FIRST))])
 
 
 def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to: int = MOST_EXACT) -> Tensor:
@@ -90,51 +37,6 @@ def hops_order_scores(probabilities: Tensor, taxonomy: Taxonomy, *, exact_up_to:
         tensor([[3., 2., 1.]])
     """
     risks = crm_scores(probabilities, taxonomy)
-    for row in risks.isnan().any(dim=1).nonzero()[:1, 0].tolist():
-        raise ValueError(f"row {row}: a probability is NaN")
-    orders = torch.sort(risks, dim=1, descending=True, stable=True).indices.cpu()
-    count = taxonomy.num_classes
-    effort = Effort.whole(taxonomy) if count <= exact_up_to else Effort.thinned(taxonomy)
-    for order, costs in zip(orders, _costs_of_rows(probabilities, taxonomy, effort), strict=True):
-        order.copy_(torch.from_numpy(_improved_order(order.numpy(), costs, effort)))
-    places = torch.arange(count, 0, -1, dtype=torch.float32).expand(orders.shape)
-    return torch.zeros(orders.shape).scatter_(1, orders, places).to(probabilities.device)
-
-
-def _costs_of_rows(probabilities: Tensor, taxonomy: Taxonomy, effort: Effort) -> Iterator[ExpectedCosts]:
-    """The expected costs for each row in turn; the steps of labels are tabulated for as many rows as memory allows."""
-    paths = taxonomy.path_table(taxonomy.leaves)
-    all_fit = taxonomy.num_classes * label_entries(taxonomy) <= TABLE
-    rows = max(1, len(probabilities) if all_fit else TABLE // (effort.labels * label_entries(taxonomy)))
-    for part in torch.split(probabilities, rows) if len(probabilities) else ():
-        values = part.double().cpu().numpy()
-        kept = [likely_labels(row, effort.labels, effort.negligible) for row in values]
-        labels = np.unique(np.concatenate(kept))
-        table = cost_steps(taxonomy, labels)
-        for row, own in zip(values, kept, strict=True):
-            yield expected_costs(taxonomy, paths, table, np.searchsorted(labels, own), row[own])
-
-
-def likely_labels(probabilities: FloatArray, most: int, negligible: float) -> IntArray:
-    """The likeliest labels, shape (M,): as many as leave out no more than a share of the probability, or `most`."""
-    labels = np.argsort(-probabilities, kind="stable")
-    reached = np.cumsum(probabilities[labels])
-    needed = 1 + np.count_nonzero(reached[:-1] < (1 - negligible) * reached[-1])
-    return labels[: min(needed, most)]
-
-
-def _improved_order(start: IntArray, costs: ExpectedCosts, effort: Effort) -> IntArray:
-    """The classes in their new order, shape (C,); those of a group keep their order among themselves."""
-    groups = costs.groups[start]  # at each position
-    for positions in effort.assignments:
-        groups[positions] = _assigned_groups(groups[positions], costs.costs, positions)
-    order = np.empty_like(start)
-    order[np.argsort(groups, kind="stable")] = start[np.argsort(costs.groups[start], kind="stable")]
-    return order
-
-
-def _assigned_groups(groups: Positions, costs: FloatArray, positions: Positions) -> Positions:
-    """The same groups, each placed on one of the positions so that the sum of costs is the least."""
-    by_position = costs[:, positions][groups].T  # positions as rows are solved several times faster than as columns
-    chosen: Positions = linear_sum_assignment(by_position)[1]
-    return groups[chosen]
+    values, starts = (tensor.detach().double().cpu().numpy() for tensor in (probabilities, risks))
+    scores = best_order_scores(values, starts, taxonomy, exact_up_to=exact_up_to)
+    return torch.from_numpy(scores).to(probabilities.device)
