@@ -1,3 +1,4 @@
+import math
 from pathlib import Path
 
 import pytest
@@ -109,3 +110,31 @@ def test_one_sample_is_too_few(fabric: Fabric) -> None:
     one = LabelledVectors(features, labels)
     with pytest.raises(TrainingError, match="at least 2 training samples, got 1"):
         fit(fabric, Model(TOY, FEATURES, "cross-entropy"), one, one, TrainConfig())
+
+
+def test_without_validation_the_last_epoch_stays(fabric: Fabric) -> None:
+    config = TrainConfig("cross-entropy", epochs=3, batch_size=32)
+    progress = fit(fabric, model_of(config), data()[0], None, config)
+    assert progress.best_epoch == 3
+    assert all(math.isnan(epoch.top1) for epoch in progress.history)
+
+
+def test_a_sample_of_weight_2_counts_as_two_and_one_of_weight_0_not_at_all(fabric: Fabric) -> None:
+    train, _ = data()
+    repeats = torch.arange(len(train)) % 3
+    rows = torch.arange(len(train)).repeat_interleave(repeats)
+    config = TrainConfig("cross-entropy", epochs=5, batch_size=1000, standardize=False)
+    weighted, repeated = model_of(config), model_of(config)
+    fit(fabric, weighted, train, None, config, weights=repeats.float())
+    fit(fabric, repeated, LabelledVectors(train.features[rows], train.labels[rows]), None, config)
+    torch.testing.assert_close(weighted.state_dict(), repeated.state_dict(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_counts_as_much_as_its_samples_together(fabric: Fabric) -> None:
+    train, _ = data()
+    weights = torch.arange(1, len(train) + 1).float()
+    config = TrainConfig("cross-entropy", epochs=1, batch_size=2, learning_rate=1e-9, standardize=False)
+    model = model_of(config)
+    whole = model.loss(model(train.features), train.labels, weights)
+    progress = fit(fabric, model, train, None, config, weights=weights)
+    assert progress.history[0].loss == pytest.approx(float(whole.detach()), rel=1e-4)

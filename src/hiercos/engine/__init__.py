@@ -4,7 +4,7 @@ from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.embed import Embedded, EmbeddingError, embed
 from hiercos.engine.evaluate import answers, class_scores, evaluate
 from hiercos.engine.fine_tuning import FineTuningData, prepare_fine_tuning
-from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit
+from hiercos.engine.fit import Epoch, RunProgress, Watcher, fit, train_epoch
 from hiercos.engine.folder import StoredModel, load_model, save_model
 from hiercos.engine.model import Model
 from hiercos.engine.prepare import PreparedData, prepare, prepare_embedded
@@ -41,5 +41,6 @@ __all__ = [
     "prepare_fine_tuning",
     "rule_records",
     "save_model",
+    "train_epoch",
     "train_run",
 ]

@@ -30,6 +30,7 @@ from hiercos.engine.schedule import learning_rate, make_optimizer, parameter_gro
 from hiercos.files import write_atomically
 
 LOG = "log.csv"
+UNKNOWN = {"top1": math.nan, "hops": math.nan}  # where there is no validation data
 
 
 class TrainingError(RuntimeError):
@@ -38,7 +39,7 @@ class TrainingError(RuntimeError):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch gave: its number from 1, the mean training loss, and top-1 and HOPS on validation."""
+    """What one epoch gave: its number from 1, the mean training loss, and top-1 and HOPS on validation, nan without."""
 
     number: int
     loss: float
@@ -70,7 +71,7 @@ class RunProgress:
 
     @property
     def best(self) -> Epoch:
-        """The epoch with the best validation top-1, the first of equals."""
+        """The epoch with the best validation top-1, the first of equals; without validation, the last."""
         return self.history[self.best_epoch - 1]
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,9 +96,10 @@ def fit(
     fabric: Fabric,
     model: Model,
     train: Samples,
-    val: Samples,
+    val: Samples | None,
     config: TrainConfig,
     *,
+    weights: Tensor | None = None,
     folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     resume: bool = False,
@@ -112,8 +114,9 @@ def fit(
         fabric: where to run, launched.
         model: the model, on the CPU and freshly made.
         train: training data.
-        val: validation data.
+        val: validation data; without any, the weights of the last epoch stay.
         config: the settings.
+        weights: how much each training sample counts, shape (M,), >= 0; all the same by default.
         folder: where to keep the state and the log after each epoch; nowhere by default.
         identity: JSON values that a checkpoint must agree in to be resumed (settings, data, taxonomy).
         resume: go on from the checkpoint in the folder, if there is one.
@@ -140,8 +143,10 @@ def fit(
         while len(state.progress.history) < config.epochs:
             start = time.perf_counter()
             number = len(state.progress.history) + 1
-            loss = _train_epoch(fabric, wrapped, optimizer, train, config, number=number, watcher=watcher)
-            metrics = evaluate(fabric, model, val)
+            loss = train_epoch(
+                fabric, wrapped, optimizer, train, config, number=number, weights=weights, watcher=watcher
+            )
+            metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
             seconds = state.progress.seconds + time.perf_counter() - start
             state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds))
             if folder is not None and fabric.is_global_zero:
@@ -164,8 +169,8 @@ class RunState:
         self.best: Mapping[str, Tensor] = model.state_dict()
 
     def add(self, epoch: Epoch) -> None:
-        """Enter an epoch into the history; the weights of the best so far are kept."""
-        is_best = not self.progress.history or epoch.top1 > self.progress.best.top1
+        """Enter an epoch into the history; the weights of the best so far are kept, without validation the last."""
+        is_best = not self.progress.history or not epoch.top1 <= self.progress.best.top1
         self.progress.history.append(epoch)
         self.progress.seconds = epoch.seconds
         if is_best:
@@ -186,7 +191,7 @@ class RunState:
         restore_optimizer(self.optimizer, checkpoint.optimizer)
 
 
-def _train_epoch(
+def train_epoch(
     fabric: Fabric,
     model: Any,
     optimizer: Any,
@@ -194,9 +199,24 @@ def _train_epoch(
     config: TrainConfig,
     *,
     number: int,
-    watcher: Watcher | None,
+    weights: Tensor | None = None,
+    watcher: Watcher | None = None,
 ) -> float:
-    """One pass over the training data; returns the mean loss of its batches."""
+    """One pass over the training data.
+
+    Args:
+        fabric: where to run, launched.
+        model: what its `setup` made of a model.
+        optimizer: and of the optimiser.
+        train: training data, on its device.
+        config: the settings.
+        number: of the epoch, from 1.
+        weights: how much each sample counts, shape (M,); a batch counts as much as its samples together.
+        watcher: is told how it goes.
+
+    Returns:
+        The mean loss of the batches.
+    """
     seed = epoch_seed(config.seed, number)
     torch.manual_seed(seed + fabric.global_rank)
     batches = epoch_batches(
@@ -209,8 +229,10 @@ def _train_epoch(
         step = (number - 1) * len(batches) + index
         set_learning_rate(optimizer, learning_rate(config, step, config.epochs * len(batches)))
         labels = train.labels[batch.rows.to(fabric.device)]
+        own = None if weights is None else fabric.to_device(weights[batch.rows])
+        share = batch.weight if weights is None else batch.weight * float(weights[batch.rows].mean() / weights.mean())
         optimizer.zero_grad(set_to_none=True)
-        loss = batch.weight * model.module.loss(model(fabric.to_device(inputs)), labels)
+        loss = share * model.module.loss(model(fabric.to_device(inputs)), labels, own)
         fabric.backward(loss)
         if config.gradient_clip is not None:
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
