@@ -1,4 +1,5 @@
 import importlib.util
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -75,3 +76,13 @@ def test_without_plotly_the_report_is_left_out_and_that_is_said(
     assert "report.html was left out" in message
     assert "hiercos[report]" in message
     assert not list(tmp_path.iterdir())
+
+
+def test_settings_that_a_search_chose_stand_with_their_methods(tmp_path: Path) -> None:
+    """Epochs are the same in all runs; the learning rate is one method's own."""
+    other = record("cross-entropy")
+    tuned = [RECORDS[0], replace(other, config={**other.config, "learning_rate": 0.02})]
+    write_report(comparison_results(tuned), tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    assert "Settings: epochs 2, batch size 4, optimizer adamw. " in text
+    assert "Methods: hier-cos: learning rate 0.1, width 7; cross-entropy: learning rate 0.02, width 7." in text

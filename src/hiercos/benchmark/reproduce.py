@@ -63,7 +63,7 @@ class Conditions:
         folder: where to leave a folder per run.
         watcher: gives what is told how each run goes.
         root: of the data; None for `data_root`.
-        seeds: how many of each recipe's; None for all.
+        seeds: how many, from 0; None for each recipe's own.
         changes: of settings, by "section.key".
         limit: images of each class in each split; None for all.
     """
@@ -187,11 +187,10 @@ def run_data(recipe: Recipe, dataset: Dataset, how: Reading) -> RunData:
 
 def limited(dataset: Dataset, limit: int) -> Dataset:
     """The first so many samples of every class in every split."""
-    rows = [
-        np.flatnonzero((dataset.split == split) & (dataset.labels == label))[:limit]
-        for split in np.unique(dataset.split)
-        for label in np.unique(dataset.labels)
-    ]
-    kept = np.sort(np.concatenate(rows))
+    _, splits = np.unique(dataset.split, return_inverse=True)
+    group = splits * dataset.taxonomy.num_classes + dataset.labels  # (M,)
+    order = np.argsort(group, kind="stable")  # group by group, each in the order of the data
+    starts = np.searchsorted(group[order], group[order])  # where the group of each begins
+    kept = np.sort(order[np.arange(len(order)) - starts < limit])
     inputs = taken(dataset.inputs, kept)
     return replace(dataset, inputs=inputs, labels=dataset.labels[kept], split=dataset.split[kept])

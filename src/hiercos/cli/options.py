@@ -8,7 +8,12 @@ import typer
 
 from hiercos.cli.groups import OptionError
 
-Data = Annotated[str, typer.Argument(help="Built-in name (see hiercos data), or a .csv, .tsv, .parquet or .npz file.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
+    ),
+]
 Dim = Annotated[int, typer.Option(min=1, help="Number of features made of a text.")]
 Set = Annotated[
     list[str] | None,

@@ -85,9 +85,14 @@ def _list_entries(folder: Path) -> Iterator[SplitEntry]:
     for split in SPLITS:
         for file in _visible(folder / split):
             if file.suffix == LIST_SUFFIX:
-                for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
-                    if line.strip():
-                        yield SplitEntry(split, file.stem, line.strip(), f"{file}: row {number}")
+                yield from _class_entries(split, file)
+
+
+def _class_entries(split: str, file: Path) -> Iterator[SplitEntry]:
+    """The images of one class, a line each; blank lines do not count."""
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
+        if line.strip():
+            yield SplitEntry(split, file.stem, line.strip(), f"{file}: row {number}")
 
 
 def _json_entries(file: Path) -> Iterator[SplitEntry]:

@@ -8,16 +8,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from hiercos.data.decodable import CACHE_VARIABLE
 from hiercos.data.images import Images
 from hiercos.engine.raw import RawInputs
 
-VARIABLE = "HIERCOS_CACHE"
 FORMAT = "hiercos-features 1"
 
 
 def cache_folder() -> Path:
     """The folder of cached features: that of the environment variable HIERCOS_CACHE, else one in the user's home."""
-    named = os.environ.get(VARIABLE)
+    named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "hiercos" / "features"
 
 

@@ -2,7 +2,7 @@
 
 import html
 import importlib.util
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -127,11 +127,9 @@ def _facts(results: Results) -> str:
 
 
 def _origin(records: Sequence[Record]) -> str:
-    config, versions = records[0].config, records[0].versions
-    shared = [name for name in config if name not in ("method", "options", "seed")]
-    settings = ", ".join(f"{name.replace('_', ' ')} {config[name]}" for name in shared)
-    methods = "; ".join(f"{method}: {texts}" for method, texts in _options(records).items())
-    software = ", ".join(f"{name} {number}" for name, number in versions.items())
+    settings = _texts(_shared([_settings(record) for record in records]))
+    methods = "; ".join(f"{method}: {texts}" for method, texts in _methods(records).items())
+    software = ", ".join(f"{name} {number}" for name, number in records[0].versions.items())
     data = records[0].data
     return (
         f"Data: {data['source']} ({data['fingerprint'][:12]}). Settings: {settings}. Methods: {methods}. "
@@ -139,17 +137,31 @@ def _origin(records: Sequence[Record]) -> str:
     )
 
 
-def _options(records: Sequence[Record]) -> dict[str, str]:
-    """The options that all runs of a method share, as text."""
-    shared: dict[str, dict[str, Any]] = {}
+def _settings(record: Record) -> dict[str, Any]:
+    """The settings of training, without what belongs to the method or to the run alone."""
+    return {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
+
+
+def _methods(records: Sequence[Record]) -> dict[str, str]:
+    """What all runs of a method share, as text: its options, and the settings that other methods have otherwise."""
+    common = _shared([_settings(record) for record in records])
+    by_method: dict[str, list[dict[str, Any]]] = {}
     for record in records:
-        options = record.config["options"]
-        known = shared.setdefault(record.method, dict(options))
-        shared[record.method] = {name: value for name, value in known.items() if options.get(name) == value}
+        own = {name: value for name, value in _settings(record).items() if name not in common}
+        by_method.setdefault(record.method, []).append({**own, **record.config["options"]})
+    return {method: _texts(_shared(values)) or "no options" for method, values in by_method.items()}
+
+
+def _shared(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What is in all of some mappings, and the same in each."""
+    first, *others = values
     return {
-        method: ", ".join(f"{name} {value}" for name, value in options.items()) or "no options"
-        for method, options in shared.items()
+        name: value for name, value in first.items() if all(name in other and other[name] == value for other in others)
     }
+
+
+def _texts(values: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {value}" for name, value in values.items())
 
 
 def _figure_html(figure: Any, *, with_library: bool) -> str:

@@ -1,3 +1,4 @@
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -108,3 +109,11 @@ def test_random_weights_are_refused(tmp_path: Path) -> None:
     name = written(tmp_path / "net.onnx", ["batch", 3, 16, 16])
     with pytest.raises(BackboneError, match=r"cannot start from random ones$"):
         load_backbone(name, pretrained=False)
+
+
+def test_a_backbone_can_be_sent_to_another_process(tmp_path: Path) -> None:
+    backbone = load_backbone(written(tmp_path / "net.onnx", ["batch", 3, None, None]), size=24)
+    sent = pickle.loads(pickle.dumps(backbone))
+    batch = backbone.preprocess(PHOTOS)
+    assert sent.identity() == backbone.identity()
+    assert torch.equal(sent(batch), backbone(batch))

@@ -1,6 +1,7 @@
 """The prefix `onnx:`: a network in an ONNX file, run by onnxruntime."""
 
 import hashlib
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from hiercos.nn.backbones.extras import import_extra
 from hiercos.nn.backbones.hub import first_line
 from hiercos.nn.backbones.module import pooled
 from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Channels, ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES
+from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 
 FREE_SIZE = 224  # pixels, where the graph takes images of any size
 
@@ -51,6 +52,10 @@ class OnnxBackbone(Backbone):
     def identity(self) -> dict[str, Any]:
         """As of every backbone; the weights are the file's."""
         return {**super().identity(), "weights": self.file_hash}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """For other processes, by which the file is opened again: a session cannot be sent."""
+        return partial(load_backbone, self.name, **self.options), ()
 
 
 @BACKBONES.register_prefix("onnx")
