@@ -157,7 +157,7 @@ def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: py
     capsys.readouterr()
     assert run(["predict", str(model), str(data / "data.npz")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == "row,level_1,level_2,level_3,level_4,class,score"
+    assert lines[0] == "row,level_1,level_2,level_3,level_4,class,score,confidence"
     assert len(lines) == 341
 
 

@@ -59,7 +59,7 @@ def test_a_model_of_images_predicts_from_files(model: Path, images: Path, capsys
     out, err = capsys.readouterr()
     rows = list(csv.DictReader(out.splitlines()))
     assert len(rows) == 12
-    assert list(rows[0]) == ["row", "image", "level_1", "level_2", "class", "score"]
+    assert list(rows[0]) == ["row", "image", "level_1", "level_2", "class", "score", "confidence"]
     right = [Path(row["image"]).parent.name == row["class"] for row in rows]
     assert sum(right) / 12 == pytest.approx(json.loads((model / "record.json").read_text())["metrics"]["top1"])
     assert "predicting 12/12 images" in err
@@ -71,6 +71,39 @@ def test_one_image_is_enough(model: Path, images: Path, capsys: pytest.CaptureFi
     assert run(["predict", str(model), str(image), "--device", "cpu", "--format", "json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert row["class"] in TREE.class_names
+
+
+def test_the_best_classes_of_each_image_are_scored_again_from_the_table(
+    model: Path, images: Path, tmp_path: Path
+) -> None:
+    predictions, labels, tree = tmp_path / "top.csv", tmp_path / "labels.csv", tmp_path / "tree.csv"
+    answers = ["predict", str(model), str(images / "test"), "--device", "cpu", "--top", "9"]
+    assert run([*answers, "--output", str(predictions)]) == 0
+    with predictions.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["rank"] for row in rows[:5]] == ["1", "2", "3", "4", "1"]
+    paths = dict.fromkeys(row["image"] for row in rows)
+    labels.write_text("path,label\n" + "".join(f"{path},{Path(path).parent.name}\n" for path in paths))
+    TREE.write(tree)
+    files = ["--scores", str(predictions), "--labels", str(labels), "--taxonomy", str(tree)]
+    assert run(["evaluate", *files, "--output", str(tmp_path / "metrics.json")]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads((tmp_path / "metrics.json").read_text())}
+    record = json.loads((model / "record.json").read_text())["metrics"]
+    assert {name: found[name] for name in ("top1", "hops")} == pytest.approx(
+        {name: record[name] for name in ("top1", "hops")}
+    )
+
+
+def test_predictions_for_fiftyone_have_a_label_for_each_image(
+    model: Path, images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = ["predict", str(model), str(images / "test"), "--device", "cpu", "--format", "fiftyone"]
+    assert run([*answers, "--output", str(tmp_path / "labels.json")]) == 0
+    labels = json.loads((tmp_path / "labels.json").read_text())["labels"]
+    assert set(labels) == {str(path.resolve()) for path in (images / "test").rglob("*.png")}
+    assert all(0 < label["confidence"] <= 1 and label["label"] in TREE.class_names for label in labels.values())
+    assert run([*answers, "--top", "2"]) == 2
+    assert "--top: expected another format" in capsys.readouterr().err
 
 
 def test_a_model_of_images_is_evaluated_on_the_test_images(

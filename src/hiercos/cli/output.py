@@ -15,9 +15,6 @@ from hiercos.cli.groups import OptionError
 from hiercos.files import write_atomically
 
 Rows = Sequence[Mapping[str, Any]]
-Format = Annotated[
-    str | None, typer.Option("--format", help="csv, json, parquet or table; by default as --output ends.")
-]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
 FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
 ENDINGS = {"tex": "latex", "md": "markdown"}
@@ -52,7 +49,11 @@ def emit(rows: Rows, format: str, output: Path | None) -> None:
         "latex": _latex,
         "markdown": _markdown,
     }
-    content = writers[format](rows)
+    deliver(writers[format](rows), output)
+
+
+def deliver(content: str | bytes, output: Path | None) -> None:
+    """Write a text to standard output, or a text or bytes to a file, whole or not at all."""
     if output is not None:
         write_atomically(output, content)
     else:

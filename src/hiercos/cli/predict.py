@@ -8,8 +8,9 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.checking import checking_lines
-from hiercos.cli.groups import DeviceOptions, grouped
-from hiercos.cli.output import Format, check_format, chosen_format, emit
+from hiercos.cli.fiftyone import FIFTYONE, fiftyone_text
+from hiercos.cli.groups import DeviceOptions, OptionError, grouped
+from hiercos.cli.output import check_format, chosen_format, deliver, emit
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ def predict(
     columns: InputOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
-    format: Format = None,
+    top: Annotated[
+        int | None, typer.Option(min=1, help="Rows per input, one for each of the best classes.", show_default=False)
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, json, parquet, table or fiftyone; by default as --output ends.")
+    ] = None,
     output: options.Output = None,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
@@ -50,14 +56,22 @@ def predict(
     The levels are those of the class that wins, so they always form a path of the taxonomy.
     """
     chosen = chosen_format(format, output, "csv")
-    check_format(chosen, output)
+    if chosen != FIFTYONE:
+        check_format(chosen, output)
+    elif top is not None:
+        raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
     from hiercos.data.inputs import read_inputs
     from hiercos.engine import load_model
     from hiercos.engine.predict import prediction_rows
 
     stored = load_model(model)
+    if chosen == FIFTYONE and stored.kind != "images":
+        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {stored.kind}")
     unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns), watch=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     how = place.reading(batch_size, workers, kind=stored.kind, doing="predicting")
-    emit(prediction_rows(stored, unlabelled, how), chosen, output)
+    if chosen == FIFTYONE:
+        deliver(fiftyone_text(prediction_rows(stored, unlabelled, how, confidence=True)), output)
+    else:
+        emit(prediction_rows(stored, unlabelled, how, top=top, confidence=True), chosen, output)

@@ -3,16 +3,19 @@
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from hiercos.data import DataError
+from hiercos.data.answer_rows import answer_rows
 from hiercos.data.dataset import Inputs, kind_of
-from hiercos.data.images import Images
 from hiercos.data.inputs import UnlabelledInputs
-from hiercos.decisions import predicted_classes, predicted_paths
+from hiercos.decisions import predicted_classes
+from hiercos.decisions.temperature import class_probabilities
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
+from hiercos.engine.evaluate import class_scores
 from hiercos.engine.folder import StoredModel
 from hiercos.engine.readers import Reading
-from hiercos.engine.rules import decided_scores
+from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.taxonomy.tree import IntArray
 
 
@@ -39,34 +42,50 @@ def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: Int
     return LabelledVectors(features, known, how.batch_size or VECTORS_AT_ONCE)
 
 
-def prediction_rows(stored: StoredModel, unlabelled: UnlabelledInputs, how: Reading) -> list[dict[str, Any]]:
-    """One row per input: number, input, a name for each level ("" beyond the class's depth), the class and its score.
+def prediction_rows(
+    stored: StoredModel,
+    unlabelled: UnlabelledInputs,
+    how: Reading,
+    *,
+    top: int | None = None,
+    confidence: bool = False,
+) -> list[dict[str, Any]]:
+    """The `answer_rows` of a model.
 
-    The input is the text or the name of the image, the id is there where the taxonomy has ids. The score is the one the
-    classes are ranked by: higher is better, comparable between classes of one row, and no probability.
+    The score is the one the classes are ranked by: higher is better, comparable between classes of one row, and no
+    probability.
+
+    Args:
+        stored: the model.
+        unlabelled: what to predict.
+        how: to read it.
+        top: so many rows per input, with a column `rank`; by default one, without it.
+        confidence: with the probability of the class at the model's temperature, whatever its rule.
     """
-    taxonomy, inputs = stored.model.taxonomy, unlabelled.inputs
-    scores = decided_scores(how.fabric, stored, model_samples(stored, inputs, how))
-    classes, paths = predicted_classes(scores), predicted_paths(scores, taxonomy)
-    best = scores.gather(1, classes[:, None]).squeeze(1)
-    return [
-        {
-            "row": row,
-            **_shown(inputs, index),
-            **{
-                f"level_{level}": taxonomy.names[node] if node >= 0 else ""
-                for level, node in enumerate(path.tolist(), 1)
-            },
-            "class": taxonomy.class_names[int(label)],
-            **({"id": taxonomy.ids[int(taxonomy.leaves[label])]} if taxonomy.ids else {}),
-            "score": round(float(score), 6),
-        }
-        for index, (row, path, label, score) in enumerate(zip(unlabelled.rows, paths, classes, best, strict=True))
-    ]
+    scores = class_scores(how.fabric, stored.model, model_samples(stored, unlabelled.inputs, how))
+    decided = decided_scores(scores, stored)
+    classes = best_classes(decided, top or 1)
+    return answer_rows(
+        unlabelled,
+        stored.model.taxonomy,
+        classes.numpy(),
+        decided.gather(1, classes).numpy(),
+        ranked=top is not None,
+        confidences=class_shares(scores, classes, stored.temperature).numpy() if confidence else None,
+    )
 
 
-def _shown(inputs: Inputs, index: int) -> dict[str, str]:
-    """The column that says which input it was."""
-    if isinstance(inputs, Images):
-        return {"image": inputs.name(index)}
-    return {"text": inputs[index]} if isinstance(inputs, tuple) else {}
+def best_classes(scores: Tensor, count: int) -> Tensor:
+    """The classes with the highest scores, the lower index among equals; (B, C) to (B, count), at most all C.
+
+    Raises:
+        ValueError: naming the first row with a score that is not a number.
+    """
+    first = predicted_classes(scores)[:, None]
+    return first if count == 1 else scores.sort(dim=1, descending=True, stable=True).indices[:, :count]
+
+
+def class_shares(scores: Tensor, classes: Tensor, temperature: float) -> Tensor:
+    """The probabilities of some classes, shape (B, K), by the scores of all, shape (B, C)."""
+    parts = zip(torch.split(scores, ROWS_AT_ONCE), torch.split(classes, ROWS_AT_ONCE), strict=True)
+    return torch.cat([class_probabilities(part, temperature).gather(1, own) for part, own in parts])

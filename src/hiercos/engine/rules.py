@@ -9,7 +9,6 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine.batches import Samples
 from hiercos.engine.evaluate import class_scores
 from hiercos.engine.folder import StoredModel, load_model, write_config
 from hiercos.engine.run import RunData
@@ -20,9 +19,8 @@ from hiercos.taxonomy import Taxonomy
 ROWS_AT_ONCE = 1024  # whose classes a rule ranks together
 
 
-def decided_scores(fabric: Fabric, stored: StoredModel, data: Samples) -> Tensor:
-    """Scores of the classes under the model's own rule, on the CPU, shape (M, C)."""
-    scores = class_scores(fabric, stored.model, data)
+def decided_scores(scores: Tensor, stored: StoredModel) -> Tensor:
+    """A model's scores of the classes under its own rule, shape (M, C)."""
     batches = ruled_batches(scores, stored.rule, stored.temperature, stored.model.taxonomy)
     return torch.cat([scores[:0], *batches])
 
