@@ -2,7 +2,7 @@
 
 A column `file_name` (or `filepath`, `image`, `path`) names the image, `score` says how sure the answer is, and the
 answer's names stand in a column for each level, the most general first. Beside them there may be the `id` of the class,
-a `common_name`, the `species_epithet`, and `row` and `rank`, which do not matter.
+a `common_name`, the `species_epithet`, and `row`, `rank` and `confidence`, which do not matter.
 """
 
 import math
@@ -19,7 +19,7 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR
 
 IMAGES = ("file_name", "filepath", "image", "path")
 SCORE, ID, COMMON, EPITHET = "score", "id", "common_name", "species_epithet"
-OTHERS = ("row", "rank")
+OTHERS = ("row", "rank", "confidence")
 
 
 def is_guess_table(names: Sequence[str]) -> bool:
