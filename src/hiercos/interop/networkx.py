@@ -20,8 +20,8 @@ def to_networkx(taxonomy: Taxonomy) -> "DiGraph[int]":
 
     Example:
         >>> graph = to_networkx(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
-        >>> [graph.nodes[node]["name"] for node in graph.successors(-1)]
-        ['pet', 'vehicle']
+        >>> sorted(graph.successors(-1))  # pet and vehicle
+        [0, 1]
     """
     import networkx
 
