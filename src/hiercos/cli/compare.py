@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.backbones import BackboneOptions
-from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped, is_first_process
 from hiercos.cli.results import ComparisonOptions
 from hiercos.cli.tuning import TuneOptions, tell_tuning
 
@@ -51,6 +51,7 @@ def compare(
     from hiercos.records import line_name
 
     names = _method_names(methods)
+    _say_what_the_default_is(names)
     tuning = search.tuning()
     wanted = _usual_rules(names) if rules is None else rules
     chosen = {name: _rules(wanted, name) for name in names}
@@ -87,6 +88,14 @@ def _method_names(text: str) -> list[str]:
 
     asked = list(METHODS) if text == "all" else [METHODS.canonical(name.strip()) for name in text.split(",")]
     return list(dict.fromkeys(asked))
+
+
+def _say_what_the_default_is(methods: list[str]) -> None:
+    """The default stands in tables under its own name."""
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+
+    if METHODS.canonical(DEFAULT) in methods and is_first_process():
+        typer.echo(f"What hiercos train uses by default is {METHODS.canonical(DEFAULT)} + {DEFAULT_RULE}.", err=True)
 
 
 def _usual_rules(methods: list[str]) -> str:

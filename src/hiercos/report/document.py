@@ -86,7 +86,8 @@ class Results:
         if section.reference is None or not section.others:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
-        title = f"differences to {section.reference.name}{why}, seed by seed"
+        spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
+        title = f"differences to {section.reference.name}{why}, seed by seed{spread}"
         named = {"subject": section.title, "title": title, "corner": self.corner}
         return difference_grid(section.others, section.reference, self.columns, **named)
 
