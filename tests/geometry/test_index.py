@@ -2,6 +2,7 @@ import gc
 import weakref
 
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from hiercos.geometry import leaf_scores
 from hiercos.geometry.index import tree_index
@@ -48,3 +49,10 @@ def test_scores_made_first_in_inference_mode_can_be_trained_on_afterwards() -> N
     after.sum().backward()
     assert after.tolist() == before.tolist()
     assert z.grad is not None
+
+
+def test_what_a_tracer_made_is_not_kept_for_others() -> None:
+    taxonomy = random_tree(79)
+    with FakeTensorMode():
+        assert leaf_scores(torch.ones(3, taxonomy.num_nodes), taxonomy).shape == (3, taxonomy.num_classes)
+    assert type(tree_index(taxonomy, CPU).leaves) is torch.Tensor

@@ -16,4 +16,9 @@ def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
     """
     if z.ndim != 2 or z.shape[1] != num_nodes:
         raise ValueError(f"expected embeddings of shape (B, {num_nodes}), got {tuple(z.shape)}")
-    return z.float() if z.dtype in (torch.float16, torch.bfloat16) else z
+    return enough_precision(z)
+
+
+def enough_precision(values: Tensor) -> Tensor:
+    """The values in float32 where they come in half precision, as they are elsewhere."""
+    return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values

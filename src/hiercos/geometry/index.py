@@ -28,13 +28,17 @@ class TreeIndex:
 _indices: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, TreeIndex]]" = weakref.WeakKeyDictionary()
 
 
+@torch.compiler.assume_constant_result  # a compiler asks once and keeps the tensors as constants of its graph
 def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
     """The index tensors of a taxonomy on a device, cached as long as the taxonomy lives."""
     by_device = _indices.setdefault(taxonomy, {})
-    if device not in by_device:
-        with torch.inference_mode(False):  # tensors born in inference mode could not serve a backward pass later
-            by_device[device] = _index(taxonomy, device)
-    return by_device[device]
+    if device in by_device:
+        return by_device[device]
+    with torch.inference_mode(False):  # tensors born in inference mode could not serve a backward pass later
+        index = _index(taxonomy, device)
+    if type(index.leaves) is Tensor:  # not where a tracer stands in for it, whose tensors serve nobody else
+        by_device[device] = index
+    return index
 
 
 def _index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from hiercos.geometry.embeddings import checked_embeddings
+from hiercos.geometry.embeddings import checked_embeddings, enough_precision
 from hiercos.geometry.index import TreeIndex, tree_index
 from hiercos.geometry.sums import path_sums
 from hiercos.taxonomy import Taxonomy
@@ -21,7 +21,7 @@ def family_maxima(values: Tensor, parents: Tensor, size: int) -> Tensor:
     Returns:
         Maxima, shape (B, size), -inf for a node without children.
     """
-    empty = values.new_full((len(values), size), -torch.inf)
+    empty = values.new_full((values.shape[0], size), -torch.inf)
     return empty.scatter_reduce(1, parents.expand_as(values), values, "amax")
 
 
@@ -59,7 +59,7 @@ def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
         taxonomy: the tree.
 
     Returns:
-        Log-probabilities <= 0 (up to rounding), shape (B, N).
+        Log-probabilities <= 0 (up to rounding), shape (B, N), in float32 where the logits come in half precision.
 
     Raises:
         ValueError: for another shape.
@@ -71,8 +71,9 @@ def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
     """
     if logits.ndim != 2 or logits.shape[1] != taxonomy.num_classes:
         raise ValueError(f"expected logits of shape (B, {taxonomy.num_classes}), got {tuple(logits.shape)}")
+    logits = enough_precision(logits)
     index = tree_index(taxonomy, logits.device)
-    zeros = logits.new_zeros(len(logits), taxonomy.num_nodes)
+    zeros = logits.new_zeros(logits.shape[0], taxonomy.num_nodes)
     at_leaves = zeros.index_copy(1, index.leaves, F.log_softmax(logits, dim=1))  # (B, N), 0 at inner nodes
     levels = at_leaves.split_with_sizes(index.sizes, dim=1)
     logs = [levels[-1]]
@@ -128,7 +129,7 @@ def subtree_maxima(values: Tensor, index: TreeIndex) -> Tensor:
     Returns:
         Maxima, shape (B, N).
     """
-    nodes = values.new_full((len(values), sum(index.sizes)), -torch.inf).index_copy(1, index.leaves, values)
+    nodes = values.new_full((values.shape[0], sum(index.sizes)), -torch.inf).index_copy(1, index.leaves, values)
     levels = nodes.split_with_sizes(index.sizes, dim=1)
     maxima = [levels[-1]]
     for own, parents in zip(reversed(levels[:-1]), reversed(index.parents), strict=True):

@@ -84,7 +84,7 @@ def sibling_sums(values: Tensor, index: TreeIndex) -> Tensor:
     first, *deeper = values.double().split_with_sizes(index.sizes, dim=1)
     sums = [first.sum(dim=1, keepdim=True) - first]
     for own, parents, size in zip(deeper, index.parents, index.sizes[:-1], strict=True):
-        families = own.new_zeros(len(own), size).index_add(1, parents, own)  # (B, K_level_above)
+        families = own.new_zeros(own.shape[0], size).index_add(1, parents, own)  # (B, K_level_above)
         sums.append(families.index_select(1, parents) - own)  # (B, K_level)
     return torch.cat(sums, dim=1)
 
@@ -112,5 +112,5 @@ def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
             f"expected probabilities of shape (B, {taxonomy.num_classes}), got {tuple(probabilities.shape)}"
         )
     index = tree_index(taxonomy, probabilities.device)
-    at_leaves = probabilities.new_zeros(len(probabilities), taxonomy.num_nodes)
+    at_leaves = probabilities.new_zeros(probabilities.shape[0], taxonomy.num_nodes)
     return subtree_sums(at_leaves.index_copy(1, index.leaves, probabilities), index)
