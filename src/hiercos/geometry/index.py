@@ -28,7 +28,8 @@ class TreeIndex:
 _indices: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, TreeIndex]]" = weakref.WeakKeyDictionary()
 
 
-@torch.compiler.assume_constant_result  # a compiler asks once and keeps the tensors as constants of its graph
+# A compiler asks once and keeps the tensors as constants of its graph.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
     """The index tensors of a taxonomy on a device, cached as long as the taxonomy lives."""
     by_device = _indices.setdefault(taxonomy, {})
