@@ -15,7 +15,19 @@ from hiercos.cli.groups import TrainingOptions
 from hiercos.cli.output import emit
 from trees import TOY17
 
-COMMANDS = ["compare", "ablate", "train", "predict", "evaluate", "embed", "reproduce", "taxonomy", "methods", "data"]
+COMMANDS = [
+    "compare",
+    "ablate",
+    "train",
+    "predict",
+    "evaluate",
+    "embed",
+    "export",
+    "reproduce",
+    "taxonomy",
+    "methods",
+    "data",
+]
 FAST = ["--epochs", "2", "--device", "cpu"]
 
 

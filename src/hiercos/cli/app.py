@@ -11,6 +11,7 @@ from hiercos.cli.compare import compare
 from hiercos.cli.data import data
 from hiercos.cli.embed import embed
 from hiercos.cli.evaluate import evaluate
+from hiercos.cli.export import export
 from hiercos.cli.methods import methods
 from hiercos.cli.predict import predict
 from hiercos.cli.reproduce import reproduce
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, ablate, train, predict, evaluate, embed, reproduce, methods, data):
+for command in (compare, ablate, train, predict, evaluate, embed, export, reproduce, methods, data):
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 

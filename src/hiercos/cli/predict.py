@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli import options
+from hiercos.cli.asking import is_exported, open_exported, open_stored
 from hiercos.cli.checking import checking_lines
 from hiercos.cli.fiftyone import FIFTYONE, fiftyone_text
 from hiercos.cli.groups import DeviceOptions, OptionError, grouped
@@ -32,7 +33,7 @@ class InputOptions:
 @grouped
 def predict(
     *,
-    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left, or .onnx file of hiercos export.")],
     inputs: Annotated[
         str,
         typer.Argument(
@@ -61,17 +62,15 @@ def predict(
     elif top is not None:
         raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
     from hiercos.data.inputs import read_inputs
-    from hiercos.engine import load_model
-    from hiercos.engine.predict import prediction_rows
 
-    stored = load_model(model)
-    if chosen == FIFTYONE and stored.kind != "images":
-        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {stored.kind}")
-    unlabelled = read_inputs(inputs, kind=stored.kind, **asdict(columns), watch=checking_lines())
+    kind, ask = open_exported(model, place) if is_exported(model) else open_stored(model, place)
+    if chosen == FIFTYONE and kind != "images":
+        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {kind}")
+    unlabelled = read_inputs(inputs, kind=kind, **asdict(columns), watch=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    how = place.reading(batch_size, workers, kind=stored.kind, doing="predicting")
+    rows = ask(unlabelled, batch_size, workers, top)
     if chosen == FIFTYONE:
-        deliver(fiftyone_text(prediction_rows(stored, unlabelled, how, confidence=True)), output)
+        deliver(fiftyone_text(rows), output)
     else:
-        emit(prediction_rows(stored, unlabelled, how, top=top, confidence=True), chosen, output)
+        emit(rows, chosen, output)

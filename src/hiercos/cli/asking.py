@@ -1,0 +1,51 @@
+"""The two ways to ask a model: a folder through torch, an exported file through onnxruntime and without torch."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hiercos.cli.groups import DeviceOptions, OptionError
+from hiercos.cli.row_display import row_watcher
+
+if TYPE_CHECKING:
+    from hiercos.data.dataset import Kind
+    from hiercos.data.inputs import UnlabelledInputs
+
+Rows = list[dict[str, Any]]
+Ask = Callable[["UnlabelledInputs", int | None, int, int | None], Rows]  # inputs, batch size, workers, top
+
+DOING = "predicting"
+
+
+def is_exported(model: Path) -> bool:
+    """Whether a model is a file of `hiercos export` rather than a folder."""
+    return model.suffix.lower() == ".onnx" and not model.is_dir()
+
+
+def open_stored(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
+    """What a model folder reads, and how to ask it."""
+    from hiercos.engine import load_model
+    from hiercos.engine.predict import prediction_rows
+
+    stored = load_model(model)
+
+    def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
+        how = place.reading(batch_size, workers, kind=stored.kind, doing=DOING)
+        return prediction_rows(stored, unlabelled, how, top=top, confidence=True)
+
+    return stored.kind, ask
+
+
+def open_exported(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
+    """What an exported file reads, and how to ask it; workers are threads that decode images."""
+    from hiercos.interop.onnx_model import Asking, load_onnx_model, onnx_prediction_rows
+
+    if place.device not in ("auto", "cpu") or place.precision != DeviceOptions.precision:
+        raise OptionError(f"{model}: an ONNX file runs on the CPU as it is: expected no --device and no --precision")
+    exported = load_onnx_model(model)
+
+    def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
+        how = Asking(batch_size, max(1, workers), row_watcher(exported.kind, DOING))
+        return onnx_prediction_rows(exported, unlabelled, how, top=top, confidence=True)
+
+    return exported.kind, ask

@@ -1,0 +1,95 @@
+"""`hiercos export`: a model as an ONNX file, checked before it is written."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.checking import checking_lines
+from hiercos.cli.groups import ColumnOptions, OptionError, grouped
+
+if TYPE_CHECKING:
+    from hiercos.data import TestSamples
+    from hiercos.interop.onnx_export import OnnxExport
+
+STARTS = ("inputs", "features")
+
+
+@grouped
+def export(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
+    onnx: Annotated[Path, typer.Option(help="File to write; it ends in .onnx.")],
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="What the file takes: inputs, as the model does, or features, which leaves out what makes them.",
+        ),
+    ] = "inputs",
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Weights of eight bits: smaller, and a little less exact.")
+    ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Labelled data, to measure what --int8 costs on its test rows.", show_default=False),
+    ] = None,
+    columns: ColumnOptions,
+) -> None:
+    """Write a model as an ONNX file that hiercos predict and any ONNX runtime can use without torch.
+
+    The file is compared with PyTorch in onnxruntime first: nothing is written where they differ by more than 1e-5.
+    """
+    if onnx.suffix.lower() != ".onnx":
+        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
+    if start not in STARTS:
+        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
+    if data is not None and not int8:
+        raise OptionError("--data: expected --int8 with it, whose cost it measures")
+    from hiercos.engine import load_model
+    from hiercos.interop.onnx_export import export_onnx
+    from hiercos.interop.onnx_format import OPSET
+    from hiercos.interop.onnx_int8 import to_int8
+
+    stored = load_model(model)
+    exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
+    samples = None if data is None else _test_samples(model, data, columns, exact)
+    written = to_int8(exact) if int8 else exact
+    cost = _cost(exact, written, samples) if int8 else None  # before anything is written
+    size = written.write(onnx)
+    agreement = f"as PyTorch to {exact.difference:.1e}" + (f", with int8 to {written.difference:.1e}" if int8 else "")
+    typer.echo(f"{onnx}: {size:,} bytes, ONNX opset {OPSET}, rule {stored.rule}; {agreement}", err=True)
+    if cost:
+        typer.echo(cost, err=True)
+
+
+def _test_samples(model: Path, data: str, columns: ColumnOptions, exact: "OnnxExport") -> "TestSamples":
+    """The test rows of data, for a model of this folder."""
+    from hiercos.data import DataError, load_test_samples
+    from hiercos.data.dataset import kind_of
+    from hiercos.records import RECORD_FILE, Record
+
+    trained_on = str(Record.read(model).data["fingerprint"]) if (model / RECORD_FILE).exists() else None
+    description = exact.description
+    samples = load_test_samples(
+        data, description.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
+    )
+    if kind_of(samples.inputs) != description.kind:
+        raise DataError(f"{data}: expected {description.kind}, which the file takes, got {kind_of(samples.inputs)}")
+    for note in samples.notes:
+        typer.echo(note, err=True)
+    return samples
+
+
+def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
+    """What eight bits cost, in a sentence."""
+    from hiercos.interop.onnx_int8 import quality
+
+    if samples is None:
+        return "what int8 costs was not measured: give --data DATA with labelled test rows"
+    before, after = (quality(part.opened(), samples.inputs, samples.labels) for part in (exact, written))
+    return (
+        f"on {len(samples.labels):,} test rows int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) "
+        f"and top-1 {after.top1:.4f} ({after.top1 - before.top1:+.4f})"
+    )

@@ -1,0 +1,135 @@
+"""A stored model as an ONNX file that needs nothing else: the graph, and in its metadata the tree and the rule."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from hiercos.data.features import TextFeatures
+from hiercos.engine import StoredModel
+from hiercos.engine.readers import FineTunedReader, FrozenReader, Reader, TfidfReader
+from hiercos.errors import check_choice
+from hiercos.files import write_atomically
+from hiercos.interop.onnx_format import FEATURES, IMAGES, OnnxDescription, OnnxError, onnx_library
+from hiercos.interop.onnx_graph import CHECKED, TOLERANCE, AllAnswers, disagreement, onnx_graph, serialized
+from hiercos.interop.onnx_model import OnnxModel, open_onnx_model
+from hiercos.interop.text_map import describe_text_map, text_map_content
+from hiercos.nn.backbones import Backbone
+from hiercos.nn.backbones.onnx_file import OnnxBackbone
+from hiercos.pixels import PixelTransform
+
+Start = Literal["inputs", "features"]
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """A graph with its description, not yet written.
+
+    Attributes:
+        graph: an `onnx.ModelProto` without metadata.
+        description: what goes into its metadata.
+        module: what it was made of.
+        sample: inputs that it was checked with.
+        text_features: for a model of texts, the map that goes beside it.
+        difference: the largest one to PyTorch on these inputs, relative where an output is above 1.
+    """
+
+    graph: Any
+    description: OnnxDescription
+    module: AllAnswers
+    sample: Tensor
+    text_features: TextFeatures | None
+    difference: float
+
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        model = type(self.graph)()
+        model.CopyFrom(self.graph)
+        model.doc_string = "Written by hiercos export; see docs/export.md."
+        onnx_library("onnx").helper.set_model_props(model, self.description.properties())
+        return serialized(model)
+
+    def opened(self) -> OnnxModel:
+        """The model in onnxruntime, as it will be read from the file."""
+        return open_onnx_model(self.content(), text_features=self.text_features)
+
+    def write(self, path: str | PathLike[str]) -> int:
+        """Write the file, and for texts the one beside it; returns the bytes of both."""
+        file, ready, beside = Path(path), self, 0
+        if self.text_features is not None:
+            content = text_map_content(self.text_features)
+            text_file = describe_text_map(file, content)
+            write_atomically(file.with_name(text_file.name), content)
+            ready, beside = replace(self, description=replace(self.description, text_file=text_file)), len(content)
+        content = ready.content()
+        write_atomically(file, content)
+        return len(content) + beside
+
+
+def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
+    """A model as an ONNX graph that was compared with PyTorch.
+
+    Args:
+        stored: the model, on the CPU, as `load_model` gives it.
+        start: "inputs" to take what the model takes: prepared images, vectors, or the features of texts, whose map
+            goes beside the file; "features" for the part behind the features alone, a model of vectors.
+
+    Raises:
+        OnnxError: without the extra `onnx`, for a backbone that cannot be part of the graph, or if onnxruntime and
+            PyTorch differ by more than 1e-5.
+    """
+    check_choice("start", start, get_args(Start))
+    reader = stored.reader if start == "inputs" else None
+    backbone, transform = _image_part(reader)
+    description = OnnxDescription(
+        stored.model.taxonomy,
+        "vectors" if reader is None else reader.kind,
+        stored.model.method,
+        stored.rule,
+        stored.temperature,
+        transform,
+    )
+    module = AllAnswers(stored.model, stored.temperature, backbone).eval()
+    sample = _image_sample(transform) if transform else _feature_sample(stored)
+    graph = onnx_graph(module, sample, IMAGES if transform else FEATURES)
+    texts = reader.features if isinstance(reader, TfidfReader) else None
+    export = OnnxExport(graph, description, module, sample, texts, 0.0)
+    difference = disagreement(export.opened().session, module, sample)
+    if not difference <= TOLERANCE:
+        raise OnnxError(
+            f"onnxruntime and PyTorch differ by {difference:.2g}, more than {TOLERANCE:g}: nothing was written"
+        )
+    return replace(export, difference=difference)
+
+
+def _image_part(reader: Reader | None) -> tuple[Backbone | None, PixelTransform | None]:
+    """The backbone to export with a model, and the transform before it; neither where features come in.
+
+    Raises:
+        OnnxError: for a backbone of texts, one in an ONNX file, or one with a preparation of its own.
+    """
+    if not isinstance(reader, FrozenReader | FineTunedReader):
+        return None, None
+    backbone, advice = reader.backbone, "export the part behind its features (--from features)"
+    if backbone.kind != "images":
+        raise OnnxError(f"backbone {backbone.name!r} takes texts, whose tokens ONNX cannot make: {advice}")
+    if any(isinstance(part, OnnxBackbone) for part in backbone.modules()):
+        raise OnnxError(f"backbone {backbone.name!r} is an ONNX file itself: {advice}")
+    if not isinstance(backbone.preprocess, PixelTransform):
+        raise OnnxError(f"backbone {backbone.name!r} prepares images in a way of its own: {advice}")
+    return backbone, PixelTransform(**backbone.preprocess.to_dict())
+
+
+def _image_sample(transform: PixelTransform) -> Tensor:
+    """Noise as prepared images, shape (7, 3, S, S)."""
+    return torch.randn(max(CHECKED), 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
+
+
+def _feature_sample(stored: StoredModel) -> Tensor:
+    """Noise with the mean and deviation of the training features, shape (7, F)."""
+    scaling = stored.model.standardize
+    noise = torch.randn(max(CHECKED), stored.model.in_features, generator=torch.Generator().manual_seed(0))
+    return scaling.mean + scaling.scale * noise

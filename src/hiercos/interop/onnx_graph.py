@@ -1,0 +1,137 @@
+"""A model as an ONNX graph: one module from features or images to every answer, traced once and checked."""
+
+import logging
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hiercos.decisions import class_probabilities, crm_scores
+from hiercos.engine import Model
+from hiercos.geometry.index import tree_index
+from hiercos.interop.onnx_format import OPSET, OnnxError, onnx_library, output_names
+from hiercos.nn.backbones import Backbone
+
+TOLERANCE = 1e-5  # of an output, relative where it is above 1
+CHECKED = (1, 7)  # batch sizes
+TRACED = 2  # rows of the batch that is traced: a dimension of 1 would be taken as fixed
+MOST_BYTES = 2**31 - 1  # protobuf writes no more
+
+
+class AllAnswers(nn.Module):
+    """Everything a model has to say, in the order of `output_names`.
+
+    Args:
+        model: its head and answers are used, not its own backbone.
+        temperature: of the probabilities.
+        backbone: before the head; None where features come in.
+
+    Shape:
+        inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
+        level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C).
+    """
+
+    def __init__(self, model: Model, temperature: float, backbone: Backbone | None = None) -> None:
+        super().__init__()
+        self.taxonomy, self.temperature = model.taxonomy, temperature
+        self.backbone = backbone
+        self.standardize, self.head, self.rule, self.levels = model.standardize, model.head, model.rule, model.levels
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """See the class."""
+        features = inputs if self.backbone is None else self.backbone(inputs)
+        outputs = self.head(self.standardize(features))
+        scores, nodes = self.rule(outputs), self.levels(outputs)
+        levels = nodes.split_with_sizes(tree_index(self.taxonomy, nodes.device).sizes, dim=1)
+        probabilities = class_probabilities(scores, self.temperature)
+        return scores, *levels, nodes, probabilities, crm_scores(probabilities, self.taxonomy)
+
+
+def onnx_graph(module: AllAnswers, sample: Tensor, input_name: str) -> Any:
+    """The module as an ONNX model whose batch size is free.
+
+    Args:
+        module: in evaluation mode, on the CPU.
+        sample: inputs to trace, at least two rows.
+        input_name: of the graph.
+
+    Raises:
+        OnnxError: if torch cannot export it, or the file would be larger than protobuf allows.
+    """
+    for library in ("onnx", "onnxscript", "onnxruntime"):
+        onnx_library(library)
+    with torch.no_grad(), quiet():
+        module(sample[:TRACED])  # what is made once for a taxonomy is not made while it is traced
+        try:
+            traced = torch.export.export(module, (sample[:TRACED],), dynamic_shapes=({0: torch.export.Dim("batch")},))
+            program = torch.onnx.export(
+                traced,
+                dynamo=True,
+                opset_version=OPSET,
+                input_names=[input_name],
+                output_names=output_names(module.taxonomy),
+                dynamic_shapes=({0: "batch"},),
+                verbose=False,
+            )
+        except Exception as error:  # what a module does that torch cannot export has no common class
+            first = str(error).strip().partition("\n")[0]
+            raise OnnxError(f"torch cannot export this model ({type(error).__name__}: {first})") from error
+    assert program is not None
+    return without_traces(program.model_proto)
+
+
+def without_traces(model: Any) -> Any:
+    """The ONNX model without what the exporter notes for its own developers, paths of source files among it."""
+    for part in (*model.graph.node, *model.graph.initializer, *model.graph.input, *model.graph.output, model.graph):
+        part.ClearField("metadata_props")
+        part.ClearField("doc_string")
+    model.graph.ClearField("value_info")
+    model.ClearField("metadata_props")
+    return model
+
+
+def serialized(model: Any) -> bytes:
+    """The bytes of an ONNX model; an `OnnxError` if they are more than protobuf allows."""
+    if model.ByteSize() > MOST_BYTES:
+        raise OnnxError(f"expected a model of less than 2 GiB, got {model.ByteSize():,} bytes")
+    return bytes(model.SerializeToString())
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep other libraries' notes about their own future and about extras nobody needs from the user."""
+    before = logging.root.manager.disable
+    logging.disable(logging.WARNING)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logging.disable(before)
+
+
+def largest_difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[Tensor]) -> float:
+    """The largest |found - expected| / max(1, |expected|) over all outputs; infinite where a shape differs."""
+    worst = 0.0
+    for array, tensor in zip(found, expected, strict=True):
+        reference = tensor.double().numpy()
+        if array.shape != reference.shape:
+            return float("inf")
+        relative = np.abs(array - reference) / np.maximum(1, np.abs(reference))
+        worst = max(worst, float(relative.max(initial=0.0)))
+    return worst
+
+
+def disagreement(session: Any, module: AllAnswers, sample: Tensor) -> float:
+    """The `largest_difference` between onnxruntime and PyTorch on batches of one and of seven inputs."""
+    name = session.get_inputs()[0].name
+    worst = 0.0
+    for rows in CHECKED:
+        with torch.no_grad():
+            expected = module(sample[:rows])
+        worst = max(worst, largest_difference(session.run(None, {name: sample[:rows].numpy()}), expected))
+    return worst

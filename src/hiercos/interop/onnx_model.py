@@ -1,0 +1,247 @@
+"""An exported model in onnxruntime: vectors, texts or images in, answers out. Nothing here imports torch."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.data import DataError
+from hiercos.data.answer_rows import answer_rows
+from hiercos.data.dataset import FloatArray, Inputs, Kind, kind_of
+from hiercos.data.features import TextFeatures
+from hiercos.data.images import Images
+from hiercos.data.inputs import UnlabelledInputs
+from hiercos.decisions.best_order import best_order_scores
+from hiercos.interop.onnx_format import (
+    LEAVES,
+    PROBABILITIES,
+    RISKS,
+    OnnxDescription,
+    OnnxError,
+    onnx_library,
+    read_description,
+)
+from hiercos.interop.text_map import read_text_map
+from hiercos.taxonomy import Taxonomy
+
+ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}
+
+Numbers = NDArray[np.floating[Any]]
+
+
+class Watcher(Protocol):
+    """Who is told how far it is."""
+
+    def start(self, done: int, total: int) -> None:
+        """So many of all inputs were done before."""
+
+    def rows(self, done: int) -> None:
+        """So many inputs are done now."""
+
+    def close(self) -> None:
+        """It is over, however it ended."""
+
+
+@dataclass(frozen=True)
+class Asking:
+    """How a model is asked.
+
+    Attributes:
+        batch_size: inputs at a time; None for what suits them.
+        threads: that decode images.
+        watcher: is told how far it is.
+    """
+
+    batch_size: int | None = None
+    threads: int = 1
+    watcher: Watcher | None = None
+
+
+@dataclass(frozen=True)
+class Scores:
+    """What a model says of a batch.
+
+    Attributes:
+        decided: the scores the classes are ranked by, shape (B, C).
+        probabilities: of the classes, shape (B, C).
+    """
+
+    decided: Numbers
+    probabilities: Numbers
+
+
+@dataclass(frozen=True)
+class OnnxModel:
+    """An exported model, ready to be asked.
+
+    Attributes:
+        session: of onnxruntime.
+        description: from the file's metadata.
+        text_features: from texts to the graph's input, for a model of texts.
+        source: what messages call it.
+    """
+
+    session: Any
+    description: OnnxDescription
+    text_features: TextFeatures | None = None
+    source: str = "the ONNX model"
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The tree."""
+        return self.description.taxonomy
+
+    @property
+    def kind(self) -> Kind:
+        """What it reads."""
+        return self.description.kind
+
+    def outputs(self, batch: FloatArray) -> dict[str, NDArray[Any]]:
+        """Every output of the graph by name, for features (B, F) or prepared images (B, 3, S, S)."""
+        names = [output.name for output in self.session.get_outputs()]
+        found = self.session.run(names, {self.session.get_inputs()[0].name: np.ascontiguousarray(batch)})
+        return dict(zip(names, found, strict=True))
+
+    def scores(self, batch: FloatArray) -> Scores:
+        """Scores under the model's own rule: `crm` is part of the graph, `hops` an assignment made of its outputs.
+
+        Raises:
+            OnnxError: for a score that is not a number.
+        """
+        found = self.outputs(batch)
+        if np.isnan(found[LEAVES]).any():
+            raise OnnxError(f"{self.source}: a score is not a number")
+        probabilities, risks = found[PROBABILITIES], found[RISKS]
+        if self.description.rule == "hops":
+            return Scores(best_order_scores(probabilities, risks, self.taxonomy), probabilities)
+        return Scores(risks if self.description.rule == "crm" else found[LEAVES], probabilities)
+
+    def all_scores(self, inputs: Inputs, how: Asking) -> Iterator[Scores]:
+        """The scores of M inputs, batch by batch.
+
+        Raises:
+            DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
+        """
+        if kind_of(inputs) != self.kind:
+            raise DataError(f"this model takes {self.kind}, got {kind_of(inputs)}")
+        done = 0
+        if how.watcher:
+            how.watcher.start(0, len(inputs))
+        try:
+            for batch in self._batches(inputs, how):
+                yield self.scores(batch)
+                done += len(batch)
+                if how.watcher:
+                    how.watcher.rows(done)
+        finally:
+            if how.watcher:
+                how.watcher.close()
+
+    def _batches(self, inputs: Inputs, how: Asking) -> Iterator[FloatArray]:
+        """What the graph takes, batch by batch."""
+        size = how.batch_size or ROWS_AT_ONCE[self.kind]
+        starts = range(0, len(inputs), size)
+        if isinstance(inputs, Images):
+            yield from self._image_batches(inputs, size, how.threads)
+        elif isinstance(inputs, np.ndarray):
+            width = self.session.get_inputs()[0].shape[1]
+            if inputs.shape[1] != width:
+                raise DataError(f"this model takes vectors of {width} features, got {inputs.shape[1]}")
+            yield from (inputs[start : start + size] for start in starts)
+        else:
+            assert self.text_features is not None
+            yield from (self.text_features.transform(inputs[start : start + size]) for start in starts)
+
+    def _image_batches(self, images: Images, size: int, threads: int) -> Iterator[FloatArray]:
+        """Prepared images, shape (B, 3, S, S); those of the next batch are decoded while the model is at work."""
+        transform = self.description.transform
+        assert transform is not None
+        parts = [range(start, min(start + size, len(images))) for start in range(0, len(images), size)]
+        with ThreadPoolExecutor(threads) as pool:
+            waiting = [pool.submit(images.open, row) for row in parts[0]] if parts else []
+            for following in [*parts[1:], range(0)]:
+                opened = [future.result() for future in waiting]
+                waiting = [pool.submit(images.open, row) for row in following]
+                yield transform.scaled(transform.pixels(opened))
+
+
+def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxModel:
+    """A model that `hiercos export` wrote, with the file beside it that a model of texts needs.
+
+    Args:
+        path: the ONNX file.
+        threads: of onnxruntime; as many as it finds useful by default.
+
+    Raises:
+        OnnxError: for a file that is missing, damaged or of another origin.
+    """
+    file = Path(path)
+    if not file.is_file():
+        raise OnnxError(f"{file}: there is no such file")
+    model = open_onnx_model(str(file), source=str(file), threads=threads)
+    text_file = model.description.text_file
+    if text_file is None:
+        return model
+    return OnnxModel(model.session, model.description, read_text_map(file, text_file), model.source)
+
+
+def open_onnx_model(
+    content: str | bytes,
+    *,
+    source: str = "the ONNX model",
+    text_features: TextFeatures | None = None,
+    threads: int | None = None,
+) -> OnnxModel:
+    """A model of a file's name or content.
+
+    Args:
+        content: the name, or the bytes.
+        source: what messages call it.
+        text_features: from texts to its input, where they are at hand.
+        threads: as in `load_onnx_model`.
+
+    Raises:
+        OnnxError: for anything but an exported model.
+    """
+    runtime = onnx_library("onnxruntime")
+    options = runtime.SessionOptions()
+    options.intra_op_num_threads = threads or 0
+    try:
+        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime's errors share no other base
+        first = str(error).partition("\n")[0]
+        raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
+    description = read_description(session.get_modelmeta().custom_metadata_map, source)
+    return OnnxModel(session, description, text_features, source)
+
+
+def onnx_prediction_rows(
+    model: OnnxModel, unlabelled: UnlabelledInputs, how: Asking, *, top: int | None = None, confidence: bool = False
+) -> list[dict[str, Any]]:
+    """The `answer_rows` of an exported model.
+
+    Args:
+        model: the model.
+        unlabelled: what to predict.
+        how: to ask it.
+        top: so many rows per input, with a column `rank`; by default one, without it.
+        confidence: with the probability of the class at the model's temperature, whatever its rule.
+    """
+    classes, scores, shares = [], [], []
+    for found in model.all_scores(unlabelled.inputs, how):
+        best = np.argsort(-found.decided, axis=1, kind="stable")[:, : top or 1]  # the lower index among equals
+        classes.append(best)
+        scores.append(np.take_along_axis(found.decided, best, axis=1))
+        shares.append(np.take_along_axis(found.probabilities, best, axis=1))
+    return answer_rows(
+        unlabelled,
+        model.taxonomy,
+        np.concatenate(classes),
+        np.concatenate(scores),
+        ranked=top is not None,
+        confidences=np.concatenate(shares) if confidence else None,
+    )
