@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hiercos.data.decoding import ImageError, decoded
+from hiercos.data.decoding import ImageError, decoded, upright_rgb
 from pictures import encoded
 
 LEFT_RED = np.zeros((2, 4, 3), dtype=np.uint8)  # 4 wide, 2 high: red on the left, blue on the right
@@ -159,6 +159,17 @@ def test_a_jpeg_is_turned_as_its_exif_says() -> None:
     exif[0x0112] = 6
     content = encoded(Image.new("RGB", (16, 32)), "JPEG", exif=exif)
     assert decoded(content, "it").size == (32, 16)
+
+
+def test_an_opened_image_is_as_its_file_would_be_decoded() -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    whole = encoded(Image.fromarray(noise(64, 48)), "JPEG", exif=exif)
+    found = upright_rgb(Image.open(io.BytesIO(whole)), "it")
+    assert found.mode == "RGB"
+    assert np.array_equal(np.asarray(found), pixels(whole))
+    with pytest.raises(ImageError, match="it: the image cannot be decoded"):
+        upright_rgb(Image.open(io.BytesIO(whole[: len(whole) // 2])), "it")
 
 
 def test_exif_that_makes_no_sense_is_passed_over() -> None:

@@ -64,6 +64,22 @@ def decoded(content: bytes, name: str) -> "Image":
             raise ImageError(f"{name}: the image cannot be decoded ({error})") from error
 
 
+def upright_rgb(image: "Image", name: str) -> "Image":
+    """An image that somebody opened, as `decoded` would give it.
+
+    Raises:
+        ImageError: for one whose file ends early, or whose grey is beyond what is expected.
+    """
+    with _pillow_is_quiet:
+        try:
+            image.load()
+            return _upright(_rgb(image), image)
+        except MemoryError:
+            raise
+        except Exception as error:  # as above
+            raise ImageError(f"{name}: the image cannot be decoded ({error})") from error
+
+
 def pillow() -> Any:
     """The module PIL.Image; a DataError without Pillow, which is no fault of the image."""
     try:

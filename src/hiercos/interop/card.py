@@ -1,0 +1,131 @@
+"""The model card: what a model answers, how well at every level, over which tree, and the command that made it."""
+
+import json
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+from hiercos.engine import StoredModel
+from hiercos.engine.folder import TAXONOMY
+from hiercos.engine.reader_files import BACKBONE_WEIGHTS
+from hiercos.engine.readers import FrozenReader
+from hiercos.interop.commands import published_source, train_command
+from hiercos.records import Record, line_name
+from hiercos.report.results import COLUMNS
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.describe import taxonomy_facts
+
+TASKS = {"texts": "text-classification", "images": "image-classification", "vectors": "tabular-classification"}
+SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png"]', "vectors": "vectors"}
+
+
+def model_card(stored: StoredModel, record: Record | None, name: str) -> str:
+    """The card of a model as Markdown with a YAML header, as the Hugging Face Hub reads it.
+
+    Args:
+        stored: the model.
+        record: of the run that made it, for its figures and settings; None where there is none.
+        name: of the repository or folder.
+    """
+    header = yaml.safe_dump(metadata(stored, record, name), sort_keys=False, allow_unicode=True)
+    parts = [f"---\n{header}---", f"# {name.rpartition('/')[2]}", _opening(stored)]
+    parts += ["## Taxonomy", _taxonomy_section(stored.model.taxonomy, record)]
+    parts += ["## Use", _use_section(stored, name)]
+    if record is not None:
+        parts += ["## Results", _results_section(record), "## How it was made", _making_section(stored, record)]
+    return "\n\n".join(parts) + "\n"
+
+
+def metadata(stored: StoredModel, record: Record | None, name: str) -> dict[str, Any]:
+    """What the Hub searches by: library, task, tags, and the figures of the test split."""
+    task = TASKS[stored.kind]
+    values: dict[str, Any] = {
+        "library_name": "hiercos",
+        "pipeline_tag": task,
+        "tags": ["hiercos", "hierarchical-classification", "taxonomy", stored.model.method],
+    }
+    if record is not None:
+        data = record.data
+        dataset = {"type": published_source(str(data["source"])), "name": data["name"], "split": "test"}
+        results = [{"task": {"type": task}, "dataset": dataset, "metrics": _index_metrics(record)}]
+        values["model-index"] = [{"name": name.rpartition("/")[2], "results": results}]
+    return values
+
+
+def _index_metrics(record: Record) -> list[dict[str, Any]]:
+    figures = {"accuracy": "top1", "hops": "hops", **{key: key for key in _level_keys(record)}}
+    return [
+        {"type": kind, "value": round(float(record.metrics[key]), 6)}
+        for kind, key in figures.items()
+        if not math.isnan(record.metrics[key])
+    ]
+
+
+def _level_keys(record: Record) -> list[str]:
+    return [key for key in record.metrics if key.startswith("accuracy_level_")]
+
+
+def _opening(stored: StoredModel) -> str:
+    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule)
+    return (
+        f"A classifier of {stored.kind} over a taxonomy, trained with hiercos (`{line}`). It names one of "
+        f"{taxonomy.num_classes:,} classes together with its ancestors: the answers at all {taxonomy.height} levels "
+        "always form a path of the tree."
+    )
+
+
+def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
+    """A row for each level: its nodes, the classes that end there, and how often its answers are right."""
+    facts = taxonomy_facts(taxonomy)
+    heading = ("level", "nodes", "classes", *(("accuracy %",) if record else ()))
+    rows = []
+    for level, counts in enumerate(zip(facts.nodes_per_level, facts.classes_per_level, strict=True), 1):
+        accuracy = [] if record is None else [_figure(record.metrics[f"accuracy_level_{level}"], 100, 2)]
+        rows.append([str(level), *(f"{count:,}" for count in counts), *accuracy])
+    shape = (
+        f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; an inner "
+        f"node has {facts.fewest_children:,} to {facts.most_children:,} children. The tree is in `{TAXONOMY}`."
+    )
+    return f"{shape}\n\n{_table(heading, rows)}"
+
+
+def _use_section(stored: StoredModel, name: str) -> str:
+    lines = (
+        "```python",
+        "from hiercos.interop import load_pipeline",
+        "",
+        f"pipeline = load_pipeline({json.dumps(name)})",
+        f"pipeline({SAMPLES[stored.kind]})  # of each: label, path, score, probability; top_k=5 for more",
+        "```",
+    )
+    return "\n".join(lines)
+
+
+def _results_section(record: Record) -> str:
+    """The figures of the test split."""
+    columns = [column for column in COLUMNS if column.key in record.metrics]
+    figures = [_figure(record.metrics[column.key], column.scale, column.digits) for column in columns]
+    sizes = record.data["sizes"]
+    said = f"On the {sizes['test']:,} test samples of {record.data['name']} ({sizes['train']:,} were trained on):"
+    return f"{said}\n\n{_table([column.heading for column in columns], [figures])}"
+
+
+def _making_section(stored: StoredModel, record: Record) -> str:
+    in_folder = isinstance(stored.reader, FrozenReader) and not stored.reader.found_by_name
+    command = train_command(record, taxonomy=TAXONOMY, weights=BACKBONE_WEIGHTS if in_folder else None)
+    versions = ", ".join(f"{package} {version}" for package, version in record.versions.items())
+    if command is None:
+        settings = json.dumps(dict(record.config), indent=2)
+        return f"From Python, with these settings and {versions}:\n\n```json\n{settings}\n```"
+    return f"With {versions}:\n\n```sh\n{command}\n```"
+
+
+def _figure(value: float, scale: float, digits: int) -> str:
+    return "–" if math.isnan(value) else f"{value * scale:.{digits}f}"
+
+
+def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [heading, ["---"] * len(heading), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)

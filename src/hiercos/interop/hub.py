@@ -1,0 +1,133 @@
+"""Models on the Hugging Face Hub: saved, loaded and pushed as users of transformers know it. No pickle."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import ModuleType
+
+from hiercos.engine import ModelError, StoredModel, load_model, save_model
+from hiercos.errors import FaultsError
+from hiercos.files import write_atomically
+from hiercos.interop.card import model_card
+from hiercos.interop.commands import published_source
+from hiercos.records import Record, record_file
+from hiercos.taxonomy import Taxonomy
+
+CARD = "README.md"
+FILES = ["*.json", "*.safetensors", CARD]  # of a repository; nothing else is ever downloaded
+
+
+class HubError(FaultsError):
+    """A repository that cannot be reached, read or written."""
+
+
+@dataclass(frozen=True)
+class PretrainedModel:
+    """A trained model with the record of its run.
+
+    Attributes:
+        stored: the model, what reads its inputs, its decision rule and temperature.
+        record: of the run that made it; None where there is none.
+    """
+
+    stored: StoredModel
+    record: Record | None = None
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The tree it answers over."""
+        return self.stored.model.taxonomy
+
+    @classmethod
+    def from_pretrained(cls, name_or_folder: str | Path, *, revision: str | None = None) -> "PretrainedModel":
+        """Load a model from a folder that `hiercos train` or `save_pretrained` left, or from the Hub.
+
+        Args:
+            name_or_folder: a folder, or a repository such as "someone/model", which is downloaded once to the Hub's
+                own cache.
+            revision: branch, tag or commit of the repository.
+
+        Raises:
+            HubError: if there is no such folder and the Hub does not give such a repository.
+            ModelError: if what is there is not a model of this package.
+        """
+        folder = _folder(str(name_or_folder), revision)
+        stored = load_model(folder)
+        has_record = (folder / record_file(stored.rule)).is_file()
+        return cls(stored, Record.read(folder, stored.rule) if has_record else None)
+
+    def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
+        """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.
+
+        Args:
+            folder: where; a card that is there is replaced.
+            name: of the model in its card; that of the folder by default.
+        """
+        place = Path(folder)
+        save_model(place, self.stored)
+        if self.record is not None:
+            data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}
+            replace(self.record, data=data).write(place)
+        card = model_card(self.stored, self.record, name or place.resolve().name)
+        write_atomically(place / CARD, card)
+
+    def push_to_hub(
+        self, repo_id: str, *, private: bool | None = None, token: str | None = None, commit_message: str | None = None
+    ) -> str:
+        """Upload what `save_pretrained` writes to a repository of the Hub, which is made if missing.
+
+        Args:
+            repo_id: such as "someone/model".
+            private: whether a new repository is private; as the account is set by default.
+            token: of the account; the one of `hf auth login` by default.
+            commit_message: of the upload.
+
+        Returns:
+            The address of the commit.
+
+        Raises:
+            HubError: in one sentence, if the Hub cannot be reached or refuses.
+        """
+        hub = _library()
+        api = hub.HfApi(token=token)
+        with TemporaryDirectory() as folder, _faults_named(hub, f"{repo_id}: the model cannot be pushed"):
+            self.save_pretrained(folder, name=repo_id)
+            api.create_repo(repo_id, private=private, exist_ok=True)
+            message = commit_message or "A model of hiercos"
+            commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message=message)
+        return str(commit.commit_url)
+
+
+def _folder(name: str, revision: str | None) -> Path:
+    """The folder of this name, or the downloaded repository."""
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        return folder
+    if folder.exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
+        raise ModelError(f"{name}: expected a folder with a model, or a repository of the Hugging Face Hub")
+    hub = _library()
+    with _faults_named(hub, f"{name}: there is no such folder, and the Hugging Face Hub gives no such model"):
+        downloaded = hub.snapshot_download(name, revision=revision, allow_patterns=FILES)
+    return Path(downloaded)
+
+
+def _library() -> ModuleType:
+    try:
+        import huggingface_hub
+    except ModuleNotFoundError as error:
+        raise HubError("the Hugging Face Hub needs huggingface_hub: pip install 'hiercos[hf]'") from error
+    return huggingface_hub
+
+
+@contextmanager
+def _faults_named(hub: ModuleType, what: str) -> Iterator[None]:
+    """Turn whatever the Hub or the network answers into a `HubError` of one sentence."""
+    try:
+        yield
+    except FaultsError:
+        raise
+    except (OSError, ValueError, hub.errors.HTTPError) as error:  # the last is of the library that it speaks HTTP with
+        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        raise HubError(f"{what} ({reason})") from error

@@ -1,0 +1,191 @@
+"""Models as the Hugging Face Hub keeps them."""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from blobs import cloud
+from hiercos.cli.app import run
+from hiercos.engine import ModelError
+from hiercos.interop import PretrainedModel
+from hiercos.interop.commands import published_source, train_command
+from hiercos.interop.hub import HubError
+from hub_server import Repositories, hub
+from records import record
+from trees import TOY17
+
+huggingface_hub = pytest.importorskip("huggingface_hub")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that the command left, with options and a rule of its own."""
+    folder = tmp_path_factory.mktemp("trained")
+    TOY17.write(folder / "tree.json")
+    features, labels = cloud(TOY17, 340)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    words = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "model")]
+    settings = ["--method", "hier-cos", "--rule", "crm", "--epochs", "3", "--lr", "0.02", "--set", "alpha=0.1"]
+    assert run([*words, *settings, "--width", "24", "--device", "cpu"]) == 0
+    return folder / "model"
+
+
+def answers(model: PretrainedModel) -> torch.Tensor:
+    network = model.stored.model
+    with torch.no_grad():
+        return network.rule(network(cloud(TOY17, 34, seed=5)[0]))
+
+
+def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
+    before = PretrainedModel.from_pretrained(trained)
+    before.save_pretrained(tmp_path / "toys")
+    after = PretrainedModel.from_pretrained(str(tmp_path / "toys"))
+    assert torch.equal(answers(after), answers(before))
+    assert (after.stored.rule, after.stored.temperature) == (before.stored.rule, before.stored.temperature)
+    assert after.taxonomy == TOY17
+    assert before.record is not None
+    assert after.record == replace(before.record, data={**before.record.data, "source": "data.npz"})
+    assert {file.name for file in (tmp_path / "toys").iterdir()} == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "record-crm.json",
+        "taxonomy.json",
+    }
+
+
+def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    model.save_pretrained(tmp_path / "toys")
+    card = huggingface_hub.ModelCard.load(tmp_path / "toys" / "README.md")
+    assert card.data.library_name == "hiercos"
+    assert card.data.pipeline_tag == "tabular-classification"
+    assert {"hierarchical-classification", "taxonomy", "hier-cos"} <= set(card.data.tags)
+    assert model.record is not None
+    figures = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert figures["accuracy"] == pytest.approx(model.record.metrics["top1"], abs=1e-6)
+    levels = [(5, 4), (2, 0), (6, 3), (10, 10)]  # nodes of each level, and classes that end there
+    for level, (nodes, classes) in enumerate(levels, 1):
+        accuracy = model.record.metrics[f"accuracy_level_{level}"]
+        assert f"| {level} | {nodes} | {classes} | {100 * accuracy:.2f} |" in card.text
+    assert "load_pipeline(" in card.text
+    assert str(trained.parent) not in card.content
+
+
+def test_the_command_of_the_card_makes_the_same_model_again(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    model.save_pretrained(tmp_path)
+    (tmp_path / "data.npz").write_bytes((trained.parent / "data.npz").read_bytes())
+    lines = (tmp_path / "README.md").read_text().splitlines()
+    (command,) = [line for line in lines if line.startswith("hiercos train")]
+    monkeypatch.chdir(tmp_path)
+    assert run([*shlex.split(command)[1:], "--device", "cpu"]) == 0
+    again = PretrainedModel.from_pretrained("model")
+    assert torch.equal(answers(again), answers(model))
+    assert (again.stored.rule, again.stored.temperature) == (model.stored.rule, model.stored.temperature)
+
+
+def written(**changes: object) -> str:
+    command = train_command(replace(record(), **changes), taxonomy="taxonomy.json", weights="w.safetensors")
+    assert command is not None
+    return command
+
+
+def test_commands_name_backbones_and_options_as_the_user_would() -> None:
+    data = {"source": "hf:some/photos", "features": 5}
+    backbone = {"name": "resnet-50", "options": {"size": 64}, "weights": "ab"}
+    assert "--backbone resnet-50 --backbone-option size=64 --backbone-option weights=w.safetensors" in written(
+        data={**data, "backbone": backbone}
+    )
+    trained = {**backbone, "fine_tuned": True, "weights": None}
+    assert "--unfreeze --from-scratch --augment none" in written(data={**data, "backbone": trained})
+    assert written(data={**data, "kind": "texts"}).startswith("hiercos train hf:some/photos --taxonomy taxonomy.json")
+    assert "--dim 5" in written(data={**data, "kind": "texts"})
+    assert "--taxonomy" not in written(data={**data, "source": "icd10cm:9"})
+    config = {"options": {"width": None, "penalty": "printed", "ancestors": False}}
+    words = "--as-published --set width=null --set penalty=printed --set ancestors=false"
+    assert words in written(config=config)
+    unusual = replace(record(), config={"options": {}, "standardize": False})
+    assert train_command(unusual, taxonomy="taxonomy.json") is None
+
+
+@pytest.mark.parametrize(
+    ("source", "shown"), [("/home/me/x.csv", "x.csv"), ("hf:a/b", "hf:a/b"), ("icd10cm:9", "icd10cm:9"), ("a/b", "b")]
+)
+def test_paths_of_this_machine_are_not_published(source: str, shown: str) -> None:
+    assert published_source(source) == shown
+
+
+def test_a_model_without_a_record_has_a_card_without_figures(trained: Path, tmp_path: Path) -> None:
+    PretrainedModel(PretrainedModel.from_pretrained(trained).stored).save_pretrained(tmp_path / "toys")
+    assert "accuracy" not in (tmp_path / "toys" / "README.md").read_text()
+    assert PretrainedModel.from_pretrained(tmp_path / "toys").record is None
+
+
+@pytest.fixture
+def repositories(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
+    """A hub of this machine, and an empty cache for what comes from it."""
+    with hub() as (address, found):
+        names = {
+            "ENDPOINT": address,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+        }
+        for name, value in {**names, "HF_HUB_CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setattr(huggingface_hub.constants, name, value)
+        huggingface_hub.utils.disable_progress_bars()
+        yield found
+        huggingface_hub.utils.enable_progress_bars()
+
+
+def test_a_pushed_model_comes_back_from_the_hub(trained: Path, repositories: Repositories) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    address = model.push_to_hub("someone/toys", token="hf_token")
+    assert address.endswith("/someone/toys/commit/" + "a" * 40)
+    assert set(repositories["someone/toys"]) == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "record-crm.json",
+        "taxonomy.json",
+    }
+    assert 'load_pipeline("someone/toys")' in repositories["someone/toys"]["README.md"].decode()
+    repositories["someone/toys"]["evil.pkl"] = b"never downloaded"
+    again = PretrainedModel.from_pretrained("someone/toys")
+    assert torch.equal(answers(again), answers(model))
+    assert again.record is not None
+
+
+def test_what_the_hub_does_not_have_is_one_sentence(repositories: Repositories) -> None:
+    with pytest.raises(
+        HubError, match=r"^someone/none: there is no such folder, and the Hugging Face Hub gives no"
+    ) as e:
+        PretrainedModel.from_pretrained("someone/none")
+    assert "\n" not in str(e.value)
+
+
+def test_a_hub_out_of_reach_is_one_sentence(trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    with pytest.raises(HubError, match=r"^someone/toys: the model cannot be pushed \(.+\)$"):
+        PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token="hf_token")
+
+
+def test_names_that_are_neither_folders_nor_repositories_are_refused(tmp_path: Path) -> None:
+    for name in ("nowhere", "./nowhere", "a/b/c"):
+        with pytest.raises(ModelError, match="expected a folder with a model, or a repository"):
+            PretrainedModel.from_pretrained(name)
+    with pytest.raises(ModelError, match=r"not a model folder, it has no config\.json"):
+        PretrainedModel.from_pretrained(tmp_path)
+
+
+def test_without_huggingface_hub_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(HubError, match=r"pip install 'hiercos\[hf\]'"):
+        PretrainedModel.from_pretrained("someone/toys")
