@@ -11,6 +11,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 COMMIT = "a" * 40
+TOKEN = "hf_token"
 Repositories = dict[str, dict[str, bytes]]
 
 
@@ -28,7 +29,9 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
-        if self.path == "/api/repos/create":
+        if self.headers["Authorization"] != f"Bearer {TOKEN}":
+            self.answer({"error": "Invalid username or password."}, status=401)
+        elif self.path == "/api/repos/create":
             named = json.loads(body)
             name = f"{named['organization']}/{named['name']}"
             self.repositories.setdefault(name, {})

@@ -18,6 +18,10 @@ from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.describe import taxonomy_facts
 
 TASKS = {"texts": "text-classification", "images": "image-classification", "vectors": "tabular-classification"}
+OWN_LEVELS = (
+    "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, can "
+    "differ from it above the last level."
+)
 SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png"]', "vectors": "vectors"}
 
 
@@ -88,7 +92,8 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
         f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; an inner "
         f"node has {facts.fewest_children:,} to {facts.most_children:,} children. The tree is in `{TAXONOMY}`."
     )
-    return f"{shape}\n\n{_table(heading, rows)}"
+    note = f"\n\n{OWN_LEVELS}" if record is not None and record.rule == "none" else ""
+    return f"{shape}\n\n{_table(heading, rows)}{note}"
 
 
 def _use_section(stored: StoredModel, name: str) -> str:

@@ -115,7 +115,7 @@ def _folder(name: str, revision: str | None) -> Path:
 
 def _library() -> ModuleType:
     try:
-        import huggingface_hub
+        import huggingface_hub.errors  # named, as the library loads its parts when they are asked for
     except ModuleNotFoundError as error:
         raise HubError("the Hugging Face Hub needs huggingface_hub: pip install 'hiercos[hf]'") from error
     return huggingface_hub
@@ -129,5 +129,6 @@ def _faults_named(hub: ModuleType, what: str) -> Iterator[None]:
     except FaultsError:
         raise
     except (OSError, ValueError, hub.errors.HTTPError) as error:  # the last is of the library that it speaks HTTP with
-        reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        said = getattr(error, "server_message", None) or str(error).strip() or type(error).__name__
+        reason = said.splitlines()[0].rstrip(".")
         raise HubError(f"{what} ({reason})") from error
