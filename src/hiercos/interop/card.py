@@ -19,8 +19,8 @@ from hiercos.taxonomy.describe import taxonomy_facts
 
 TASKS = {"texts": "text-classification", "images": "image-classification", "vectors": "tabular-classification"}
 OWN_LEVELS = (
-    "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, can "
-    "differ from it above the last level."
+    "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, "
+    "can differ from it."
 )
 SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png"]', "vectors": "vectors"}
 
