@@ -9,22 +9,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from lightning_fabric import Fabric
 
 from blobs import cloud
-from colours import TREE, colour_folder, small_backbone
-from hiercos.data.features import TextFeatures
+from colours import colour_folder
 from hiercos.data.inputs import read_inputs
-from hiercos.engine import Model, StoredModel
 from hiercos.engine.predict import prediction_rows
-from hiercos.engine.readers import FrozenReader, Reading, TfidfReader
+from hiercos.engine.readers import Reading
 from trees import TOY17
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 from hiercos.cli.app import run
-from hiercos.interop.onnx_export import export_onnx
+from interop.exported import TEXTS, of_images, of_texts, of_vectors
 
 WITHOUT_TORCH = """
 import json, sys
@@ -41,43 +38,24 @@ imported = {name.partition(".")[0] for name, module in sys.modules.items() if mo
 assert not imported & {"torch", "lightning_fabric", "torchmetrics"}, imported
 sys.exit(max(codes))
 """
-TEXTS = ["red car", "red cat", "blue car", "blue dog", "green dog", "a red truck"]
 
 
-def fitted(tree: object, features: torch.Tensor, method: str) -> Model:
-    torch.manual_seed(0)
-    model = Model(tree, features.shape[1], method)  # type: ignore[arg-type]
-    model.standardize.fit(features)
-    with torch.no_grad():
-        model.train()(features)
-    return model.eval()
-
-
-def stored_models(folder: Path) -> dict[str, tuple[StoredModel, str]]:
-    """A model of each kind, each with another rule, and something to ask it."""
-    vectors, _ = cloud(TOY17, 34)
-    np.savez(folder / "vectors.npz", features=vectors.numpy())
+def inputs_in(folder: Path) -> dict[str, str]:
+    """Something to ask the model of each kind, by the name of its file or folder."""
+    np.savez(folder / "vectors.npz", features=cloud(TOY17, 34)[0].numpy())
     (folder / "texts.csv").write_text("\n".join(["text", *TEXTS]))
     colour_folder(folder / "images", 20)
-    texts = TextFeatures.fit(TEXTS, dim=4, seed=0)
-    backbone = small_backbone().eval()
-    text_model = fitted(TREE, torch.tensor(texts.transform(TEXTS)), "cross-entropy")
-    image_model = fitted(TREE, torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), "cross-entropy")
-    return {
-        "vectors": (StoredModel(fitted(TOY17, vectors, "path-softmax"), None, "hops", 0.8), "vectors.npz"),
-        "texts": (StoredModel(text_model, TfidfReader(texts), "crm", 1.5), "texts.csv"),
-        "images": (StoredModel(image_model, FrozenReader(backbone), "none", 1.0), "images"),
-    }
+    return {"vectors": "vectors.npz", "texts": "texts.csv", "images": "images"}
 
 
 def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    models = stored_models(tmp_path)
+    models, inputs = {"vectors": of_vectors(), "texts": of_texts(), "images": of_images()}, inputs_in(tmp_path)
     commands = []
-    for kind, (stored, inputs) in models.items():
-        export_onnx(stored).write(tmp_path / f"{kind}.onnx")
-        command = ["predict", str(tmp_path / f"{kind}.onnx"), str(tmp_path / inputs), "--top", "2"]
+    for kind, (_, export) in models.items():
+        export.write(tmp_path / f"{kind}.onnx")
+        command = ["predict", str(tmp_path / f"{kind}.onnx"), str(tmp_path / inputs[kind]), "--top", "2"]
         commands.append(
             [*command, "--batch-size", "5", "--workers", "2", "--output", str(tmp_path / f"{kind}-answers.csv")]
         )
@@ -85,9 +63,9 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
         [sys.executable, "-c", WITHOUT_TORCH, json.dumps(commands)], check=False, capture_output=True, text=True
     )
     assert result.returncode == 0, result.stderr
-    for kind, (stored, inputs) in models.items():
+    for kind, (stored, _) in models.items():
         found = list(csv.DictReader(io.StringIO((tmp_path / f"{kind}-answers.csv").read_text())))
-        unlabelled = read_inputs(tmp_path / inputs, kind=stored.kind)
+        unlabelled = read_inputs(tmp_path / inputs[kind], kind=stored.kind)
         expected = prediction_rows(stored, unlabelled, Reading(fabric), top=2, confidence=True)
         assert [list(row) for row in found] == [list(row) for row in expected]
         numbers = ("score", "confidence")
@@ -99,9 +77,8 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
 
 
 def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    vectors, _ = cloud(TREE, 16)
-    export_onnx(StoredModel(fitted(TREE, vectors, "cross-entropy"), None)).write(tmp_path / "model.onnx")
-    np.savez(tmp_path / "narrow.npz", features=vectors.numpy()[:, :5])
+    of_vectors().export.write(tmp_path / "model.onnx")
+    np.savez(tmp_path / "narrow.npz", features=cloud(TOY17, 16)[0].numpy()[:, :5])
     command = ["predict", str(tmp_path / "model.onnx"), str(tmp_path / "narrow.npz")]
     assert run([*command, "--device", "cuda"]) == 2
     assert capsys.readouterr().err.endswith("runs on the CPU as it is: expected no --device and no --precision\n")

@@ -43,6 +43,10 @@ def export(
     """
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
+    if not onnx.parent.is_dir():
+        raise OptionError(f"--onnx {onnx}: there is no folder {onnx.parent}")
+    if onnx.is_dir():
+        raise OptionError(f"--onnx {onnx}: expected the name of a file, this is a folder")
     if start not in STARTS:
         raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
     if data is not None and not int8:

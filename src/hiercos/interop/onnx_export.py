@@ -12,8 +12,8 @@ from hiercos.data.features import TextFeatures
 from hiercos.engine import StoredModel
 from hiercos.engine.readers import FineTunedReader, FrozenReader, Reader, TfidfReader
 from hiercos.errors import check_choice
-from hiercos.files import write_atomically
-from hiercos.interop.onnx_format import FEATURES, IMAGES, OnnxDescription, OnnxError, onnx_library
+from hiercos.files import write_atomically, written_atomically
+from hiercos.interop.onnx_format import FEATURES, IMAGES, OnnxDescription, OnnxError, onnx_library, output_names
 from hiercos.interop.onnx_graph import CHECKED, TOLERANCE, AllAnswers, disagreement, onnx_graph, serialized
 from hiercos.interop.onnx_model import OnnxModel, open_onnx_model
 from hiercos.interop.text_map import describe_text_map, text_map_content
@@ -57,16 +57,19 @@ class OnnxExport:
         return open_onnx_model(self.content(), text_features=self.text_features)
 
     def write(self, path: str | PathLike[str]) -> int:
-        """Write the file, and for texts the one beside it; returns the bytes of both."""
-        file, ready, beside = Path(path), self, 0
-        if self.text_features is not None:
-            content = text_map_content(self.text_features)
-            text_file = describe_text_map(file, content)
-            write_atomically(file.with_name(text_file.name), content)
-            ready, beside = replace(self, description=replace(self.description, text_file=text_file)), len(content)
-        content = ready.content()
-        write_atomically(file, content)
-        return len(content) + beside
+        """Write the file, and for texts the one beside it: both or neither; returns the bytes of both."""
+        file = Path(path)
+        if self.text_features is None:
+            content = self.content()
+            write_atomically(file, content)
+            return len(content)
+        beside = text_map_content(self.text_features)
+        text_file = describe_text_map(file, beside)
+        content = replace(self, description=replace(self.description, text_file=text_file)).content()
+        with written_atomically(file.with_name(text_file.name)) as texts, written_atomically(file) as graph:
+            texts.write(beside)
+            graph.write(content)
+        return len(content) + len(beside)
 
 
 def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
@@ -94,7 +97,8 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
     )
     module = AllAnswers(stored.model, stored.temperature, backbone).eval()
     sample = _image_sample(transform) if transform else _feature_sample(stored)
-    graph = onnx_graph(module, sample, IMAGES if transform else FEATURES)
+    names = output_names(stored.model.taxonomy)
+    graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
     texts = reader.features if isinstance(reader, TfidfReader) else None
     export = OnnxExport(graph, description, module, sample, texts, 0.0)
     difference = disagreement(export.opened().session, module, sample)

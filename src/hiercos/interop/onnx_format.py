@@ -104,13 +104,20 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
         source: what messages call the file.
 
     Raises:
-        OnnxError: for a file that `hiercos export` did not write, or a newer one.
+        OnnxError: for a file that `hiercos export` did not write, a newer one, or one that was changed since.
     """
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
         raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote; it says nothing of a taxonomy")
     if values.get("version") != json.dumps(VERSION):
         raise OnnxError(f"{source}: expected {FORMAT} version {VERSION}, got version {values.get('version')}")
+    try:
+        return _description(values)
+    except (KeyError, TypeError, ValueError) as error:  # what is missing, or is not what was written
+        raise OnnxError(f"{source}: its metadata were changed after hiercos export ({error})") from error
+
+
+def _description(values: Mapping[str, str]) -> OnnxDescription:
     transform, text_file = (_optional(values, name) for name in ("preprocessing", "text_features"))
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hiercos.decisions import class_probabilities, crm_scores
 from hiercos.engine import Model
 from hiercos.geometry.index import tree_index
-from hiercos.interop.onnx_format import OPSET, OnnxError, onnx_library, output_names
+from hiercos.interop.onnx_format import OPSET, OnnxError, onnx_library
 from hiercos.nn.backbones import Backbone
 
 TOLERANCE = 1e-5  # of an output, relative where it is above 1
@@ -51,13 +51,14 @@ class AllAnswers(nn.Module):
         return scores, *levels, nodes, probabilities, crm_scores(probabilities, self.taxonomy)
 
 
-def onnx_graph(module: AllAnswers, sample: Tensor, input_name: str) -> Any:
-    """The module as an ONNX model whose batch size is free.
+def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence[str]) -> Any:
+    """A module of one input and several outputs as an ONNX model whose batch size is free.
 
     Args:
         module: in evaluation mode, on the CPU.
         sample: inputs to trace, at least two rows.
-        input_name: of the graph.
+        takes: the name of the input.
+        gives: the names of the outputs.
 
     Raises:
         OnnxError: if torch cannot export it, or the file would be larger than protobuf allows.
@@ -72,8 +73,8 @@ def onnx_graph(module: AllAnswers, sample: Tensor, input_name: str) -> Any:
                 traced,
                 dynamo=True,
                 opset_version=OPSET,
-                input_names=[input_name],
-                output_names=output_names(module.taxonomy),
+                input_names=[takes],
+                output_names=list(gives),
                 dynamic_shapes=({0: "batch"},),
                 verbose=False,
             )
@@ -115,23 +116,27 @@ def quiet() -> Iterator[None]:
 
 
 def largest_difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[Tensor]) -> float:
-    """The largest |found - expected| / max(1, |expected|) over all outputs; infinite where a shape differs."""
+    """The largest |found - expected| / max(1, |expected|) over all outputs.
+
+    Infinite where a shape differs, and NaN where one of two numbers, or their difference, is.
+    """
     worst = 0.0
     for array, tensor in zip(found, expected, strict=True):
         reference = tensor.double().numpy()
         if array.shape != reference.shape:
             return float("inf")
         relative = np.abs(array - reference) / np.maximum(1, np.abs(reference))
-        worst = max(worst, float(relative.max(initial=0.0)))
+        worst = float(np.maximum(worst, relative.max(initial=0.0)))  # unlike max, it keeps NaN
     return worst
 
 
-def disagreement(session: Any, module: AllAnswers, sample: Tensor) -> float:
+def disagreement(session: Any, module: nn.Module, sample: Tensor) -> float:
     """The `largest_difference` between onnxruntime and PyTorch on batches of one and of seven inputs."""
     name = session.get_inputs()[0].name
-    worst = 0.0
+    found: list[np.ndarray[Any, Any]] = []
+    expected: list[Tensor] = []
     for rows in CHECKED:
+        found += session.run(None, {name: sample[:rows].numpy()})
         with torch.no_grad():
-            expected = module(sample[:rows])
-        worst = max(worst, largest_difference(session.run(None, {name: sample[:rows].numpy()}), expected))
-    return worst
+            expected += module(sample[:rows])
+    return largest_difference(found, expected)
