@@ -1,0 +1,59 @@
+"""Your own taxonomy from a spreadsheet, saved as CSV: one column per level, merged cells left blank below the first.
+
+pip install 'hiercos[samples]'; python examples/spreadsheet_taxonomy.py
+"""
+
+import csv
+import subprocess
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from hiercos import Taxonomy
+from hiercos.data import load_dataset
+from hiercos.interop import load_pipeline
+
+SHEET = Path(__file__).with_name("electronics.csv")  # the kinds of goods that a shop sells
+
+
+def filled_down(rows: list[list[str]]) -> list[list[str]]:
+    """The path of each row that is not empty; blank cells on the left are those of the row above."""
+    paths: list[list[str]] = [[]]
+    for row in filter(any, rows):
+        blank = row.index(next(filter(None, row)))  # so many cells on the left
+        paths.append(paths[-1][:blank] + [cell for cell in row[blank:] if cell])
+    return paths[1:]
+
+
+def sold() -> list[tuple[str, str]]:
+    """Titles of goods that were sold, with their kinds as paths of the sheet."""
+    data = load_dataset("listings")
+    t = data.taxonomy
+    paths = ([t.names[node] for node in t.path(int(t.leaves[label]))] for label in data.labels)
+    return [
+        (title, f"{group} > {'/'.join(kind)}")
+        for title, (department, group, *kind) in zip(data.inputs, paths, strict=True)
+        if department == "Electronics"
+    ]
+
+
+with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory() as name:
+    header, *rows = csv.reader(stream)
+    folder = Path(name)
+    t = Taxonomy.from_paths(filled_down(rows))
+    t.write(folder / "tree.csv")
+    print(f"{SHEET.name}: {t.num_nodes} nodes, {t.num_classes} classes, {t.height} levels")
+
+    with (folder / "sold.csv").open("w", encoding="utf-8", newline="") as table:
+        csv.writer(table).writerows([("title", "kind"), *sold()[:2500]])
+    columns = ["--text-column", "title", "--label-column", "kind"]
+    settings = ["--epochs", "5", "--dim", "128", "--width", "128", "--device", "cpu"]
+    command = ["hiercos", "train", "sold.csv", "--taxonomy", "tree.csv", *columns, *settings, "--out", "model"]
+    subprocess.run([sys.executable, "-m", *command], cwd=folder, check=True)
+    pipeline = load_pipeline(folder / "model", device="cpu")
+
+record = pipeline.pretrained.record
+print(f"test top-1 {record.metrics['top1']:.3f}  HOPS {record.metrics['hops']:.3f}")
+(answer,) = pipeline("wireless controller for the xbox")
+for level, node, probability in zip(header, answer["path"], answer["path_probabilities"], strict=True):
+    print(f"{level}: {node} ({probability:.0%})")
