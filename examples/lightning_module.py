@@ -21,8 +21,7 @@ class HierarchicalModule(pl.LightningModule):
     def __init__(self, in_features: int, taxonomy: Taxonomy) -> None:
         super().__init__()
         self.taxonomy = taxonomy
-        self.head = nn.Sequential(nn.BatchNorm1d(in_features), HierCOSHead(in_features, taxonomy, width=256))
-        self.loss = HierCOSLoss(taxonomy)
+        self.head, self.loss = HierCOSHead(in_features, taxonomy, width=256), HierCOSLoss(taxonomy)
         self.metrics = nn.ModuleDict({"top1": TopKAccuracy(taxonomy), "hops": HOPS(taxonomy)})
 
     def training_step(self, batch: list[Tensor]) -> Tensor:

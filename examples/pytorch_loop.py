@@ -15,8 +15,7 @@ torch.manual_seed(0)
 data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
 t, train, val, test = data.taxonomy, data.samples("train"), data.samples("val"), data.samples("test")
 
-head = torch.nn.Sequential(torch.nn.BatchNorm1d(128), HierCOSHead(128, t, width=256, dropout=0.1))
-loss = HierCOSLoss(t, alpha=0.05)
+head, loss = HierCOSHead(128, t, width=256, dropout=0.1), HierCOSLoss(t, alpha=0.05)
 optimizer = torch.optim.AdamW(head.parameters(), lr=3e-3)
 
 
