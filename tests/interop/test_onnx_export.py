@@ -87,10 +87,9 @@ def test_the_outputs_are_those_of_the_model_by_name(rows: int) -> None:
 
 def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_path: Path) -> None:
     export = of_vectors().export
-    size = export.write(tmp_path / "model.onnx")
-    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    assert export.write(tmp_path / "model.onnx") == list(tmp_path.iterdir()) == [tmp_path / "model.onnx"]
     content = (tmp_path / "model.onnx").read_bytes()
-    assert len(content) == size
+    assert content == export.content()
     assert b"site-packages" not in content
     assert b"hiercos/" not in content
     written = onnx.load_model(str(tmp_path / "model.onnx"))
@@ -185,6 +184,21 @@ def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: py
     assert 0 < to_int8(exact).difference < 0.5
 
 
+def test_int8_weights_of_a_convolution_are_rounded_by_channel() -> None:
+    exact = of_images().export
+    small = to_int8(exact)
+    onnx.checker.check_model(small.graph, full_check=True)
+    kinds = {tensor.name: tensor.data_type for tensor in small.graph.graph.initializer}
+    (name,) = [node.input[1] for node in exact.graph.graph.node if node.op_type == "Conv"]
+    assert kinds[f"{name}.int8"] == onnx.TensorProto.INT8
+    assert name not in kinds
+    assert 0 < small.difference < 0.2
+    images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(6)).numpy()
+    plain = onnxruntime.InferenceSession(small.content(), providers=["CPUExecutionProvider"])  # keeps them int8
+    found = plain.run(["leaf_scores"], {"images": images})[0]
+    np.testing.assert_allclose(found, small.opened().outputs(images)["leaf_scores"], rtol=1e-4, atol=1e-4)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -211,7 +225,7 @@ def test_options_that_make_no_sense_are_one_sentence(
 
 def test_texts_take_their_map_along(tmp_path: Path) -> None:
     export = of_texts().export
-    export.write(tmp_path / "model.onnx")
+    assert sorted(export.write(tmp_path / "model.onnx")) == sorted(tmp_path.iterdir())
     read = load_onnx_model(tmp_path / "model.onnx")
     assert read.text_features is not None
     assert export.text_features is not None

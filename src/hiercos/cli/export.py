@@ -8,6 +8,7 @@ import typer
 
 from hiercos.cli.checking import checking_lines
 from hiercos.cli.groups import ColumnOptions, OptionError, grouped
+from hiercos.cli.row_display import row_watcher
 
 if TYPE_CHECKING:
     from hiercos.data import TestSamples
@@ -61,9 +62,9 @@ def export(
     samples = None if data is None else _test_samples(model, data, columns, exact)
     written = to_int8(exact) if int8 else exact
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
-    size = written.write(onnx)
+    files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
     agreement = f"as PyTorch to {exact.difference:.1e}" + (f", with int8 to {written.difference:.1e}" if int8 else "")
-    typer.echo(f"{onnx}: {size:,} bytes, ONNX opset {OPSET}, rule {stored.rule}; {agreement}", err=True)
+    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule}, {agreement}.", err=True)
     if cost:
         typer.echo(cost, err=True)
 
@@ -89,10 +90,14 @@ def _test_samples(model: Path, data: str, columns: ColumnOptions, exact: "OnnxEx
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
     """What eight bits cost, in a sentence."""
     from hiercos.interop.onnx_int8 import quality
+    from hiercos.interop.onnx_model import Asking
 
     if samples is None:
         return "what int8 costs was not measured: give --data DATA with labelled test rows"
-    before, after = (quality(part.opened(), samples.inputs, samples.labels) for part in (exact, written))
+    before, after = (
+        quality(model, samples.inputs, samples.labels, Asking(watcher=row_watcher(model.kind, "measuring")))
+        for model in (exact.opened(), written.opened())
+    )
     return (
         f"on {len(samples.labels):,} test rows int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) "
         f"and top-1 {after.top1:.4f} ({after.top1 - before.top1:+.4f})"

@@ -56,20 +56,20 @@ class OnnxExport:
         """The model in onnxruntime, as it will be read from the file."""
         return open_onnx_model(self.content(), text_features=self.text_features)
 
-    def write(self, path: str | PathLike[str]) -> int:
-        """Write the file, and for texts the one beside it: both or neither; returns the bytes of both."""
+    def write(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the file, and for texts the one beside it: both or neither; returns what was written."""
         file = Path(path)
         if self.text_features is None:
-            content = self.content()
-            write_atomically(file, content)
-            return len(content)
+            write_atomically(file, self.content())
+            return [file]
         beside = text_map_content(self.text_features)
         text_file = describe_text_map(file, beside)
         content = replace(self, description=replace(self.description, text_file=text_file)).content()
-        with written_atomically(file.with_name(text_file.name)) as texts, written_atomically(file) as graph:
+        text_path = file.with_name(text_file.name)
+        with written_atomically(text_path) as texts, written_atomically(file) as graph:
             texts.write(beside)
             graph.write(content)
-        return len(content) + len(beside)
+        return [file, text_path]
 
 
 def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:

@@ -210,6 +210,9 @@ def open_onnx_model(
     runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
+    options.add_session_config_entry(
+        "session.disable_quant_qdq", "1"
+    )  # int8 weights are made floats once, not each run
     try:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no other base

@@ -69,3 +69,11 @@ def test_patches_are_numbered_row_by_row_after_the_class_token() -> None:
     batch = torch.zeros(1, 3, 8, 8)
     batch[0, 0, 0, 7], batch[0, 1, 7, 0] = 1.0, 2.0
     assert backbone.patch_embed(batch)[0, :, 0].tolist() == [0.0, 1.0, 2.0, 0.0]
+
+
+def test_it_is_traced_with_any_batch_size() -> None:
+    backbone = VisionTransformer(ImageTransform(8), patch=4, width=12, depth=1, heads=2).eval()
+    batch = {0: torch.export.Dim("batch")}
+    traced = torch.export.export(backbone, (torch.randn(2, 3, 8, 8),), dynamic_shapes=(batch,)).module()
+    images = torch.randn(5, 3, 8, 8)
+    torch.testing.assert_close(traced(images), backbone(images))

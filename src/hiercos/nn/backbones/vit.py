@@ -146,7 +146,7 @@ class VisionTransformer(Backbone):
         """Shape (B, 3, S, S) to (B, width)."""
         patches = self.patch_embed(batch)  # (B, T - 1, width)
         tokens = (
-            torch.cat([self.cls_token.expand(len(patches), -1, -1), patches], dim=1) + self.pos_embed
+            torch.cat([self.cls_token.expand(patches.shape[0], -1, -1), patches], dim=1) + self.pos_embed
         )  # (B, T, width)
         out: Tensor = self.norm(self.blocks(tokens))[:, 0]  # (B, width)
         return out
