@@ -28,13 +28,9 @@ def filled_down(rows: list[list[str]]) -> list[list[str]]:
 def sold() -> list[tuple[str, str]]:
     """Titles of goods that were sold, with their kinds as paths of the sheet."""
     data = load_dataset("listings")
-    t = data.taxonomy
-    paths = ([t.names[node] for node in t.path(int(t.leaves[label]))] for label in data.labels)
-    return [
-        (title, f"{group} > {'/'.join(kind)}")
-        for title, (department, group, *kind) in zip(data.inputs, paths, strict=True)
-        if department == "Electronics"
-    ]
+    paths = [data.taxonomy.path_text(int(node)).split(" > ") for node in data.taxonomy.leaves]
+    kinds = {label: f"{path[1]} > {'/'.join(path[2:])}" for label, path in enumerate(paths) if path[0] == "Electronics"}
+    return [(title, kinds[label]) for title, label in zip(data.inputs, data.labels, strict=True) if label in kinds]
 
 
 with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory() as name:
@@ -45,7 +41,7 @@ with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory(
     print(f"{SHEET.name}: {t.num_nodes} nodes, {t.num_classes} classes, {t.height} levels")
 
     with (folder / "sold.csv").open("w", encoding="utf-8", newline="") as table:
-        csv.writer(table).writerows([("title", "kind"), *sold()[:2500]])
+        csv.writer(table).writerows([("title", "kind"), *sold()[:4000]])
     columns = ["--text-column", "title", "--label-column", "kind"]
     settings = ["--epochs", "5", "--dim", "128", "--width", "128", "--device", "cpu"]
     command = ["hiercos", "train", "sold.csv", "--taxonomy", "tree.csv", *columns, *settings, "--out", "model"]
