@@ -7,13 +7,27 @@ from typing import TYPE_CHECKING, Any
 from hiercos.taxonomy import Taxonomy, TaxonomyError, load_taxonomy
 
 if TYPE_CHECKING:
+    from hiercos.interop.classifiers import HierarchicalClassifier, HierCOSClassifier
     from hiercos.losses import HierCOSLoss
     from hiercos.nn import HierCOSHead
 
-__all__ = ["HierCOSHead", "HierCOSLoss", "Taxonomy", "TaxonomyError", "load_taxonomy"]
+__all__ = [
+    "HierCOSClassifier",
+    "HierCOSHead",
+    "HierCOSLoss",
+    "HierarchicalClassifier",
+    "Taxonomy",
+    "TaxonomyError",
+    "load_taxonomy",
+]
 __version__ = version("hiercos")
 
-_NEED_TORCH = {"HierCOSHead": "hiercos.nn", "HierCOSLoss": "hiercos.losses"}
+_NEED_TORCH = {
+    "HierCOSClassifier": "hiercos.interop.classifiers",
+    "HierCOSHead": "hiercos.nn",
+    "HierCOSLoss": "hiercos.losses",
+    "HierarchicalClassifier": "hiercos.interop.classifiers",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,245 @@
+"""What every scikit-learn estimator of this package does, whichever method it trains."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import torch
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from torch import Tensor
+
+from hiercos.data.rows import AnyArray
+from hiercos.engine import TrainConfig
+from hiercos.interop.hiclass import hiclass_labels
+from hiercos.interop.labels import LabelCodec, label_array, label_codec
+from hiercos.interop.network import class_scores
+from hiercos.interop.ranking import answer_scores, log_probabilities, ranking_scores
+from hiercos.interop.sparse import Projection
+from hiercos.interop.stream import Moments, Stream
+from hiercos.interop.taxonomy_argument import taxonomy_argument
+from hiercos.interop.training import EpochLines, Labelled, Pace, Trained, enough_epochs, fresh_model, train
+
+FLOATS = (np.float64, np.float32)  # kept as they come; anything else becomes the first
+MOST_SEED = 2**31 - 1
+
+
+class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A method over a taxonomy as a scikit-learn classifier; the constructor's parameters are those of the subclass."""
+
+    taxonomy: Any
+    epochs: int | None
+    batch_size: int
+    learning_rate: float | None
+    weight_decay: float | None
+    validation_fraction: float | None
+    sparse_components: int
+    warm_start: bool
+    random_state: Any
+    device: str
+    verbose: bool
+    _stream: Stream | None
+
+    @abstractmethod
+    def _method(self) -> tuple[str, Mapping[str, Any]]:
+        """The name of the method, and its options."""
+
+    @abstractmethod
+    def _rule(self) -> str:
+        """The name of the decision rule."""
+
+    @abstractmethod
+    def _usual_pace(self, in_features: int) -> Pace:
+        """The learning rate, weight decay and number of steps where the user gives none."""
+
+    @abstractmethod
+    def _usual_share(self) -> float:
+        """The share of samples to hold out where the user gives none."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on samples.
+
+        Args:
+            X: shape (M, F), dense or sparse.
+            y: shape (M,): class names, ids, paths such as `a > b > c`, or class indices; or (M, L), names by level with
+                "", None or nan to the right of a sample's last level.
+            sample_weight: how much each sample counts, shape (M,), >= 0.
+        """
+        X, y = self._checked(X, y, reset=not (self.warm_start and hasattr(self, "model_")), least=2)
+        codec = self._codec(y)
+        start = self._start(codec)
+        data = self._labelled(X, y, codec, sample_weight)
+        config = self._config(X, scale=start is None)
+        trained, progress = train(
+            data,
+            codec.taxonomy,
+            config,
+            held_out=self._usual_share() if self.validation_fraction is None else self.validation_fraction,
+            most_features=self.sparse_components,
+            device=self.device,
+            start=start,
+            watcher=EpochLines() if self.verbose else None,
+        )
+        self._keep(codec, trained)
+        self.history_, self.best_epoch_ = progress.history, progress.best_epoch
+        self.n_iter_ = len(self.history_)
+        self._stream = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on training with one pass over more samples; nothing is held out of them.
+
+        Args:
+            X: shape (M, F), M at least 2.
+            y: as in `fit`.
+            classes: every label there will be; needed in the first call, unless the constructor has a taxonomy.
+            sample_weight: as in `fit`.
+        """
+        first = not hasattr(self, "model_")
+        X, y = self._checked(X, y, reset=first, least=2)
+        if first:
+            self._begin(X, y, classes)
+        data = self._labelled(X, y, self.labels_, sample_weight)
+        if self._stream is None:
+            self._stream = Stream(self.model_, self._trained.projection, moments=None)
+        config = self._config(X, scale=False, epochs=1, schedule="constant")
+        self._stream.learn(data, config, self.device)
+        self.n_iter_ = self._stream.calls
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The class of each sample, as a label of the kind that `fit` was given: shape (M,) or (M, L)."""
+        scores = answer_scores(self._logs(X), self._rule(), self.taxonomy_)
+        answers: AnyArray = self.labels_.labels[self._first(scores)]
+        return answers
+
+    def predict_path(self, X: Any) -> AnyArray:
+        """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
+        scores = answer_scores(self._logs(X), self._rule(), self.taxonomy_)
+        return hiclass_labels(self._first(scores), self.taxonomy_)
+
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row has the sum 1.
+
+        They are calibrated by a temperature where `fit` held samples out.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> AnyArray:
+        """Logarithms of the probabilities, shape (M, C), columns as in `classes_`."""
+        logs: AnyArray = self._logs(X).numpy()[:, self.labels_.columns]
+        return logs
+
+    def decision_function(self, X: Any) -> AnyArray:
+        """Scores by which the rule ranks the classes, highest first, columns as in `classes_`.
+
+        The highest is that of the class which `predict` answers. Under the rule `hops` this takes milliseconds a
+        sample, `predict` does not.
+
+        Returns:
+            Shape (M, C); for two classes shape (M,), above 0 for the second.
+        """
+        scores: AnyArray = ranking_scores(self._logs(X), self._rule(), self.taxonomy_).numpy()[:, self.labels_.columns]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose class is right (top-1); y of the kind that `fit` was given."""
+        true, answers = label_array(y), self.predict(X)
+        if answers.ndim == 2:
+            true, answers = self.labels_.read(true), self.labels_.read(answers)
+        return float(accuracy_score(true, answers, sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _checked(self, X: Any, y: Any, *, reset: bool, least: int) -> tuple[Any, AnyArray]:
+        """Samples and labels as arrays, checked as scikit-learn does."""
+        how = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": least, "reset": reset}
+        labels = None if y is None else label_array(y)
+        if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
+            X = validate_data(self, X, **how)
+            check_consistent_length(X, labels)
+            return X, labels
+        X, labels = validate_data(self, X, labels, **how)
+        check_classification_targets(labels)
+        return X, labels
+
+    def _codec(self, y: AnyArray) -> LabelCodec:
+        return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+
+    def _start(self, codec: LabelCodec) -> Trained | None:
+        """What a warm start goes on from, if it is one."""
+        if not (self.warm_start and hasattr(self, "model_")):
+            return None
+        if not codec.agrees_with(self.labels_):
+            raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
+        return self._trained
+
+    def _labelled(self, X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labelled:
+        """Samples with class indices; those of weight 0 are left out."""
+        labels = codec.read(y)
+        if sample_weight is None:
+            return Labelled(X, labels, None)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        data = Labelled(X, labels, weights).rows(weights > 0)
+        if len(data.labels) < 2:
+            raise ValueError(f"expected at least 2 samples of a weight above 0, got {len(data.labels)} of any class")
+        return data
+
+    def _config(self, X: Any, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle") -> TrainConfig:
+        """The settings; `epochs` instead of the user's."""
+        method, options = self._method()
+        epochs = self.epochs if epochs is None else epochs
+        pace = self._usual_pace(min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1])
+        return TrainConfig(
+            method=method,
+            options=options,
+            epochs=enough_epochs(X.shape[0], self.batch_size, pace.steps) if epochs is None else epochs,
+            batch_size=self.batch_size,
+            learning_rate=pace.learning_rate if self.learning_rate is None else self.learning_rate,
+            weight_decay=pace.weight_decay if self.weight_decay is None else self.weight_decay,
+            schedule=schedule,
+            standardize=scale,
+            seed=int(check_random_state(self.random_state).randint(MOST_SEED)),
+        )
+
+    def _keep(self, codec: LabelCodec, trained: Trained) -> None:
+        self.labels_, self._trained = codec, trained
+        self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
+        self.model_, self.temperature_ = trained.model, trained.temperature
+
+    def _begin(self, X: Any, y: AnyArray, classes: Any) -> None:
+        """A fresh model for batches to come."""
+        if classes is None and self.taxonomy is None:
+            raise ValueError("classes must be passed on the first call to partial_fit, where there is no taxonomy")
+        if issparse(X) and X.shape[1] > self.sparse_components:
+            raise ValueError(
+                f"partial_fit: expected dense samples, or at most {self.sparse_components} columns, got {X.shape[1]} "
+                "sparse ones: put a fitted TruncatedSVD in front"
+            )
+        codec = self._codec(y if classes is None else label_array(classes))
+        config = self._config(X, scale=False)
+        with torch.random.fork_rng(devices=[]):
+            model = fresh_model(codec.taxonomy, X.shape[1], config)
+        self._keep(codec, Trained(model, Projection(None), temperature=1.0))
+        self._stream = Stream(model, self._trained.projection, Moments.none(X.shape[1]))
+
+    def _logs(self, X: Any) -> Tensor:
+        """Log-probabilities in the order of the taxonomy's classes, shape (M, C)."""
+        check_is_fitted(self, "model_")
+        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        features = np.ascontiguousarray(self._trained.projection(X))
+        return log_probabilities(class_scores(self.model_, features, self.device), self.temperature_)
+
+    def _first(self, scores: Tensor) -> AnyArray:
+        """The class with the highest score, by the order of `classes_` among equals, shape (M,)."""
+        columns = self.labels_.columns
+        first: AnyArray = columns[scores.numpy()[:, columns].argmax(axis=1)]
+        return first

@@ -1,0 +1,202 @@
+"""The labels of a scikit-learn user to class indices, and back to the same kind of labels."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from hiercos.data.errors import DataError
+from hiercos.data.labels import LabelReader
+from hiercos.data.path_labels import taxonomy_of_labels
+from hiercos.data.rows import AnyArray, row_name
+from hiercos.interop.hiclass import classes_from_hiclass, hiclass_labels, taxonomy_from_hiclass
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray
+
+SOURCE = "y"  # what messages call the labels
+
+
+class Reader(Protocol):
+    """Labels of one kind to class indices; an unknown label is an error that names its row."""
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels of M samples to classes, shape (M,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCodec:
+    """Labels as the user writes them, beside the classes of a taxonomy.
+
+    Attributes:
+        taxonomy: the tree.
+        read: labels to class indices.
+        labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
+        classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
+        columns: the class of each entry of `classes`, shape (C,).
+    """
+
+    taxonomy: Taxonomy
+    read: Reader
+    labels: AnyArray
+    classes: AnyArray
+    columns: IntArray
+
+    def agrees_with(self, other: "LabelCodec") -> bool:
+        """Whether both have the same tree and the same labels, in the same order."""
+        return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
+
+
+def label_array(y: Any) -> AnyArray:
+    """Labels as an array; lists of names of different lengths are padded with "" on the right.
+
+    Example:
+        >>> label_array([("pet", "cat"), ("plant",)]).tolist()
+        [['pet', 'cat'], ['plant', '']]
+    """
+    if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
+        width = max(map(len, y))
+        return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
+    return np.asarray(y)
+
+
+def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
+    """How labels like these are to be read.
+
+    Args:
+        y: labels of M samples, shape (M,) for names, ids, paths or class indices, (M, L) for names by level.
+        taxonomy: the tree; without one, it is that of the paths or levels, or one level of all the labels.
+
+    Raises:
+        DataError: for labels that cannot be read, with every fault.
+    """
+    if y.ndim == 2:
+        return _by_level(y, taxonomy or taxonomy_from_hiclass(y))
+    if taxonomy is None and any(isinstance(label, str) and PATH_SEPARATOR in label for label in y.tolist()):
+        taxonomy = taxonomy_of_labels(y, source=SOURCE, row_name=row_name)
+    if taxonomy is None:
+        return _flat(np.unique(y))
+    if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == y.astype(np.int64)).all()):
+        return _whole_numbers(y.dtype, taxonomy)
+    return _texts(y, taxonomy)
+
+
+# Without a tree: the labels as they are, under one root.
+
+
+def _flat(classes: AnyArray) -> LabelCodec:
+    names = [str(label) for label in classes]
+    if not all(name.strip() for name in names) or len(set(names)) < len(names):
+        names = [f"class {number}: {name}" for number, name in enumerate(names)]
+    taxonomy = Taxonomy.from_paths([(name,) for name in names])
+    return LabelCodec(taxonomy, KnownLabels(classes), classes, classes, np.arange(len(classes)))
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLabels:
+    """Reads labels that are among some sorted ones, shape (C,), each the class at its place, or at that of `order`."""
+
+    known: AnyArray
+    order: IntArray | None = None
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M,) to classes (M,)."""
+        places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
+        if (wrong := np.flatnonzero(self.known[places] != y)).size:
+            _, first = np.unique(y[wrong], return_index=True)
+            raise DataError(f"{SOURCE}: {row_name(row)}: unknown label {y[row]!r}" for row in wrong[np.sort(first)])
+        return places if self.order is None else self.order[places]
+
+
+# Whole numbers: the classes' ids or names where these are numbers, else class indices.
+
+
+def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
+    labels = np.arange(taxonomy.num_classes)
+    for form in (_ids(taxonomy), taxonomy.class_names):
+        if all(text.strip().isdecimal() for text in form) and len(set(map(int, form))) == taxonomy.num_classes:
+            labels = np.array([int(text) for text in form])
+            break
+    return _sorted(taxonomy, labels.astype(kind))
+
+
+def _sorted(taxonomy: Taxonomy, labels: AnyArray) -> LabelCodec:
+    columns = np.argsort(labels, kind="stable")
+    return LabelCodec(taxonomy, KnownLabels(labels[columns], columns), labels, labels[columns], columns)
+
+
+# Texts: names, ids or paths, answered in the user's own spelling.
+
+
+def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+    reader = TextLabels(taxonomy)
+    texts = [str(label) for label in y]
+    spelled = dict(zip(reader(np.array(texts, dtype=object)).tolist(), texts, strict=True))
+    form = next(_fitting_forms(taxonomy, spelled))
+    labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
+    columns = np.argsort(labels, kind="stable")
+    if y.dtype.kind == "U":
+        labels = labels.astype(str)
+    return LabelCodec(taxonomy, reader, labels, labels[columns], columns)
+
+
+@dataclass(frozen=True, eq=False)
+class TextLabels:
+    """Reads what `LabelReader` reads."""
+
+    taxonomy: Taxonomy
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M,) to classes (M,)."""
+        return LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE)
+
+
+def _fitting_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
+    """Ways to write all classes, no two the same: first those in which the user writes, by ids, names or paths."""
+    forms = [form for form in (_ids(taxonomy), taxonomy.class_names, _paths(taxonomy)) if _tell_apart(form)]
+    yield from (form for form in forms if all(form[label] == text for label, text in spelled.items()))
+    yield from (form for form in reversed(forms) if _tell_apart({**dict(enumerate(form)), **spelled}.values()))
+    raise DataError("two classes have the same path and no ids: expected a taxonomy whose classes can be told apart")
+
+
+def _tell_apart(labels: Iterable[str]) -> bool:
+    counts = Counter(labels)
+    return "" not in counts and max(counts.values()) == 1
+
+
+def _ids(taxonomy: Taxonomy) -> list[str]:
+    return [taxonomy.ids[leaf] if taxonomy.ids else "" for leaf in taxonomy.leaves]
+
+
+def _paths(taxonomy: Taxonomy) -> list[str]:
+    return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
+
+
+# A column per level, as hiclass has them.
+
+
+def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+    reader = LevelLabels(taxonomy)
+    labels = hiclass_labels(np.arange(taxonomy.num_classes), taxonomy)
+    labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
+    seen = reader(y)
+    labels[seen[::-1], : y.shape[1]] = y[::-1]  # as the user writes them, blanks included; the first row counts
+    if y.dtype.kind == "U":
+        labels = labels.astype(str)
+    elif len(np.unique(seen)) == taxonomy.num_classes:
+        labels = labels.astype(y.dtype)
+    paths = np.array(_paths(taxonomy), dtype=object)
+    columns = np.argsort(paths, kind="stable")
+    return LabelCodec(taxonomy, reader, labels, paths[columns], columns)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelLabels:
+    """Reads labels with a column for each level."""
+
+    taxonomy: Taxonomy
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M, L) to classes (M,)."""
+        return classes_from_hiclass(y, self.taxonomy)
