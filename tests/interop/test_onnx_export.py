@@ -57,10 +57,10 @@ def test_every_method_gives_the_same_in_onnxruntime_for_any_batch() -> None:
     assert disagreement(session, methods, sample) <= 1e-5
 
 
-def test_a_difference_is_relative_above_one_and_no_nan_is_missed() -> None:
-    expected = [torch.tensor([[0.5, 100.0]]), torch.tensor([[1.0]])]
-    assert largest_difference([np.array([[0.25, 101.0]]), np.array([[1.0]])], expected) == 0.25
-    assert largest_difference([np.array([[0.5, 150.0]]), np.array([[1.0]])], expected) == 0.5
+def test_a_difference_is_a_share_of_the_largest_score_above_one_and_no_nan_is_missed() -> None:
+    expected = [torch.tensor([[0.5, 100.0]]), torch.tensor([[0.25]])]
+    assert largest_difference([np.array([[1.5, 98.0]]), np.array([[0.25]])], expected) == 0.02
+    assert largest_difference([np.array([[1.5, 98.0]]), np.array([[0.75]])], expected) == 0.5
     assert np.isnan(largest_difference([np.array([[np.nan, 100.0]]), np.array([[1.5]])], expected))
     assert largest_difference([np.array([[0.5]]), np.array([[1.0]])], expected) == np.inf
 

@@ -34,7 +34,7 @@ class OnnxExport:
         module: what it was made of.
         sample: inputs that it was checked with.
         text_features: for a model of texts, the map that goes beside it.
-        difference: the largest one to PyTorch on these inputs, relative where an output is above 1.
+        difference: the `largest_difference` to PyTorch on these inputs.
     """
 
     graph: Any

@@ -16,7 +16,7 @@ from hiercos.geometry.index import tree_index
 from hiercos.interop.onnx_format import OPSET, OnnxError, onnx_library
 from hiercos.nn.backbones import Backbone
 
-TOLERANCE = 1e-5  # of an output, relative where it is above 1
+TOLERANCE = 1e-5  # of the `largest_difference`
 CHECKED = (1, 7)  # batch sizes
 TRACED = 2  # rows of the batch that is traced: a dimension of 1 would be taken as fixed
 MOST_BYTES = 2**31 - 1  # protobuf writes no more
@@ -116,16 +116,23 @@ def quiet() -> Iterator[None]:
 
 
 def largest_difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[Tensor]) -> float:
-    """The largest |found - expected| / max(1, |expected|) over all outputs.
+    """The largest |found - expected| of all outputs, as a share of the row's largest |expected| where that is above 1.
 
-    Infinite where a shape differs, and NaN where one of two numbers, or their difference, is.
+    Scores mean something beside those of the same row only, and float32 rounds them all on the scale of the largest.
+
+    Args:
+        found: each of shape (B, K).
+        expected: the same, with as many rows.
+
+    Returns:
+        The difference; infinite where a shape differs, and NaN where one of two numbers, or their difference, is.
     """
     worst = 0.0
     for array, tensor in zip(found, expected, strict=True):
         reference = tensor.double().numpy()
         if array.shape != reference.shape:
             return float("inf")
-        relative = np.abs(array - reference) / np.maximum(1, np.abs(reference))
+        relative = np.abs(array - reference) / np.maximum(1, np.abs(reference).max(axis=1, keepdims=True))
         worst = float(np.maximum(worst, relative.max(initial=0.0)))  # unlike max, it keeps NaN
     return worst
 

@@ -1,0 +1,126 @@
+"""Exported models beside PyTorch: python benchmarks/onnx_export.py
+
+For a model of features (the head that hiercos train makes of ICD-10-CM, chapters 9 and 10) and one of images
+(EfficientNet-Lite0 and head, on the groceries), each trained here first, prints for the float and the int8 file:
+  size, the largest difference of any output to PyTorch's on a batch of test samples, HOPS and top-1 on all of them;
+  time per sample in onnxruntime over PyTorch for batches of 1, 4 and 256, same threads, all outputs, measured in turn.
+"""
+
+import argparse
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import onnxruntime
+import torch
+from torch import Tensor
+
+from geometry import THREADS, interleaved_seconds
+from hiercos.cli.app import run
+from hiercos.data import TestSamples, load_test_samples
+from hiercos.data.dataset import FloatArray, Inputs
+from hiercos.data.images import Images
+from hiercos.engine import load_model
+from hiercos.engine.readers import TfidfReader, channels_last
+from hiercos.interop.onnx_export import OnnxExport, Start, export_onnx
+from hiercos.interop.onnx_graph import largest_difference
+from hiercos.interop.onnx_int8 import quality, to_int8
+from hiercos.interop.onnx_model import OnnxModel, open_onnx_model
+
+BATCHES, ROUNDS = {1: 40, 4: 20, 256: 3}, 3  # batch sizes and rounds of each, repeated; hiercos predicts images by 4
+
+
+def trained(data: str, folder: Path, *options: str) -> None:
+    """A model of built-in data, in a folder."""
+    if run(["train", data, "--device", "cpu", "--out", str(folder), *options]):
+        raise SystemExit(f"{data}: training failed")
+
+
+def first_batch(export: OnnxExport, inputs: Inputs) -> FloatArray:
+    """What the graph takes, for as many samples as the largest batch has."""
+    count, transform = max(BATCHES), export.description.transform
+    if not isinstance(inputs, Images):
+        return np.asarray(inputs[:count])
+    assert transform is not None
+    return np.ascontiguousarray(transform.scaled(transform.pixels([inputs.open(row) for row in range(count)])))
+
+
+def in_torch(export: OnnxExport, batch: FloatArray) -> Callable[[], tuple[Tensor, ...]]:
+    """All outputs by PyTorch, laid out as prediction lays it out."""
+    inputs = torch.from_numpy(batch)
+    if export.module.backbone is not None:
+        channels_last(export.module.backbone)
+        inputs = inputs.to(memory_format=torch.channels_last)
+
+    def work() -> tuple[Tensor, ...]:
+        with torch.inference_mode():
+            outputs: tuple[Tensor, ...] = export.module(inputs)
+            return outputs
+
+    return work
+
+
+def ratios(export: OnnxExport, others: list[OnnxModel], batch: FloatArray, rounds: int) -> tuple[float, list[float]]:
+    """Milliseconds a sample in PyTorch, and the share of it that each of the others takes."""
+    works = [in_torch(export, batch), *(lambda model=model: model.outputs(batch) for model in others)]
+    for work in works:
+        work()
+    reference, *found = (median(seconds) for seconds in interleaved_seconds(*works, rounds=rounds))
+    return 1e3 * reference / len(batch), [seconds / reference for seconds in found]
+
+
+def print_model(title: str, export: OnnxExport, samples: TestSamples, inputs: Inputs, threads: int) -> None:
+    """Everything about one model."""
+    small = to_int8(export)
+    files = {"float": export, "int8": small}
+    models = {name: open_onnx_model(each.content(), threads=threads) for name, each in files.items()}
+    batch = first_batch(export, inputs)
+    expected = in_torch(export, batch)()
+    print(f"{title}, {len(inputs):,} test samples")
+    for name, model in models.items():
+        worst = largest_difference(list(model.outputs(batch).values()), expected)
+        found = quality(model, inputs, samples.labels)
+        size = f"{len(files[name].content()):,} bytes"
+        print(f"    {name:6}{size:>18}, differs by {worst:.1e}, HOPS {found.hops:.4f}, top-1 {found.top1:.4f}")
+    for count, rounds in BATCHES.items():
+        for _ in range(ROUNDS):
+            milliseconds, (exact, rounded) = ratios(export, list(models.values()), batch[:count], rounds)
+            print(
+                f"    batch {count:3}: PyTorch {milliseconds:.4f} ms a sample; onnxruntime over it {exact:.2f}, "
+                f"with int8 {rounded:.2f}",
+                flush=True,
+            )
+
+
+def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, TestSamples]:
+    """The export of a model in a folder, and what to test it with."""
+    export = export_onnx(load_model(folder), start=start)
+    return export, load_test_samples(data, export.description.taxonomy)
+
+
+def main() -> None:
+    """Train, export and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--threads", type=int, default=THREADS, help="of torch and of onnxruntime")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    versions = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}"
+    print(f"{versions}, {options.threads} threads, {platform.machine()}")
+    with TemporaryDirectory() as folder:
+        texts, images = Path(folder, "texts"), Path(folder, "images")
+        trained("icd10cm:9,10", texts, "--epochs", "10")
+        export, samples = export_of(texts, "icd10cm:9,10", "features")
+        reader = load_model(texts).reader
+        assert isinstance(reader, TfidfReader)
+        features = reader.features.transform(samples.inputs)  # type: ignore[arg-type]  # they are texts
+        print_model("features of ICD-10-CM", export, samples, features, options.threads)
+        trained("groceries", images, "--epochs", "10")
+        export, samples = export_of(images, "groceries", "inputs")
+        print_model("images of groceries", export, samples, samples.inputs, options.threads)
+
+
+if __name__ == "__main__":
+    main()
