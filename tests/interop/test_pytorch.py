@@ -1,11 +1,14 @@
 """Heads, losses and scores under what PyTorch offers: compilers, export, mixed precision, wrappers, transforms."""
 
 import copy
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -144,6 +147,26 @@ def test_wrappers_for_several_devices_change_nothing_on_one(tmp_path: Path) -> N
     finally:
         torch.distributed.destroy_process_group()
     torch.testing.assert_close(found, gradients(plain, expected[0]))
+
+
+def test_two_processes_find_the_gradients_of_one(tmp_path: Path) -> None:
+    features, labels = cloud(TOY17, 34)
+    torch.manual_seed(0)
+    head = HierCOSHead(FEATURES, TOY17)
+    head.train()(features)  # statistics that are not the initial ones
+    TOY17.write(tmp_path / "tree.json")
+    save_file(head.state_dict(), tmp_path / "head.safetensors")
+    for rank, rows in enumerate([slice(0, 17), slice(17, 34)]):
+        shard = {"features": features[rows].clone(), "labels": labels[rows].clone()}
+        save_file(shard, tmp_path / f"samples-{rank}.safetensors")
+    script = Path(__file__).with_name("gradient_shard.py")
+    processes = [subprocess.Popen([sys.executable, str(script), str(tmp_path), str(rank), "2"]) for rank in range(2)]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    HierCOSLoss(TOY17, grouping="sample")(head.eval()(features), labels).backward()
+    expected = {name: weight.grad for name, weight in head.named_parameters()}
+    assert any(gradient.abs().max() > 1e-3 for gradient in expected.values())
+    for rank in range(2):
+        torch.testing.assert_close(load_file(tmp_path / f"gradients-{rank}.safetensors"), expected)
 
 
 def test_a_head_behind_a_channels_last_backbone_learns_the_same() -> None:
