@@ -5,6 +5,7 @@ from typing import Any
 
 from hiercos.decisions import RULES
 from hiercos.interop.estimator import TaxonomyClassifier
+from hiercos.interop.parameters import ParameterError
 from hiercos.interop.taxonomy_argument import TaxonomyArgument
 from hiercos.interop.training import Pace, linear_pace
 from hiercos.losses.hier_cos import Direction, Grouping, Penalty
@@ -107,7 +108,10 @@ class HierarchicalClassifier(TaxonomyClassifier):
         known = METHODS.options(self.method)
         given = {"width": self.width, "dropout": self.dropout}
         shared = {name: value for name, value in given.items() if name in known or value}  # None and 0 ask for nothing
-        return self.method, {**shared, **(self.options or {})}
+        options = {} if self.options is None else self.options
+        if not isinstance(options, Mapping) or options.keys() & given:
+            raise ParameterError(f"options: expected a dict without 'width' and 'dropout', got {options!r}")
+        return self.method, {**shared, **options}
 
     def _rule(self) -> str:
         if self.rule is not None:

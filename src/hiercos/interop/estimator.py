@@ -17,16 +17,19 @@ from torch import Tensor
 from hiercos.data.rows import AnyArray
 from hiercos.engine import TrainConfig
 from hiercos.interop.hiclass import hiclass_labels
-from hiercos.interop.labels import LabelCodec, label_array, label_codec
+from hiercos.interop.labels import LabelCodec, label_array, label_codec, path_texts
 from hiercos.interop.network import class_scores
+from hiercos.interop.parameters import check_parameters
 from hiercos.interop.ranking import answer_scores, log_probabilities, ranking_scores
 from hiercos.interop.sparse import Projection
 from hiercos.interop.stream import Moments, Stream
 from hiercos.interop.taxonomy_argument import taxonomy_argument
 from hiercos.interop.training import EpochLines, Labelled, Pace, Trained, enough_epochs, fresh_model, train
+from hiercos.methods import METHODS
 
 FLOATS = (np.float64, np.float32)  # kept as they come; anything else becomes the first
 MOST_SEED = 2**31 - 1
+LARGEST = float(np.finfo(np.float32).max)  # that a model can be trained on
 
 
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -70,6 +73,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 "", None or nan to the right of a sample's last level.
             sample_weight: how much each sample counts, shape (M,), >= 0.
         """
+        check_parameters(self.get_params(deep=False))
         X, y = self._checked(X, y, reset=not (self.warm_start and hasattr(self, "model_")), least=2)
         codec = self._codec(y)
         start = self._start(codec)
@@ -100,10 +104,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             classes: every label there will be; needed in the first call, unless the constructor has a taxonomy.
             sample_weight: as in `fit`.
         """
+        check_parameters(self.get_params(deep=False))
         first = not hasattr(self, "model_")
         X, y = self._checked(X, y, reset=first, least=2)
         if first:
             self._begin(X, y, classes)
+        elif classes is not None and not self._codec(label_array(classes)).agrees_with(self.labels_):
+            raise ValueError("partial_fit: expected the same classes as in the first call, got others")
         data = self._labelled(X, y, self.labels_, sample_weight)
         if self._stream is None:
             self._stream = Stream(self.model_, self._trained.projection, moments=None)
@@ -148,10 +155,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of samples whose class is right (top-1); y of the kind that `fit` was given."""
+        """The share of samples whose class is right (top-1); y of the kind that `fit` was given.
+
+        A label that `fit` did not know is a mistake like any other, as everywhere in scikit-learn.
+        """
         true, answers = label_array(y), self.predict(X)
         if answers.ndim == 2:
-            true, answers = self.labels_.read(true), self.labels_.read(answers)
+            true, answers = path_texts(true), path_texts(answers)
         return float(accuracy_score(true, answers, sample_weight=sample_weight))
 
     def __sklearn_tags__(self) -> Any:
@@ -166,9 +176,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
             X = validate_data(self, X, **how)
             check_consistent_length(X, labels)
-            return X, labels
-        X, labels = validate_data(self, X, labels, **how)
-        check_classification_targets(labels)
+        else:
+            X, labels = validate_data(self, X, labels, **how)
+            check_classification_targets(labels)
+        if (largest := max(X.max(), -X.min())) > LARGEST:
+            raise ValueError(f"X: expected values of a size up to {LARGEST:.1e} (float32), got {largest:.1e}")
         return X, labels
 
     def _codec(self, y: AnyArray) -> LabelCodec:
@@ -180,6 +192,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             return None
         if not codec.agrees_with(self.labels_):
             raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
+        method, options = self._method()
+        if METHODS.canonical(method) != self.model_.method or dict(options) != self.model_.options:
+            raise ValueError(
+                f"warm_start: expected the method and options of the first fit, {self.model_.method!r} with "
+                f"{self.model_.options}, got {method!r} with {dict(options)}"
+            )
         return self._trained
 
     def _labelled(self, X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labelled:

@@ -31,7 +31,7 @@ def taxonomy_from_hiclass(y: ArrayLike) -> Taxonomy:
         >>> taxonomy_from_hiclass([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
         ('cat', 'dog', 'plant')
     """
-    paths = _paths(y)
+    paths = label_paths(y)
     rows = {path: row for row, path in reversed(list(enumerate(paths, 1)))}
     inner = {path[:end] for path in rows for end in range(1, len(path))}
     faults = [
@@ -54,7 +54,7 @@ def classes_from_hiclass(y: ArrayLike, taxonomy: Taxonomy) -> IntArray:
         tuple(taxonomy.names[node] for node in taxonomy.path(leaf)): label
         for label, leaf in enumerate(taxonomy.leaves.tolist())
     }
-    paths = _paths(y)
+    paths = label_paths(y)
     unknown = {path: row for row, path in reversed(list(enumerate(paths, 1))) if path not in known}
     if unknown:
         ordered = sorted(unknown.items(), key=lambda item: item[1])
@@ -75,8 +75,12 @@ def hiclass_labels(classes: ArrayLike, taxonomy: Taxonomy) -> TextArray:
     return labels
 
 
-def _paths(y: ArrayLike) -> list[tuple[str, ...]]:
-    """The path of each row, checked to be without a blank."""
+def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
+    """The path of each row of 2-D labels.
+
+    Raises:
+        DataError: for another shape, and for every distinct row that is blank or has a blank in between.
+    """
     cells = np.asarray(y, dtype=object)
     if cells.ndim != 2 or not cells.size:
         raise DataError(f"expected labels of shape (samples, levels), got shape {cells.shape}")

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,11 +12,12 @@ from hiercos.data.errors import DataError
 from hiercos.data.labels import LabelReader
 from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.data.rows import AnyArray, row_name
-from hiercos.interop.hiclass import classes_from_hiclass, hiclass_labels, taxonomy_from_hiclass
+from hiercos.interop.hiclass import classes_from_hiclass, hiclass_labels, label_paths, taxonomy_from_hiclass
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray
 
 SOURCE = "y"  # what messages call the labels
+FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
 
 
 class Reader(Protocol):
@@ -31,17 +33,27 @@ class LabelCodec:
 
     Attributes:
         taxonomy: the tree.
-        read: labels to class indices.
+        reader: labels to class indices.
         labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
         classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
         columns: the class of each entry of `classes`, shape (C,).
     """
 
     taxonomy: Taxonomy
-    read: Reader
+    reader: Reader
     labels: AnyArray
     classes: AnyArray
     columns: IntArray
+
+    def read(self, y: AnyArray) -> IntArray:
+        """Labels of M samples to class indices, shape (M,).
+
+        Raises:
+            DataError: for labels of another shape than those before, and for every one that is unknown.
+        """
+        if y.ndim != self.labels.ndim:
+            raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
+        return self.reader(y)
 
     def agrees_with(self, other: "LabelCodec") -> bool:
         """Whether both have the same tree and the same labels, in the same order."""
@@ -58,7 +70,25 @@ def label_array(y: Any) -> AnyArray:
     if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
         width = max(map(len, y))
         return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
-    return np.asarray(y)
+    labels = np.asarray(y)
+    return _of_one_kind(labels) if labels.dtype == object and labels.ndim == 1 else labels
+
+
+def _of_one_kind(labels: AnyArray) -> AnyArray:
+    """Objects that are all integers as such; texts stay, and what else there is among them is an error."""
+    if labels.size and all(isinstance(label, Integral) and not isinstance(label, bool) for label in labels):
+        return np.array(labels.tolist())
+    others = [row for row, label in enumerate(labels) if not isinstance(label, str)]
+    if 0 < len(others) < len(labels):
+        raise DataError(
+            f"{SOURCE}: {row_name(row)}: expected a text, as other labels are, got {labels[row]!r}" for row in others
+        )
+    return labels
+
+
+def path_texts(y: AnyArray) -> AnyArray:
+    """Names by level, shape (M, L), as paths such as `a > b > c`, shape (M,)."""
+    return np.array([PATH_SEPARATOR.join(path) for path in label_paths(y)], dtype=object)
 
 
 def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
@@ -105,8 +135,13 @@ class KnownLabels:
         places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
         if (wrong := np.flatnonzero(self.known[places] != y)).size:
             _, first = np.unique(y[wrong], return_index=True)
-            raise DataError(f"{SOURCE}: {row_name(row)}: unknown label {y[row]!r}" for row in wrong[np.sort(first)])
+            raise DataError(self._fault(y, row) for row in wrong[np.sort(first)])
         return places if self.order is None else self.order[places]
+
+    def _fault(self, y: AnyArray, row: int) -> str:
+        label = y[row : row + 1].tolist()[0]
+        known = f"{len(self.known)} labels from {self.known[0]} to {self.known[-1]}"
+        return f"{SOURCE}: {row_name(row)}: unknown label {label!r}; expected one of the {known}"
 
 
 # Whole numbers: the classes' ids or names where these are numbers, else class indices.

@@ -6,6 +6,7 @@ from torch.func import functional_call
 
 from hiercos.data.rows import AnyArray
 from hiercos.engine import Model
+from hiercos.interop.device import launched
 
 ROWS_AT_ONCE = 4096
 
@@ -30,13 +31,13 @@ def class_scores(model: Model, features: AnyArray, device: str) -> Tensor:
     Args:
         model: not in training.
         features: shape (M, F), float32 or float64.
-        device: where to compute, as Lightning Fabric names it.
+        device: where to compute, see `launched`.
 
     Returns:
         Shape (M, C), of the type of the features.
     """
     inputs = torch.tensor(features)
-    place = torch.device("cpu") if device == "cpu" else _device(device)
+    place = torch.device("cpu") if device == "cpu" else launched(device).device
     scores = ClassScores(model)
     weights = {
         name: value.to(place, inputs.dtype if value.is_floating_point() else value.dtype)
@@ -44,9 +45,3 @@ def class_scores(model: Model, features: AnyArray, device: str) -> Tensor:
     }
     parts = [functional_call(scores, weights, (part.to(place),)).cpu() for part in torch.split(inputs, ROWS_AT_ONCE)]
     return torch.cat(parts)
-
-
-def _device(name: str) -> torch.device:
-    from lightning_fabric import Fabric
-
-    return Fabric(accelerator=name, devices=1).device

@@ -11,11 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.data.labels import LabelReader
 from hiercos.data.rows import AnyArray
 from hiercos.errors import suggestion
 from hiercos.interop.estimator import TaxonomyClassifier
-from hiercos.interop.labels import SOURCE, label_array
+from hiercos.interop.labels import label_array, label_codec
 from hiercos.interop.taxonomy_argument import TaxonomyArgument, taxonomy_argument
 from hiercos.metrics import functional as HF
 from hiercos.metrics.suite import suite_names, suite_values
@@ -94,11 +93,11 @@ def _taxonomy(estimator: Any, given: TaxonomyArgument | None) -> Taxonomy:
 
 
 def _classes(estimator: Any, y: AnyArray, taxonomy: Taxonomy) -> IntArray:
-    """Labels as classes: as a classifier of ours reads them, else by name, id, path or index."""
+    """Labels as classes: as a classifier of ours reads them, else by name, id, path, number or index."""
     if _is_ours(estimator, taxonomy):
         classes: IntArray = estimator.labels_.read(y)
         return classes
-    return LabelReader(taxonomy).read(y if y.dtype.kind in "iu" else y.astype(str), source=SOURCE)
+    return label_codec(y, taxonomy).read(y)
 
 
 def _is_ours(estimator: Any, taxonomy: Taxonomy) -> bool:

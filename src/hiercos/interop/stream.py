@@ -9,8 +9,9 @@ from torch import Tensor
 from hiercos.engine import Model, TrainConfig, train_epoch
 from hiercos.engine.model import CONSTANT
 from hiercos.engine.schedule import make_optimizer, parameter_groups
+from hiercos.interop.device import launched
 from hiercos.interop.sparse import Projection
-from hiercos.interop.training import Labelled, launched
+from hiercos.interop.training import Labelled
 
 
 @dataclass

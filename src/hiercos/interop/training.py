@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 from numpy.typing import NDArray
 
 from hiercos.data.rows import AnyArray
 from hiercos.decisions import fit_temperature
 from hiercos.engine import Model, RunProgress, TrainConfig, Watcher, fit
 from hiercos.engine.batches import LabelledVectors
+from hiercos.interop.device import launched
 from hiercos.interop.network import class_scores
 from hiercos.interop.sparse import Projection
 from hiercos.taxonomy import Taxonomy
@@ -144,13 +144,6 @@ def fresh_model(taxonomy: Taxonomy, in_features: int, config: TrainConfig) -> Mo
     """A model whose weights depend on the seed alone."""
     torch.manual_seed(config.seed)
     return Model(taxonomy, in_features, config.method, config.options)
-
-
-def launched(device: str) -> Fabric:
-    """One process on a device."""
-    fabric = Fabric(accelerator=device, devices=1)
-    fabric.launch()
-    return fabric
 
 
 def as_tensor(values: AnyArray) -> torch.Tensor:

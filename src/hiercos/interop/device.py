@@ -1,0 +1,21 @@
+"""Where an estimator computes: one process on one device, by name."""
+
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.errors import check_choice
+
+
+def launched(device: str) -> Fabric:
+    """One process on a device: "auto", "cpu", "cuda" or "mps".
+
+    Raises:
+        ValueError: for another name, or a device that is not here.
+    """
+    present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
+    check_choice("device", device, present)
+    if not present[device]:
+        raise ValueError(f"expected a device that is here, got {device!r}")
+    fabric = Fabric(accelerator=device, devices=1)
+    fabric.launch()
+    return fabric
