@@ -28,8 +28,6 @@ class TreeIndex:
 _indices: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, TreeIndex]]" = weakref.WeakKeyDictionary()
 
 
-# A compiler asks once and keeps the tensors as constants of its graph.
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
     """The index tensors of a taxonomy on a device, cached as long as the taxonomy lives."""
     by_device = _indices.setdefault(taxonomy, {})
@@ -40,6 +38,11 @@ def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
     if type(index.leaves) is Tensor:  # not where a tracer stands in for it, whose tensors serve nobody else
         by_device[device] = index
     return index
+
+
+# A compiler asks once and keeps the tensors as constants of its graph. This is all that assume_constant_result of
+# torch.compiler does, but that would import the whole compiler (a second) for everybody who never compiles.
+tree_index._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
