@@ -56,6 +56,21 @@ def test_help_answers_without_importing_torch(arguments: list[str]) -> None:
     assert "Usage" in result.stdout
 
 
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["train", "--bogus"], "hiercos train"),
+        (["taxonomy", "show"], "hiercos taxonomy show"),
+        (["bogus"], "hiercos"),
+    ],
+)
+def test_wrong_usage_names_the_help_of_the_command(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert capsys.readouterr().err.endswith(f"; {command} --help says what is expected\n")
+
+
 def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -61,10 +61,10 @@ def run(arguments: list[str]) -> int:
     debug = "--debug" in arguments
     arguments = [argument for argument in arguments if argument != "--debug"]  # it may stand behind a command, too
     try:
-        code = int(app(arguments, standalone_mode=False) or 0)
+        code = int(app(arguments, prog_name="hiercos", standalone_mode=False) or 0)
         return _report(STOPPED, code) if code == INTERRUPTED else code
     except typer.TyperException as error:
-        return _report(f"{_message(error)}; hiercos --help says what is expected", BAD_INPUT)
+        return _report(f"{_message(error)}; {_help(error)} says what is expected", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
     except (KeyboardInterrupt, typer.Abort):
@@ -76,6 +76,12 @@ def run(arguments: list[str]) -> int:
 def _message(error: typer.TyperException) -> str:
     """What was wrong with the usage, as the parser words it."""
     return error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+
+
+def _help(error: typer.TyperException) -> str:
+    """The command that explains the one which was used wrongly."""
+    context = getattr(error, "ctx", None)
+    return f"{context.command_path if context else 'hiercos'} --help"
 
 
 def _sentence(error: Exception) -> str:
