@@ -16,7 +16,7 @@ EXPECTED = {
 
 
 @parametrize_with_checks(
-    [HierarchicalClassifier(), HierCOSClassifier(epochs=60)], expected_failed_checks=lambda _: EXPECTED
+    [HierarchicalClassifier(), HierCOSClassifier(epochs=100)], expected_failed_checks=lambda _: EXPECTED
 )
 def test_the_check_passes(estimator: Any, check: Any) -> None:
     check(estimator)
