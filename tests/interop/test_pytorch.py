@@ -70,6 +70,7 @@ def test_a_compiled_method_is_one_graph_with_the_same_values_and_gradients(name:
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.torch.jit:DeprecationWarning")  # inductor's own
 @every_method
 def test_every_method_compiles_to_machine_code(name: str) -> None:
     check_compiled(name, "inductor")
