@@ -73,7 +73,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 "", None or nan to the right of a sample's last level.
             sample_weight: how much each sample counts, shape (M,), >= 0.
         """
-        check_parameters(self.get_params(deep=False))
+        self._check_parameters()
         X, y = self._checked(X, y, reset=not (self.warm_start and hasattr(self, "model_")), least=2)
         codec = self._codec(y)
         start = self._start(codec)
@@ -104,7 +104,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             classes: every label there will be; needed in the first call, unless the constructor has a taxonomy.
             sample_weight: as in `fit`.
         """
-        check_parameters(self.get_params(deep=False))
+        self._check_parameters()
         first = not hasattr(self, "model_")
         X, y = self._checked(X, y, reset=first, least=2)
         if first:
@@ -168,6 +168,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _check_parameters(self) -> None:
+        check_parameters(self.get_params(deep=False))
+        self._rule()  # an unknown one is an error
 
     def _checked(self, X: Any, y: Any, *, reset: bool, least: int) -> tuple[Any, AnyArray]:
         """Samples and labels as arrays, checked as scikit-learn does."""
