@@ -44,8 +44,9 @@ def family_logsumexp(values: Tensor, parents: Tensor, size: int) -> tuple[Tensor
     childless = peak == -torch.inf
     peak = peak.masked_fill(childless, 0)
     shifted = (values - peak.index_select(1, parents)).exp()  # (B, K_level)
-    total = values.new_zeros(peak.shape).index_add(1, parents, shifted)  # (B, size)
-    return peak, total.masked_fill(childless, 1).log()
+    # 1 for a node without children, from the start: filled in afterwards, torch 2.13 compiles it to infinite values
+    total = childless.to(values.dtype).index_add(1, parents, shifted)  # (B, size)
+    return peak, total.log()
 
 
 def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
