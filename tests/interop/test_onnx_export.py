@@ -25,11 +25,12 @@ pytest.importorskip("onnxscript")
 from hiercos.cli.app import run  # noqa: E402
 from hiercos.interop import onnx_export  # noqa: E402
 from hiercos.interop.onnx_export import export_onnx  # noqa: E402
-from hiercos.interop.onnx_graph import disagreement, largest_difference, onnx_graph  # noqa: E402
+from hiercos.interop.onnx_graph import disagreement, largest_difference, onnx_graph, with_simple_activations  # noqa: E402
 from hiercos.interop.onnx_int8 import quality, to_int8  # noqa: E402
 from hiercos.interop.onnx_model import load_onnx_model  # noqa: E402
 from interop.exported import TEXTS, of_images, of_texts, of_vectors, untrained  # noqa: E402
 
+SHAPES = (["batch", 3], [3], ["batch", 3])  # of an activation's input, slopes and output
 UNEVEN = Taxonomy.from_paths([("f",), ("a", "d"), ("b", "e"), ("a", "c")])
 
 
@@ -55,6 +56,25 @@ def test_every_method_gives_the_same_in_onnxruntime_for_any_batch() -> None:
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
     assert [output.name for output in session.get_outputs()] == names
     assert disagreement(session, methods, sample) <= 1e-5
+
+
+def test_a_parametric_rectifier_is_made_of_simple_operators_with_the_same_bits() -> None:
+    x, slope, y = (
+        onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in zip("xsy", SHAPES, strict=True)
+    )
+    graph = onnx.helper.make_graph([onnx.helper.make_node("PRelu", ["x", "s"], ["y"])], "prelu", [x, slope], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=10)
+    values = {"x": np.float32([[-2, 0, 3], [0.5, -1e-3, -7]]), "s": np.float32([0.25, -1, 0.1])}
+    before = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+        None, values
+    )
+    simple = with_simple_activations(model)
+    onnx.checker.check_model(simple, full_check=True)
+    assert {node.op_type for node in simple.graph.node} == {"Relu", "Min", "Mul", "Add"}
+    after = onnxruntime.InferenceSession(simple.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+        None, values
+    )
+    np.testing.assert_array_equal(after, before)
 
 
 def test_a_difference_is_a_share_of_the_largest_score_above_one_and_no_nan_is_missed() -> None:

@@ -82,7 +82,7 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
             first = str(error).strip().partition("\n")[0]
             raise OnnxError(f"torch cannot export this model ({type(error).__name__}: {first})") from error
     assert program is not None
-    return without_traces(program.model_proto)
+    return with_simple_activations(without_traces(program.model_proto))
 
 
 def without_traces(model: Any) -> Any:
@@ -92,6 +92,29 @@ def without_traces(model: Any) -> Any:
         part.ClearField("doc_string")
     model.graph.ClearField("value_info")
     model.ClearField("metadata_props")
+    return model
+
+
+def with_simple_activations(model: Any) -> Any:
+    """An ONNX model, changed such that PRelu is max(x, 0) + slope min(x, 0): the same bits.
+
+    onnxruntime takes its time over PRelu: without it, heads with our blocks need a quarter less on large batches.
+    """
+    onnx, graph = onnx_library("onnx"), model.graph
+    node, zero = onnx.helper.make_node, "prelu.zero"
+    nodes = []
+    for old in graph.node:
+        if old.op_type != "PRelu":
+            nodes.append(old)
+            continue
+        (x, slope), (y,) = old.input, old.output
+        above, below, scaled = (f"{y}.{part}" for part in ("above", "below", "scaled"))
+        nodes += [node("Relu", [x], [above]), node("Min", [x, zero], [below])]
+        nodes += [node("Mul", [below, slope], [scaled]), node("Add", [above, scaled], [y])]
+    if len(nodes) > len(graph.node):
+        changed = onnx.helper.make_graph(nodes, graph.name, graph.input, graph.output, graph.initializer)
+        changed.initializer.append(onnx.numpy_helper.from_array(np.zeros((), np.float32), zero))
+        graph.CopyFrom(changed)
     return model
 
 
