@@ -14,13 +14,17 @@ from trees import TOY, taxonomies
 
 
 def slow_path_log(logits: Tensor, label: int, taxonomy: Taxonomy, inner: float = 1.0) -> float:
-    """The loss of one sample: for each node on the path, the classes below it are found and their shares summed."""
+    """The loss of one sample: for each level, the shares of the classes in the same part as its own are summed.
+
+    A level parts the classes by their node there, or by themselves where they end above it.
+    """
     exponentials = [math.exp(value) for value in logits.tolist()]
     paths = [list(taxonomy.path(int(leaf))) for leaf in taxonomy.leaves]
     loss = 0.0
-    for node in paths[label]:
-        below = sum(share for share, path in zip(exponentials, paths, strict=True) if node in path)
-        loss -= (1.0 if node == paths[label][-1] else inner) * math.log(below / sum(exponentials))
+    for level in range(taxonomy.height):
+        parts = [path[min(level, len(path) - 1)] for path in paths]
+        alike = sum(share for share, part in zip(exponentials, parts, strict=True) if part == parts[label])
+        loss -= (1.0 if level == taxonomy.height - 1 else inner) * math.log(alike / sum(exponentials))
     return loss
 
 
@@ -37,11 +41,25 @@ def test_without_inner_terms_the_loss_is_cross_entropy_on_any_tree() -> None:
     torch.testing.assert_close(PathLogLoss(TOY, inner=0)(logits, labels), F.cross_entropy(logits, labels))
 
 
-def test_a_class_above_the_deepest_level_has_as_many_terms_as_its_path() -> None:
+def test_a_class_above_the_deepest_level_has_a_term_for_every_level() -> None:
     taxonomy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("car",)])
     logits = torch.tensor([[0.2, 0.2, 0.6]]).log()
     found = [float(PathLogLoss(taxonomy)(logits, torch.tensor([label]))) for label in (0, 2)]
-    assert found == pytest.approx([-math.log(0.4) - math.log(0.2), -math.log(0.6)])
+    assert found == pytest.approx([-math.log(0.4) - math.log(0.2), -2 * math.log(0.6)])
+
+
+@settings(deadline=None, max_examples=20)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16), inner=st.sampled_from([0.2, 1.0, 3.0]))
+def test_the_expected_loss_is_least_at_the_true_probabilities(taxonomy: Taxonomy, seed: int, inner: float) -> None:
+    true, other, *_ = random_batch(taxonomy, taxonomy.num_classes, seed=seed)[0].softmax(dim=1)
+    labels = torch.arange(taxonomy.num_classes)
+
+    def expected(probabilities: Tensor) -> float:
+        logits = probabilities.log().expand(taxonomy.num_classes, -1)
+        return float(PathLogLoss(taxonomy, inner)(logits, labels, true) * true.sum())
+
+    assert expected(true) <= expected(other) + 1e-9
+    assert expected(true) <= expected(0.9 * true + 0.1 * other) + 1e-9
 
 
 def test_on_one_level_the_loss_is_cross_entropy() -> None:

@@ -9,14 +9,15 @@ from hiercos.taxonomy import Taxonomy
 
 
 class PathLogLoss(nn.Module):
-    """Sum over the levels of a class's path of - log P(node), with P(node) the summed softmax of the classes below.
+    """Sum over the levels of - log P(node), with P(node) the summed softmax of the classes at or below it.
 
     Every term is a proper log-loss of one question (which node of this level?), and the probabilities of all levels
-    come from one softmax, so they agree with each other.
+    come from one softmax, so they agree with each other. A class above the deepest level stands for itself on the
+    levels below it: with fewer terms than others it would count less, and its probability would come out too low.
 
     Args:
         taxonomy: the tree.
-        inner: weight of the terms above the class; 0 leaves cross-entropy.
+        inner: weight of the terms of all levels but the deepest; 0 leaves cross-entropy.
 
     Shape:
         logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
@@ -43,6 +44,5 @@ class PathLogLoss(nn.Module):
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits (B, C) and classes (B,) to a scalar."""
         on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels))  # (B, H)
-        path = (on_path * self.paths.has_level(labels)).sum(dim=1)
-        own = on_path[:, -1]  # a path shorter than H repeats its last node, the class itself
-        return weighted_mean(-(self.inner * path + (1 - self.inner) * own), weights)
+        above, own = on_path[:, :-1].sum(dim=1), on_path[:, -1]
+        return weighted_mean(-(self.inner * above + own), weights)
