@@ -81,6 +81,19 @@ def test_whole_numbers_are_ids_or_names_where_these_are_numbers() -> None:
     assert codec.read(np.array([20.0, 30.0])).tolist() == [0, 2]
 
 
+def test_numbers_of_a_small_type_are_widened_where_it_cannot_hold_all_classes() -> None:
+    many = Taxonomy.from_paths([(f"group {number % 7}", f"class {number}") for number in range(3000)])
+    for kind in (np.int8, np.uint8, np.float16):
+        codec = label_codec(np.arange(100, dtype=kind), many)
+        assert codec.classes.tolist() == list(range(3000))
+        assert codec.read(np.arange(100, dtype=kind)).tolist() == list(range(100))
+
+
+def test_names_of_more_than_64_bits_are_no_numbers() -> None:
+    long = Taxonomy.from_paths([("long", "1" * 25), ("long", "2" * 25)])
+    assert label_codec(np.array([1, 0]), long).classes.tolist() == [0, 1]
+
+
 def test_classes_of_one_name_are_told_apart_by_their_paths() -> None:
     codec = label_codec(np.array(["nose", "left > eye"]), TWINS)
     assert codec.labels.tolist() == ["left > eye", "right > eye", "nose"]
@@ -105,6 +118,7 @@ def test_without_a_taxonomy_paths_and_levels_are_the_tree_and_other_labels_one_l
         (["cat", ""], "y: row 2: the label is empty"),
         ([0, 4], "y: row 2: unknown label 4; expected one of the 4 labels from 0 to 3"),
         ([0.0, -1.0], "y: row 2: unknown label -1.0; expected one of the 4 labels from 0.0 to 3.0"),
+        ([1.0, np.inf], "y: row 2: unknown label inf; expected one of the 4 labels from 0.0 to 3.0"),
         (pd.Series(["cat", None], dtype=object), "y: row 2: expected a text, as other labels are, got None"),
         (np.array(["cat", 1], dtype=object), "y: row 2: expected a text, as other labels are, got 1"),
         ([("pet", "cat"), ("pet",)], "row 2: 'pet' is no class of the taxonomy"),

@@ -107,7 +107,7 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
         taxonomy = taxonomy_of_labels(y, source=SOURCE, row_name=row_name)
     if taxonomy is None:
         return _flat(np.unique(y))
-    if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == y.astype(np.int64)).all()):
+    if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()):
         return _whole_numbers(y.dtype, taxonomy)
     return _texts(y, taxonomy)
 
@@ -148,12 +148,21 @@ class KnownLabels:
 
 
 def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
-    labels = np.arange(taxonomy.num_classes)
-    for form in (_ids(taxonomy), taxonomy.class_names):
-        if all(text.strip().isdecimal() for text in form) and len(set(map(int, form))) == taxonomy.num_classes:
-            labels = np.array([int(text) for text in form])
-            break
-    return _sorted(taxonomy, labels.astype(kind))
+    numbers = _numbers(_ids(taxonomy)) or _numbers(taxonomy.class_names) or range(taxonomy.num_classes)
+    return _sorted(taxonomy, np.array(numbers, dtype=kind if max(numbers) <= _largest(kind) else np.int64))
+
+
+def _numbers(form: Sequence[str]) -> list[int] | None:
+    """The classes as the numbers they are written as; None where they are not, or two are the same."""
+    if not all(text.strip().isdecimal() for text in form):
+        return None
+    numbers = [int(text) for text in form]
+    return numbers if len(set(numbers)) == len(numbers) and max(numbers) <= np.iinfo(np.int64).max else None
+
+
+def _largest(kind: np.dtype[Any]) -> int:
+    """Up to which a type holds all whole numbers."""
+    return int(np.iinfo(kind).max) if kind.kind in "iu" else 2 ** (np.finfo(kind).nmant + 1)
 
 
 def _sorted(taxonomy: Taxonomy, labels: AnyArray) -> LabelCodec:
