@@ -51,6 +51,15 @@ def test_the_decision_function_ranks_as_the_rule_does(rule: str) -> None:
 
 
 @pytest.mark.parametrize("rule", ["none", "crm", "hops"])
+def test_among_equals_the_ranking_begins_with_the_answer(rule: str) -> None:
+    model = quick(rule=rule).fit(X, Y)
+    for weight in model.model_.parameters():
+        torch.nn.init.zeros_(weight)
+    assert np.ptp(model.predict_proba(X)) < 1e-12
+    assert model.predict(X).tolist() == model.classes_[model.decision_function(X).argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize("rule", ["none", "crm", "hops"])
 def test_columns_are_in_the_order_of_the_classes(rule: str) -> None:
     labels = np.arange(170) % 17
     features = np.random.default_rng(0).normal(size=(170, 17)) + 5 * np.eye(17)[labels]
@@ -153,6 +162,9 @@ def test_single_precision_and_whole_numbers_are_samples_too() -> None:
 def test_values_beyond_single_precision_are_refused() -> None:
     with pytest.raises(ValueError, match=r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"):
         quick().fit(1e300 * X, Y)
+    model = HierCOSClassifier(UNEVEN, epochs=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^X: row 3: a score is not a number$"):
+        model.predict_proba(np.concatenate([X[:2], 1e300 * X[:1]]))
 
 
 def test_lines_of_the_epochs_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:

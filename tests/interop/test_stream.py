@@ -3,6 +3,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.data.errors import DataError
@@ -84,6 +85,20 @@ def test_other_classes_and_unknown_labels_are_refused() -> None:
         model.partial_fit(X[:2], ["cat", "cow"])
     with pytest.raises(DataError, match=r"^y: row 1: unknown label 'cow'"):
         HierarchicalClassifier(UNEVEN).partial_fit(X[:2], ["cow", "cat"])
+
+
+def test_a_call_that_is_refused_leaves_no_trace() -> None:
+    model = HierarchicalClassifier(UNEVEN, random_state=0)
+    with pytest.raises(DataError, match="unknown label 'cow'"):
+        model.partial_fit(X[:2], ["cow", "cat"])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="expected device to be one of"):
+        model.set_params(device="gpu0").partial_fit(100 + X, LABELS)
+    assert model.n_iter_ == 1
+    np.testing.assert_allclose(model.model_.standardize.mean, X.mean(axis=0), atol=1e-5)
+    assert model.set_params(device="cpu").partial_fit(X, LABELS).n_iter_ == 2
 
 
 def test_a_fitted_model_goes_on_with_its_scale_and_fit_starts_anew() -> None:

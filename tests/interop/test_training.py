@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.engine.fit import Epoch
 from hiercos.interop.network import class_scores
+from hiercos.interop.samples import Labelled
 from hiercos.interop.training import (
     LEAST_HELD_OUT,
     EpochLines,
-    Labelled,
     enough_epochs,
     held_out_rows,
     linear_pace,

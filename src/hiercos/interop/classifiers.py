@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from hiercos.decisions import RULES
 from hiercos.interop.estimator import TaxonomyClassifier
 from hiercos.interop.parameters import ParameterError
 from hiercos.interop.taxonomy_argument import TaxonomyArgument
@@ -114,10 +113,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         return self.method, {**shared, **options}
 
     def _rule(self) -> str:
-        if self.rule is not None:
-            RULES[self.rule]  # an unknown one is an error
-            return self.rule
-        return DEFAULT_RULE if self._is_default() else "none"
+        usual = DEFAULT_RULE if self._is_default() else "none"
+        return usual if self.rule is None else self.rule
 
     def _usual_pace(self, in_features: int) -> Pace:
         return linear_pace(in_features) if self._is_default() and self.width is None else USUAL_PACE
@@ -214,7 +211,6 @@ class HierCOSClassifier(TaxonomyClassifier):
         return "hier-cos", {name: getattr(self, name) for name in names}
 
     def _rule(self) -> str:
-        RULES[self.rule]  # an unknown one is an error
         return self.rule
 
     def _usual_pace(self, in_features: int) -> Pace:  # noqa: ARG002  # the same for any number

@@ -10,26 +10,26 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from torch import Tensor
 
 from hiercos.data.rows import AnyArray
+from hiercos.decisions import RULES
 from hiercos.engine import TrainConfig
 from hiercos.interop.hiclass import hiclass_labels
 from hiercos.interop.labels import LabelCodec, label_array, label_codec, path_texts
 from hiercos.interop.network import class_scores
 from hiercos.interop.parameters import check_parameters
 from hiercos.interop.ranking import answer_scores, log_probabilities, ranking_scores
+from hiercos.interop.samples import TAKEN, checked_samples, labelled
 from hiercos.interop.sparse import Projection
 from hiercos.interop.stream import Moments, Stream
 from hiercos.interop.taxonomy_argument import taxonomy_argument
-from hiercos.interop.training import EpochLines, Labelled, Pace, Trained, enough_epochs, fresh_model, train
+from hiercos.interop.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
 from hiercos.methods import METHODS
+from hiercos.taxonomy.tree import IntArray
 
-FLOATS = (np.float64, np.float32)  # kept as they come; anything else becomes the first
 MOST_SEED = 2**31 - 1
-LARGEST = float(np.finfo(np.float32).max)  # that a model can be trained on
 
 
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -74,10 +74,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             sample_weight: how much each sample counts, shape (M,), >= 0.
         """
         self._check_parameters()
-        X, y = self._checked(X, y, reset=not (self.warm_start and hasattr(self, "model_")), least=2)
+        warm = self.warm_start and hasattr(self, "model_")
+        X, y = checked_samples(self, X, y, reset=not warm)
         codec = self._codec(y)
-        start = self._start(codec)
-        data = self._labelled(X, y, codec, sample_weight)
+        start = self._start(codec) if warm else None
+        data = labelled(X, y, codec, sample_weight)
         config = self._config(X, scale=start is None)
         trained, progress = train(
             data,
@@ -106,29 +107,29 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """
         self._check_parameters()
         first = not hasattr(self, "model_")
-        X, y = self._checked(X, y, reset=first, least=2)
-        if first:
-            self._begin(X, y, classes)
-        elif classes is not None and not self._codec(label_array(classes)).agrees_with(self.labels_):
-            raise ValueError("partial_fit: expected the same classes as in the first call, got others")
-        data = self._labelled(X, y, self.labels_, sample_weight)
-        if self._stream is None:
-            self._stream = Stream(self.model_, self._trained.projection, moments=None)
+        X, y = checked_samples(self, X, y, reset=first)
+        codec = self._first_codec(y, classes) if first else self._same_codec(classes)
+        data = labelled(X, y, codec, sample_weight)
         config = self._config(X, scale=False, epochs=1, schedule="constant")
-        self._stream.learn(data, config, self.device)
-        self.n_iter_ = self._stream.calls
+        if first:
+            stream = self._fresh_stream(X, codec, config)
+        else:
+            stream = self._stream or Stream(self.model_, self._trained.projection, moments=None)
+        stream.learn(data, config, self.device)
+        self._keep(codec, Trained(stream.model, stream.projection, 1.0 if first else self.temperature_))
+        self._stream = stream
+        self.n_iter_ = stream.calls
         return self
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind that `fit` was given: shape (M,) or (M, L)."""
-        scores = answer_scores(self._logs(X), self._rule(), self.taxonomy_)
-        answers: AnyArray = self.labels_.labels[self._first(scores)]
-        return answers
+        classes = self._answers(X)
+        labels: AnyArray = self.labels_.labels[classes]
+        return labels
 
     def predict_path(self, X: Any) -> AnyArray:
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
-        scores = answer_scores(self._logs(X), self._rule(), self.taxonomy_)
-        return hiclass_labels(self._first(scores), self.taxonomy_)
+        return hiclass_labels(self._answers(X), self.taxonomy_)
 
     def predict_proba(self, X: Any) -> AnyArray:
         """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row has the sum 1.
@@ -151,7 +152,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns:
             Shape (M, C); for two classes shape (M,), above 0 for the second.
         """
-        scores: AnyArray = ranking_scores(self._logs(X), self._rule(), self.taxonomy_).numpy()[:, self.labels_.columns]
+        logs = self._logs(X)
+        ranked = ranking_scores(logs, self._first(logs), self._rule(), self.taxonomy_)
+        scores: AnyArray = ranked.numpy()[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -171,29 +174,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
-        self._rule()  # an unknown one is an error
-
-    def _checked(self, X: Any, y: Any, *, reset: bool, least: int) -> tuple[Any, AnyArray]:
-        """Samples and labels as arrays, checked as scikit-learn does."""
-        how = {"accept_sparse": "csr", "dtype": FLOATS, "ensure_min_samples": least, "reset": reset}
-        labels = None if y is None else label_array(y)
-        if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
-            X = validate_data(self, X, **how)
-            check_consistent_length(X, labels)
-        else:
-            X, labels = validate_data(self, X, labels, **how)
-            check_classification_targets(labels)
-        if (largest := max(X.max(), -X.min())) > LARGEST:
-            raise ValueError(f"X: expected values of a size up to {LARGEST:.1e} (float32), got {largest:.1e}")
-        return X, labels
+        RULES[self._rule()]  # an unknown one is an error
 
     def _codec(self, y: AnyArray) -> LabelCodec:
         return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
 
-    def _start(self, codec: LabelCodec) -> Trained | None:
-        """What a warm start goes on from, if it is one."""
-        if not (self.warm_start and hasattr(self, "model_")):
-            return None
+    def _start(self, codec: LabelCodec) -> Trained:
+        """What a warm start goes on from."""
         if not codec.agrees_with(self.labels_):
             raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
         method, options = self._method()
@@ -203,17 +190,6 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 f"{self.model_.options}, got {method!r} with {dict(options)}"
             )
         return self._trained
-
-    def _labelled(self, X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labelled:
-        """Samples with class indices; those of weight 0 are left out."""
-        labels = codec.read(y)
-        if sample_weight is None:
-            return Labelled(X, labels, None)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        data = Labelled(X, labels, weights).rows(weights > 0)
-        if len(data.labels) < 2:
-            raise ValueError(f"expected at least 2 samples of a weight above 0, got {len(data.labels)} of any class")
-        return data
 
     def _config(self, X: Any, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle") -> TrainConfig:
         """The settings; `epochs` instead of the user's."""
@@ -237,31 +213,40 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
         self.model_, self.temperature_ = trained.model, trained.temperature
 
-    def _begin(self, X: Any, y: AnyArray, classes: Any) -> None:
-        """A fresh model for batches to come."""
+    def _first_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
         if classes is None and self.taxonomy is None:
             raise ValueError("classes must be passed on the first call to partial_fit, where there is no taxonomy")
+        return self._codec(y if classes is None else label_array(classes))
+
+    def _same_codec(self, classes: Any) -> LabelCodec:
+        if classes is not None and not self._codec(label_array(classes)).agrees_with(self.labels_):
+            raise ValueError("partial_fit: expected the same classes as in the first call, got others")
+        return self.labels_
+
+    def _fresh_stream(self, X: Any, codec: LabelCodec, config: TrainConfig) -> Stream:
+        """A fresh model for batches to come."""
         if issparse(X) and X.shape[1] > self.sparse_components:
             raise ValueError(
                 f"partial_fit: expected dense samples, or at most {self.sparse_components} columns, got {X.shape[1]} "
                 "sparse ones: put a fitted TruncatedSVD in front"
             )
-        codec = self._codec(y if classes is None else label_array(classes))
-        config = self._config(X, scale=False)
         with torch.random.fork_rng(devices=[]):
             model = fresh_model(codec.taxonomy, X.shape[1], config)
-        self._keep(codec, Trained(model, Projection(None), temperature=1.0))
-        self._stream = Stream(model, self._trained.projection, Moments.none(X.shape[1]))
+        return Stream(model, Projection(None), Moments.none(X.shape[1]))
 
     def _logs(self, X: Any) -> Tensor:
         """Log-probabilities in the order of the taxonomy's classes, shape (M, C)."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=FLOATS, reset=False)
+        X = validate_data(self, X, **TAKEN, reset=False)
         features = np.ascontiguousarray(self._trained.projection(X))
         return log_probabilities(class_scores(self.model_, features, self.device), self.temperature_)
 
-    def _first(self, scores: Tensor) -> AnyArray:
+    def _answers(self, X: Any) -> IntArray:
+        """The class of each sample, shape (M,)."""
+        return self._first(answer_scores(self._logs(X), self._rule(), self.taxonomy_))
+
+    def _first(self, scores: Tensor) -> IntArray:
         """The class with the highest score, by the order of `classes_` among equals, shape (M,)."""
         columns = self.labels_.columns
-        first: AnyArray = columns[scores.numpy()[:, columns].argmax(axis=1)]
+        first: IntArray = columns[scores.numpy()[:, columns].argmax(axis=1)]
         return first

@@ -7,6 +7,7 @@ from hiercos.options import description, fits
 
 KINDS: dict[str, Any] = {
     "method": str,
+    "rule": str | None,
     "epochs": int | None,
     "batch_size": int,
     "learning_rate": float | None,

@@ -3,14 +3,23 @@
 import torch
 from torch import Tensor
 
+from hiercos.data.rows import row_name
 from hiercos.decisions import RULES, crm_scores, hops_order_scores
 from hiercos.engine.rules import ROWS_AT_ONCE
 from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.tree import IntArray
 
 
 def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
-    """Log of softmax(scores / temperature), shape (B, C), float64."""
-    return (scores.double() / temperature).log_softmax(dim=1)
+    """Log of softmax(scores / temperature), shape (B, C), float64.
+
+    Raises:
+        ValueError: naming the first row with a value that is not a number.
+    """
+    logs = (scores.double() / temperature).log_softmax(dim=1)
+    if (bad := logs.isnan().any(dim=1)).any():
+        raise ValueError(f"X: {row_name(int(bad.nonzero()[0]))}: a score is not a number")
+    return logs
 
 
 def answer_scores(logs: Tensor, rule: str, taxonomy: Taxonomy) -> Tensor:
@@ -31,7 +40,7 @@ def answer_scores(logs: Tensor, rule: str, taxonomy: Taxonomy) -> Tensor:
     return crm_scores(logs.exp(), taxonomy) if rule == "crm" else logs
 
 
-def ranking_scores(logs: Tensor, rule: str, taxonomy: Taxonomy) -> Tensor:
+def ranking_scores(logs: Tensor, likeliest: IntArray, rule: str, taxonomy: Taxonomy) -> Tensor:
     """Scores whose descending order is that of the rule, the class of `answer_scores` first.
 
     Under `hops` the log-probabilities of a sample are dealt out again in the order of the rule, so that they still say
@@ -39,6 +48,7 @@ def ranking_scores(logs: Tensor, rule: str, taxonomy: Taxonomy) -> Tensor:
 
     Args:
         logs: log-probabilities of the classes, shape (B, C).
+        likeliest: the class that `hops` keeps first, one of those with the highest probability, shape (B,).
         rule: a name of `RULES`.
         taxonomy: the tree.
 
@@ -47,13 +57,14 @@ def ranking_scores(logs: Tensor, rule: str, taxonomy: Taxonomy) -> Tensor:
     """
     if rule != "hops" or taxonomy.height == 1:
         return answer_scores(logs, rule, taxonomy)
-    parts = [_dealt_out(part, taxonomy) for part in torch.split(logs, ROWS_AT_ONCE)]
+    rows = zip(torch.split(logs, ROWS_AT_ONCE), torch.split(torch.tensor(likeliest), ROWS_AT_ONCE), strict=True)
+    parts = [_dealt_out(some, first, taxonomy) for some, first in rows]
     return torch.cat([logs[:0], *parts])
 
 
-def _dealt_out(logs: Tensor, taxonomy: Taxonomy) -> Tensor:
+def _dealt_out(logs: Tensor, first: Tensor, taxonomy: Taxonomy) -> Tensor:
     places = hops_order_scores(logs.exp(), taxonomy)
-    places[torch.arange(len(logs)), logs.argmax(dim=1)] = torch.inf
+    places[torch.arange(len(logs)), first] = torch.inf
     order = places.sort(dim=1, descending=True).indices
     values = _strictly_falling(logs.sort(dim=1, descending=True).values)
     return torch.empty_like(values).scatter_(1, order, values)

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.utils.extmath import randomized_svd
 
 from hiercos.data.rows import AnyArray
 
@@ -32,8 +33,6 @@ class Projection:
         """
         if not issparse(samples) or samples.shape[1] <= most:
             return cls(None)
-        from sklearn.utils.extmath import randomized_svd
-
         _, sizes, directions = randomized_svd(samples, min(most, *samples.shape), n_iter=4, random_state=seed)
         return cls(directions[sizes >= SMALLEST * sizes[0]])
 

@@ -10,8 +10,8 @@ from hiercos.engine import Model, TrainConfig, train_epoch
 from hiercos.engine.model import CONSTANT
 from hiercos.engine.schedule import make_optimizer, parameter_groups
 from hiercos.interop.device import launched
+from hiercos.interop.samples import Labelled
 from hiercos.interop.sparse import Projection
-from hiercos.interop.training import Labelled
 
 
 @dataclass
@@ -74,7 +74,7 @@ class Stream:
 
     def learn(self, data: Labelled, config: TrainConfig, device: str) -> None:
         """One pass over a batch, which is split as the settings say, at a constant learning rate."""
-        vectors = data.vectors(self.projection)
+        fabric, vectors = launched(device), data.vectors(self.projection)
         if self.moments is not None:
             self.moments.add(vectors.features)
             self.moments.scale(self.model)
@@ -82,7 +82,6 @@ class Stream:
         optimizer = make_optimizer(parameter_groups(self.model, config), config)
         if self.optimizer:
             optimizer.load_state_dict(self.optimizer)
-        fabric = launched(device)
         with torch.random.fork_rng(devices=[]):
             model, wrapped = fabric.setup(self.model, optimizer)
             batch = vectors.to(fabric.device)

@@ -3,18 +3,16 @@
 import math
 import sys
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from hiercos.data.rows import AnyArray
 from hiercos.decisions import fit_temperature
 from hiercos.engine import Model, RunProgress, TrainConfig, Watcher, fit
-from hiercos.engine.batches import LabelledVectors
 from hiercos.interop.device import launched
 from hiercos.interop.network import class_scores
+from hiercos.interop.samples import Labelled
 from hiercos.interop.sparse import Projection
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
@@ -23,34 +21,6 @@ FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
 LOGIT_STEP = 2.5  # the most a step may move a logit of a linear layer; best on 4 to 1,280 features
 SHRINKAGE = 0.003  # the most a step may take off its weights
 LEAST_HELD_OUT = 32  # samples; of fewer, top-1 and temperature are chance
-
-
-@dataclass(frozen=True)
-class Labelled:
-    """Samples to learn from.
-
-    Attributes:
-        samples: shape (M, V), an array or a SciPy matrix.
-        labels: class indices, shape (M,).
-        weights: how much each counts, shape (M,), above 0; None for all the same.
-    """
-
-    samples: Any
-    labels: IntArray
-    weights: AnyArray | None
-
-    def rows(self, chosen: NDArray[np.bool_]) -> "Labelled":
-        """Some of them."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return Labelled(self.samples[chosen], self.labels[chosen], weights)
-
-    def vectors(self, projection: Projection) -> LabelledVectors:
-        """As the engine takes them."""
-        return LabelledVectors(as_tensor(projection(self.samples)), torch.tensor(self.labels))
-
-    def weight_tensor(self) -> torch.Tensor | None:
-        """The weights as the engine takes them."""
-        return None if self.weights is None else as_tensor(self.weights)
 
 
 @dataclass(frozen=True)
@@ -144,11 +114,6 @@ def fresh_model(taxonomy: Taxonomy, in_features: int, config: TrainConfig) -> Mo
     """A model whose weights depend on the seed alone."""
     torch.manual_seed(config.seed)
     return Model(taxonomy, in_features, config.method, config.options)
-
-
-def as_tensor(values: AnyArray) -> torch.Tensor:
-    """A copy as float32."""
-    return torch.tensor(np.asarray(values), dtype=torch.float32)
 
 
 def held_out_rows(labels: IntArray, share: float, seed: int) -> NDArray[np.bool_]:
