@@ -96,6 +96,11 @@ class Record:
         except (ValueError, TypeError, KeyError, AttributeError) as error:
             raise RecordError(f"{path}: not a record of a run ({error})") from error
 
+    @classmethod
+    def find(cls, folder: Path, rule: str) -> "Record | None":
+        """The record of a folder under a rule, as `read` reads it; None where there is none."""
+        return cls.read(folder, rule) if (folder / record_file(rule)).is_file() else None
+
 
 def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:
     """Settings, data and taxonomy as flat JSON values that can be compared one by one."""

@@ -1,7 +1,7 @@
 """`hiercos evaluate`: every metric of a model, or of anybody's predictions."""
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli import options
-from hiercos.cli.checking import checking_lines
 from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.held_out import held_out_samples
 from hiercos.cli.output import check_format, chosen_format
 from hiercos.cli.scores import (
     difference_rows,
@@ -111,19 +111,11 @@ def _model_metrics(
     model: Path, data: str, columns: ColumnOptions, reading: Callable[..., "Reading"]
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     from hiercos.benchmark.predictions import model_metrics
-    from hiercos.data import load_test_samples
     from hiercos.engine import load_model
     from hiercos.engine.predict import model_samples
-    from hiercos.records import RECORD_FILE, Record
 
     stored = load_model(model)
-    record = Record.read(model) if (model / RECORD_FILE).exists() else None
-    trained_on = str(record.data["fingerprint"]) if record else None
-    samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
-    )
-    for note in samples.notes:
-        typer.echo(note, err=True)
+    samples = held_out_samples(model, stored, data, columns)
     how = reading(kind=stored.kind, doing="evaluating")
     tested = model_samples(stored, samples.inputs, how, samples.labels)
     return model_metrics(how.fabric, stored, tested), stored.model.taxonomy

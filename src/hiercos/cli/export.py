@@ -1,13 +1,12 @@
 """`hiercos export`: a model as an ONNX file, checked before it is written."""
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.checking import checking_lines
 from hiercos.cli.groups import ColumnOptions, OptionError, grouped
+from hiercos.cli.held_out import held_out_samples
 from hiercos.cli.row_display import row_watcher
 
 if TYPE_CHECKING:
@@ -52,6 +51,8 @@ def export(
         raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
     if data is not None and not int8:
         raise OptionError("--data: expected --int8 with it, whose cost it measures")
+    from hiercos.data import DataError
+    from hiercos.data.dataset import kind_of
     from hiercos.engine import load_model
     from hiercos.interop.onnx_export import export_onnx
     from hiercos.interop.onnx_format import OPSET
@@ -59,7 +60,11 @@ def export(
 
     stored = load_model(model)
     exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
-    samples = None if data is None else _test_samples(model, data, columns, exact)
+    samples = None if data is None else held_out_samples(model, stored, data, columns)
+    if samples is not None and kind_of(samples.inputs) != exact.description.kind:
+        raise DataError(
+            f"{data}: expected {exact.description.kind}, which the file takes, got {kind_of(samples.inputs)}"
+        )
     written = to_int8(exact) if int8 else exact
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
@@ -67,24 +72,6 @@ def export(
     typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule}, {agreement}.", err=True)
     if cost:
         typer.echo(cost, err=True)
-
-
-def _test_samples(model: Path, data: str, columns: ColumnOptions, exact: "OnnxExport") -> "TestSamples":
-    """The test rows of data, for a model of this folder."""
-    from hiercos.data import DataError, load_test_samples
-    from hiercos.data.dataset import kind_of
-    from hiercos.records import RECORD_FILE, Record
-
-    trained_on = str(Record.read(model).data["fingerprint"]) if (model / RECORD_FILE).exists() else None
-    description = exact.description
-    samples = load_test_samples(
-        data, description.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
-    )
-    if kind_of(samples.inputs) != description.kind:
-        raise DataError(f"{data}: expected {description.kind}, which the file takes, got {kind_of(samples.inputs)}")
-    for note in samples.notes:
-        typer.echo(note, err=True)
-    return samples
 
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:

@@ -12,7 +12,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.interop.card import model_card
 from hiercos.interop.commands import published_source
-from hiercos.records import Record, record_file
+from hiercos.records import Record
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
@@ -55,8 +55,7 @@ class PretrainedModel:
         """
         folder = _folder(str(name_or_folder), revision)
         stored = load_model(folder)
-        has_record = (folder / record_file(stored.rule)).is_file()
-        return cls(stored, Record.read(folder, stored.rule) if has_record else None)
+        return cls(stored, Record.find(folder, stored.rule))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
         """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.
