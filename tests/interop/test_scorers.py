@@ -9,7 +9,7 @@ from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.svm import LinearSVC
+from sklearn.svm import SVC, LinearSVC
 
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.data.errors import DataError
@@ -132,6 +132,11 @@ def test_samples_count_by_their_weights() -> None:
         assert value == pytest.approx(all_metrics_scorer(model, X[repeated], Y[repeated])[name])
 
 
+def test_no_weight_at_all_is_no_number() -> None:
+    model = ours().fit(X, Y)
+    assert all(math.isnan(value) for value in all_metrics_scorer(model, X, Y, sample_weight=np.zeros(120)).values())
+
+
 def test_no_mistakes_have_no_severity() -> None:
     features, labels = samples(120, noise=0.1)
     model = ours(epochs=30).fit(features, labels)
@@ -149,3 +154,8 @@ def test_what_cannot_be_scored_is_said_in_one_sentence() -> None:
         HierarchicalScorer("hops", UNEVEN)(Ridge().fit(X, LABELS), X, LABELS)
     with pytest.raises(DataError, match=r"^y: row 1: unknown label 'cow'"):
         HierarchicalScorer("hops", UNEVEN)(flat, X[:2], ["cow", "cat"])
+    with pytest.raises(ValueError, match=r"^sample_weight: expected shape \(120,\), got \(1,\)$"):
+        HierarchicalScorer("hops", UNEVEN)(flat, X, Y, sample_weight=[1.0])
+    pairs = SVC(decision_function_shape="ovo").fit(X, Y)
+    with pytest.raises(ValueError, match=r"^expected a score for each of 4 classes, got 6 of SVC\("):
+        HierarchicalScorer("hops", UNEVEN)(pairs, X, Y)

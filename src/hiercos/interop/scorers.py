@@ -47,8 +47,8 @@ class HierarchicalScorer:
         """The mean over the samples that count, or a dict of them.
 
         Raises:
-            ValueError: for a metric that does not exist, a label that the taxonomy does not have, a classifier whose
-                taxonomy is not known, or one without scores.
+            ValueError: for a metric that does not exist, a label that the taxonomy does not have, another number of
+                weights than samples, a classifier whose taxonomy is not known, or one without a score for each class.
         """
         last = _last_step(estimator)
         taxonomy = _taxonomy(last, self.taxonomy)
@@ -56,13 +56,18 @@ class HierarchicalScorer:
         if self.metric is not None and self.metric not in names:
             raise ValueError(f"there is no metric {self.metric!r}{suggestion(self.metric, names)}")
         scores = _class_scores(estimator, X, taxonomy)
-        labels = torch.tensor(_classes(last, label_array(y), taxonomy))
-        values = _means(scores, labels, taxonomy, sample_weight)
+        labels = _classes(last, label_array(y), taxonomy)
+        weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != labels.shape:
+            raise ValueError(f"sample_weight: expected shape {labels.shape}, got {weights.shape}")
+        values = _means(scores, torch.tensor(labels), torch.tensor(weights), taxonomy)
         return values if self.metric is None else values[self.metric]
 
 
 def scorer_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     """The metrics there are: those of the suite, and hierarchical precision, recall and F1.
+
+    The answer at a level is that of the best class's path, so `fpa` is the same as `top1`.
 
     Example:
         >>> scorer_names(Taxonomy.from_paths([("pet", "cat"), ("car",)]))[:3]
@@ -106,26 +111,26 @@ def _is_ours(estimator: Any, taxonomy: Taxonomy) -> bool:
 
 def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
     """Scores by class, shape (M, C); a class that the estimator does not know comes last."""
-    if not hasattr(estimator, "decision_function") and not hasattr(estimator, "predict_proba"):
+    respond = getattr(estimator, "decision_function", None) or getattr(estimator, "predict_proba", None)
+    if respond is None:
         raise ValueError(f"expected a classifier with decision_function or predict_proba, got {estimator!r}")
-    respond = getattr(estimator, "decision_function", None) or estimator.predict_proba
     columns = np.asarray(respond(X), dtype=np.float64)
     if columns.ndim == 1:
         columns = np.stack([-columns, columns], axis=1)
     last = _last_step(estimator)
     classes = last.labels_.columns if _is_ours(last, taxonomy) else _classes(last, np.asarray(last.classes_), taxonomy)
+    if columns.shape[1] != len(classes):
+        raise ValueError(f"expected a score for each of {len(classes)} classes, got {columns.shape[1]} of {last!r}")
     scores = torch.full((len(columns), taxonomy.num_classes), -torch.inf, dtype=torch.float64)
     scores[:, classes] = torch.tensor(columns)
     return scores
 
 
-def _means(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, sample_weight: Any) -> dict[str, float]:
-    """Every metric; nan where no sample counts."""
+def _means(scores: Tensor, labels: Tensor, weights: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
+    """Every metric, from (M, C), (M,), (M,); nan where no sample counts."""
     overlaps = [overlap(scores, labels, taxonomy).double() for overlap in OVERLAPS.values()]
     values = torch.cat([suite_values(scores, labels, taxonomy), torch.stack(overlaps, dim=1)], dim=1)  # (M, metrics)
-    counted = values.isnan().logical_not().double()
-    if sample_weight is not None:
-        counted *= torch.tensor(np.asarray(sample_weight, dtype=np.float64))[:, None]
+    counted = values.isnan().logical_not() * weights[:, None]
     means = (values.nan_to_num() * counted).sum(dim=0) / counted.sum(dim=0)
     names = (*suite_names(taxonomy), *OVERLAPS)
     signs = [-1 if name.startswith(NEGATED) else 1 for name in names]
