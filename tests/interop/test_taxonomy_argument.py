@@ -40,6 +40,12 @@ def test_anything_else_is_refused_with_what_was_expected(source: Any) -> None:
         taxonomy_argument(source)
 
 
+@pytest.mark.parametrize("path", [5, ("pet", 5), None])
+def test_a_path_of_anything_but_names_is_refused_with_its_row(path: Any) -> None:
+    with pytest.raises(TaxonomyError, match=r"^row 2: expected a path, a text or a tuple of names, got"):
+        taxonomy_argument([("pet", "cat"), path])
+
+
 def test_a_file_that_is_not_there_is_named() -> None:
     with pytest.raises(TaxonomyError, match=r"^nowhere\.csv: cannot be read"):
         taxonomy_argument("nowhere.csv")

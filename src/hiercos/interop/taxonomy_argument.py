@@ -35,6 +35,9 @@ def taxonomy_argument(source: TaxonomyArgument) -> Taxonomy:
         return open_taxonomy(Path(source))
     if not isinstance(source, Sequence) or not len(source):
         raise TaxonomyError(f"expected a Taxonomy, a file, or a list of paths or edges, got {source!r}")
+    for row, path in enumerate(source, 1):
+        if not isinstance(path, Sequence) or not all(isinstance(name, str) for name in path):
+            raise TaxonomyError(f"row {row}: expected a path, a text or a tuple of names, got {path!r}")
     paths = [path_parts(path) if isinstance(path, str) else tuple(path) for path in source]
     if _are_edges(paths):
         return Taxonomy.from_edges(cast(list[tuple[str, str]], paths))
