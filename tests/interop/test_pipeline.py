@@ -132,5 +132,7 @@ def test_wrong_questions_are_refused(fabric: Fabric) -> None:
         vectors(["a text"])
     with pytest.raises(DataError, match="takes vectors of 2 features, got 3"):
         vectors(np.ones((1, 3)))
+    with pytest.raises(ValueError, match="expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"):
+        load_pipeline("anywhere", device="gpu0")
     with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
         vectors(np.ones((1, 2)), top_k=0)

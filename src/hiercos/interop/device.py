@@ -1,4 +1,4 @@
-"""Where an estimator computes: one process on one device, by name."""
+"""Where an estimator or a pipeline computes: one process on one device, by name."""
 
 import torch
 from lightning_fabric import Fabric

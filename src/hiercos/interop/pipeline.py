@@ -18,6 +18,7 @@ from hiercos.engine import Reading, StoredModel, class_scores
 from hiercos.engine.predict import best_classes, model_samples
 from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.geometry import node_probabilities
+from hiercos.interop.device import launched
 from hiercos.interop.hub import PretrainedModel
 from hiercos.taxonomy import Taxonomy
 
@@ -82,11 +83,12 @@ def load_pipeline(
         device: "auto", "cpu", "cuda" or "mps".
         batch_size: inputs at a time; as suits them by default.
         workers: processes that read images or texts; 0 for a thread of this one.
-    """
-    from lightning_fabric import Fabric
 
-    fabric = Fabric(accelerator=device, devices=1)
-    fabric.launch()
+    Raises:
+        ValueError: for another device, or one that is not here.
+        HubError, ModelError: as `PretrainedModel.from_pretrained`.
+    """
+    fabric = launched(device)
     pretrained = PretrainedModel.from_pretrained(name_or_folder, revision=revision)
     return Pipeline(pretrained, Reading(fabric, batch_size, workers))
 
