@@ -3,6 +3,8 @@
 import io
 import threading
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -48,20 +50,11 @@ def decoded(content: bytes, name: str) -> "Image":
         DataError: without Pillow.
     """
     image_module = pillow()
-    with _pillow_is_quiet:
-        try:
-            image = image_module.open(io.BytesIO(content), formats=_formats())
-            _check_size(image, image_module.MAX_IMAGE_PIXELS)
-            image.load()
-            return _upright(_rgb(image), image)
-        except image_module.DecompressionBombError as error:
-            raise ImageError(f"{name}: expected at most {image_module.MAX_IMAGE_PIXELS:,} pixels ({error})") from error
-        except image_module.UnidentifiedImageError as error:
-            raise ImageError(f"{name}: not an image; expected one of {', '.join(_formats())}") from error
-        except MemoryError:
-            raise
-        except Exception as error:  # a damaged file can make a decoder raise anything
-            raise ImageError(f"{name}: the image cannot be decoded ({error})") from error
+    with _named_faults(name):
+        image = image_module.open(io.BytesIO(content), formats=_formats())
+        _check_size(image, image_module.MAX_IMAGE_PIXELS)
+        image.load()
+        return _upright(_rgb(image), image)
 
 
 def upright_rgb(image: "Image", name: str) -> "Image":
@@ -70,13 +63,25 @@ def upright_rgb(image: "Image", name: str) -> "Image":
     Raises:
         ImageError: for one whose file ends early, or whose grey is beyond what is expected.
     """
+    with _named_faults(name):
+        image.load()
+        return _upright(_rgb(image), image)
+
+
+@contextmanager
+def _named_faults(name: str) -> Iterator[None]:
+    """Let Pillow decode an image of this name, quietly; an `ImageError` says what is wrong with it."""
+    image_module = pillow()
     with _pillow_is_quiet:
         try:
-            image.load()
-            return _upright(_rgb(image), image)
+            yield
+        except image_module.DecompressionBombError as error:
+            raise ImageError(f"{name}: expected at most {image_module.MAX_IMAGE_PIXELS:,} pixels ({error})") from error
+        except image_module.UnidentifiedImageError as error:
+            raise ImageError(f"{name}: not an image; expected one of {', '.join(_formats())}") from error
         except MemoryError:
             raise
-        except Exception as error:  # as above
+        except Exception as error:  # a damaged file can make a decoder raise anything
             raise ImageError(f"{name}: the image cannot be decoded ({error})") from error
 
 
