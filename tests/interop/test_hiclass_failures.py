@@ -1,4 +1,4 @@
-"""Known failures of hiclass (issues 159, 162 and 164 of its tracker): each is shown, and that it is none of ours."""
+"""Known failures of hiclass (numbers 159, 162 and 164 of its tracker): each is shown, and that it is none of ours."""
 
 import numpy as np
 import pytest
