@@ -14,10 +14,8 @@ from hiercos.cli.app import run
 from hiercos.engine import ModelError
 from hiercos.interop import PretrainedModel
 from hiercos.interop.card import OWN_LEVELS, model_card
-from hiercos.interop.commands import published_source, train_command
 from hiercos.interop.hub import HubError
 from hub_server import TOKEN, Repositories, hub
-from records import record
 from trees import TOY17
 
 huggingface_hub = pytest.importorskip("huggingface_hub")
@@ -98,37 +96,6 @@ def test_the_command_of_the_card_makes_the_same_model_again(
     again = PretrainedModel.from_pretrained("model")
     assert torch.equal(answers(again), answers(model))
     assert (again.stored.rule, again.stored.temperature) == (model.stored.rule, model.stored.temperature)
-
-
-def written(**changes: object) -> str:
-    command = train_command(replace(record(), **changes), taxonomy="taxonomy.json", weights="w.safetensors")
-    assert command is not None
-    return command
-
-
-def test_commands_name_backbones_and_options_as_the_user_would() -> None:
-    data = {"source": "hf:some/photos", "features": 5}
-    backbone = {"name": "resnet-50", "options": {"size": 64}, "weights": "ab"}
-    assert "--backbone resnet-50 --backbone-option size=64 --backbone-option weights=w.safetensors" in written(
-        data={**data, "backbone": backbone}
-    )
-    trained = {**backbone, "fine_tuned": True, "weights": None}
-    assert "--unfreeze --from-scratch --augment none" in written(data={**data, "backbone": trained})
-    assert written(data={**data, "kind": "texts"}).startswith("hiercos train hf:some/photos --taxonomy taxonomy.json")
-    assert "--dim 5" in written(data={**data, "kind": "texts"})
-    assert "--taxonomy" not in written(data={**data, "source": "icd10cm:9"})
-    config = {"options": {"width": None, "penalty": "printed", "ancestors": False}}
-    words = "--as-published --set width=null --set penalty=printed --set ancestors=false"
-    assert words in written(config=config)
-    unusual = replace(record(), config={"options": {}, "standardize": False})
-    assert train_command(unusual, taxonomy="taxonomy.json") is None
-
-
-@pytest.mark.parametrize(
-    ("source", "shown"), [("/home/me/x.csv", "x.csv"), ("hf:a/b", "hf:a/b"), ("icd10cm:9", "icd10cm:9"), ("a/b", "b")]
-)
-def test_paths_of_this_machine_are_not_published(source: str, shown: str) -> None:
-    assert published_source(source) == shown
 
 
 def test_a_model_without_a_record_has_a_card_without_figures(trained: Path, tmp_path: Path) -> None:
