@@ -58,6 +58,14 @@ def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
     }
 
 
+def test_a_folder_with_the_record_of_another_rule_is_refused(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    (tmp_path / "record.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"expected a folder without the record of another run, it has record\.json$"):
+        model.save_pretrained(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+
+
 def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(trained: Path, tmp_path: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
     model.save_pretrained(tmp_path / "toys")

@@ -1,3 +1,4 @@
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 
@@ -23,8 +24,7 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 from hiercos.cli.app import run  # noqa: E402
-from hiercos.interop import onnx_export  # noqa: E402
-from hiercos.interop.onnx_export import export_onnx  # noqa: E402
+from hiercos.interop.onnx_export import compared, export_onnx  # noqa: E402
 from hiercos.interop.onnx_graph import disagreement, largest_difference, onnx_graph, with_simple_activations  # noqa: E402
 from hiercos.interop.onnx_int8 import quality, to_int8  # noqa: E402
 from hiercos.interop.onnx_model import load_onnx_model  # noqa: E402
@@ -137,16 +137,23 @@ def test_a_tree_of_one_level_is_exported_too() -> None:
     np.testing.assert_array_equal(found["level_1_scores"], found["node_scores"])
 
 
-@pytest.mark.parametrize(("difference", "shown"), [(2e-5, "2e-05"), (float("nan"), "nan")])
-def test_nothing_is_exported_that_differs_from_torch(
-    difference: float, shown: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stored, export = of_vectors()
-    monkeypatch.setattr(onnx_export, "disagreement", lambda *_: difference)
-    monkeypatch.setattr(onnx_export, "onnx_graph", lambda *_, **__: export.graph)
-    with pytest.raises(OnnxError) as caught:
-        export_onnx(stored)
-    assert str(caught.value) == f"onnxruntime and PyTorch differ by {shown}, more than 1e-05: nothing was written"
+@pytest.mark.parametrize(("change", "shown"), [(1e-3, r"\d\S*"), (float("nan"), "nan")])
+def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) -> None:
+    export = of_vectors().export
+    module = deepcopy(export.module)
+    with torch.no_grad():
+        next(module.head.parameters()).add_(change)
+    with pytest.raises(OnnxError, match=rf"^onnxruntime and PyTorch differ by {shown}, more than 1e-05: nothing was"):
+        compared(replace(export, module=module))
+    assert compared(export).difference <= 1e-5
+
+
+@pytest.mark.parametrize(("name", "choices"), [("rule", "none, crm, hops"), ("kind", "vectors, texts, images")])
+def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, choices: str) -> None:
+    export = of_vectors().export
+    changed = replace(export, description=replace(export.description, **{name: "x"}))
+    with pytest.raises(OnnxError, match=rf"expected {name} to be one of {choices}, got 'x'"):
+        changed.opened()
 
 
 def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:

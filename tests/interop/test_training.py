@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.engine.fit import Epoch
-from hiercos.interop.network import class_scores
+from hiercos.interop.network import array_scores
 from hiercos.interop.samples import Labelled
 from hiercos.interop.training import (
     LEAST_HELD_OUT,
@@ -61,7 +61,7 @@ def test_the_temperature_and_the_best_epoch_come_from_the_part_held_out() -> Non
     best = max(progress.history, key=lambda epoch: epoch.top1)
     assert progress.best_epoch == best.number
     aside = held_out_rows(samples(200)[1], 0.25, CONFIG.seed)
-    scores = class_scores(result.model, samples(200)[0][aside], "cpu")
+    scores = array_scores(result.model, samples(200)[0][aside], "cpu")
     labels = torch.tensor(samples(200)[1][aside])
 
     def loss(temperature: float) -> float:

@@ -7,6 +7,8 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from hiercos.watchers import RowWatcher
+
 VECTORS_AT_ONCE = 1024
 
 
@@ -60,19 +62,6 @@ class LabelledVectors:
         """The features of each part, shape (B, F)."""
         for rows in parts:
             yield self.features[rows.to(self.features.device)]
-
-
-class RowWatcher(Protocol):
-    """Who is told how far the samples of a long pass are: a progress display, or nobody."""
-
-    def start(self, done: int, total: int) -> None:
-        """So many of all samples were done before."""
-
-    def rows(self, done: int) -> None:
-        """So many samples are done now."""
-
-    def close(self) -> None:
-        """The pass is over, however it ended."""
 
 
 @dataclass(frozen=True)

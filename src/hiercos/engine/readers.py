@@ -10,10 +10,11 @@ from torch import Tensor
 
 from hiercos.data.dataset import Kind
 from hiercos.data.features import TextFeatures
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, RowWatcher, Samples, WatchedSamples
+from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples, WatchedSamples
 from hiercos.engine.raw import RAW_AT_ONCE, RawInputs, RawSamples
 from hiercos.nn.backbones import Backbone, load_backbone
 from hiercos.nn.backbones.module import blank_sample
+from hiercos.watchers import RowWatcher
 
 CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 

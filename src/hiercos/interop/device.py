@@ -1,5 +1,7 @@
 """Where an estimator or a pipeline computes: one process on one device, by name."""
 
+from contextlib import AbstractContextManager
+
 import torch
 from lightning_fabric import Fabric
 
@@ -19,3 +21,8 @@ def launched(device: str) -> Fabric:
     fabric = Fabric(accelerator=device, devices=1)
     fabric.launch()
     return fabric
+
+
+def random_state_kept() -> AbstractContextManager[None]:
+    """Within it random numbers may be seeded and drawn: the user's own, on CPU and GPUs, stay as they are."""
+    return torch.random.fork_rng(devices=range(torch.cuda.device_count()))

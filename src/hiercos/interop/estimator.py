@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-import torch
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -16,9 +15,10 @@ from torch import Tensor
 from hiercos.data.rows import AnyArray
 from hiercos.decisions import RULES
 from hiercos.engine import TrainConfig
+from hiercos.interop.device import random_state_kept
 from hiercos.interop.hiclass import hiclass_labels
 from hiercos.interop.labels import LabelCodec, label_array, label_codec, path_texts
-from hiercos.interop.network import class_scores
+from hiercos.interop.network import array_scores
 from hiercos.interop.parameters import check_parameters
 from hiercos.interop.ranking import answer_scores, log_probabilities, ranking_scores
 from hiercos.interop.samples import TAKEN, checked_samples, labelled
@@ -230,7 +230,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 f"partial_fit: expected dense samples, or at most {self.sparse_components} columns, got {X.shape[1]} "
                 "sparse ones: put a fitted TruncatedSVD in front"
             )
-        with torch.random.fork_rng(devices=[]):
+        with random_state_kept():
             model = fresh_model(codec.taxonomy, X.shape[1], config)
         return Stream(model, Projection(None), Moments.none(X.shape[1]))
 
@@ -239,7 +239,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **TAKEN, reset=False)
         features = np.ascontiguousarray(self._trained.projection(X))
-        return log_probabilities(class_scores(self.model_, features, self.device), self.temperature_)
+        return log_probabilities(array_scores(self.model_, features, self.device), self.temperature_)
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""

@@ -12,7 +12,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.interop.card import model_card
 from hiercos.interop.commands import published_source
-from hiercos.records import Record
+from hiercos.records import Record, record_file
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
@@ -61,10 +61,16 @@ class PretrainedModel:
         """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.
 
         Args:
-            folder: where; a card that is there is replaced.
+            folder: where; a model that is there is replaced.
             name: of the model in its card; that of the folder by default.
+
+        Raises:
+            ModelError: for a folder with a record of another run or rule, which would be taken for this model's.
         """
         place = Path(folder)
+        own = set() if self.record is None else {record_file(self.record.rule)}
+        if others := sorted({file.name for file in place.glob("record*.json")} - own):
+            raise ModelError(f"{place}: expected a folder without the record of another run, it has {others[0]}")
         save_model(place, self.stored)
         if self.record is not None:
             data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}

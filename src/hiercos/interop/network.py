@@ -25,7 +25,7 @@ class ClassScores(nn.Module):
 
 
 @torch.inference_mode()
-def class_scores(model: Model, features: AnyArray, device: str) -> Tensor:
+def array_scores(model: Model, features: AnyArray, device: str) -> Tensor:
     """Scores of the classes on the CPU; the model itself stays as and where it is.
 
     Args:

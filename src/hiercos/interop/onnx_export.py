@@ -100,8 +100,16 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
     names = output_names(stored.model.taxonomy)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
     texts = reader.features if isinstance(reader, TfidfReader) else None
-    export = OnnxExport(graph, description, module, sample, texts, 0.0)
-    difference = disagreement(export.opened().session, module, sample)
+    return compared(OnnxExport(graph, description, module, sample, texts, 0.0))
+
+
+def compared(export: OnnxExport) -> OnnxExport:
+    """The same with its difference to PyTorch.
+
+    Raises:
+        OnnxError: if that is more than 1e-5, or no number.
+    """
+    difference = disagreement(export.opened().session, export.module, export.sample)
     if not difference <= TOLERANCE:
         raise OnnxError(
             f"onnxruntime and PyTorch differ by {difference:.2g}, more than {TOLERANCE:g}: nothing was written"

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, get_args
 
 from hiercos.data.dataset import Kind
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, check_choice
 from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -17,6 +17,7 @@ FORMAT, VERSION = "hiercos-onnx", 1
 OPSET = 18  # of ONNX: the first whose ScatterElements takes maxima; onnxruntime knows it since 1.14
 PREFIX = "hiercos."  # of the names in the metadata
 FEATURES, IMAGES = "features", "images"  # the input's name: (B, F), or (B, 3, S, S)
+RULES = ("none", "crm", "hops")  # the decision rules that an exported model can have
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
 
 
@@ -64,7 +65,7 @@ class OnnxDescription:
         taxonomy: the tree.
         kind: what `hiercos predict` reads for it.
         method: the name of the method.
-        rule: the decision rule, a name of `hiercos.decisions.RULES`.
+        rule: the decision rule, one of `RULES`.
         temperature: of the probabilities.
         transform: from images to the graph's input; None for other kinds.
         text_file: from texts to the graph's input; None for other kinds.
@@ -118,10 +119,12 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
 
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
+    for name, choices in (("kind", get_args(Kind)), ("rule", RULES)):
+        check_choice(name, values[name], choices)
     transform, text_file = (_optional(values, name) for name in ("preprocessing", "text_features"))
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
-        values["kind"],  # type: ignore[arg-type]  # one of the kinds, as written
+        values["kind"],  # type: ignore[arg-type]  # one of the kinds
         values["method"],
         values["rule"],
         json.loads(values["temperature"]),

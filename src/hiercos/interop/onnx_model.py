@@ -1,10 +1,10 @@
 """An exported model in onnxruntime: vectors, texts or images in, answers out. Nothing here imports torch."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,23 +27,11 @@ from hiercos.interop.onnx_format import (
 )
 from hiercos.interop.text_map import read_text_map
 from hiercos.taxonomy import Taxonomy
+from hiercos.watchers import RowWatcher
 
 ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}
 
 Numbers = NDArray[np.floating[Any]]
-
-
-class Watcher(Protocol):
-    """Who is told how far it is."""
-
-    def start(self, done: int, total: int) -> None:
-        """So many of all inputs were done before."""
-
-    def rows(self, done: int) -> None:
-        """So many inputs are done now."""
-
-    def close(self) -> None:
-        """It is over, however it ended."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +46,7 @@ class Asking:
 
     batch_size: int | None = None
     threads: int = 1
-    watcher: Watcher | None = None
+    watcher: RowWatcher | None = None
 
 
 @dataclass(frozen=True)
@@ -144,23 +132,22 @@ class OnnxModel:
     def _batches(self, inputs: Inputs, how: Asking) -> Iterator[FloatArray]:
         """What the graph takes, batch by batch."""
         size = how.batch_size or ROWS_AT_ONCE[self.kind]
-        starts = range(0, len(inputs), size)
+        parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
         if isinstance(inputs, Images):
-            yield from self._image_batches(inputs, size, how.threads)
+            yield from self._image_batches(inputs, parts, how.threads)
         elif isinstance(inputs, np.ndarray):
             width = self.session.get_inputs()[0].shape[1]
             if inputs.shape[1] != width:
                 raise DataError(f"this model takes vectors of {width} features, got {inputs.shape[1]}")
-            yield from (inputs[start : start + size] for start in starts)
+            yield from (inputs[part.start : part.stop] for part in parts)
         else:
             assert self.text_features is not None
-            yield from (self.text_features.transform(inputs[start : start + size]) for start in starts)
+            yield from (self.text_features.transform(inputs[part.start : part.stop]) for part in parts)
 
-    def _image_batches(self, images: Images, size: int, threads: int) -> Iterator[FloatArray]:
+    def _image_batches(self, images: Images, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
         """Prepared images, shape (B, 3, S, S); those of the next batch are decoded while the model is at work."""
         transform = self.description.transform
         assert transform is not None
-        parts = [range(start, min(start + size, len(images))) for start in range(0, len(images), size)]
         with ThreadPoolExecutor(threads) as pool:
             waiting = [pool.submit(images.open, row) for row in parts[0]] if parts else []
             for following in [*parts[1:], range(0)]:
@@ -210,9 +197,7 @@ def open_onnx_model(
     runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
-    options.add_session_config_entry(
-        "session.disable_quant_qdq", "1"
-    )  # int8 weights are made floats once, not each run
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # int8 weights become floats once, not each run
     try:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors share no other base

@@ -9,7 +9,7 @@ from torch import Tensor
 from hiercos.engine import Model, TrainConfig, train_epoch
 from hiercos.engine.model import CONSTANT
 from hiercos.engine.schedule import make_optimizer, parameter_groups
-from hiercos.interop.device import launched
+from hiercos.interop.device import launched, random_state_kept
 from hiercos.interop.samples import Labelled
 from hiercos.interop.sparse import Projection
 
@@ -82,7 +82,7 @@ class Stream:
         optimizer = make_optimizer(parameter_groups(self.model, config), config)
         if self.optimizer:
             optimizer.load_state_dict(self.optimizer)
-        with torch.random.fork_rng(devices=[]):
+        with random_state_kept():
             model, wrapped = fabric.setup(self.model, optimizer)
             batch = vectors.to(fabric.device)
             train_epoch(fabric, model, wrapped, batch, config, number=self.calls, weights=data.weight_tensor())

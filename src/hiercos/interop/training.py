@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from hiercos.decisions import fit_temperature
 from hiercos.engine import Model, RunProgress, TrainConfig, Watcher, fit
-from hiercos.interop.device import launched
-from hiercos.interop.network import class_scores
+from hiercos.interop.device import launched, random_state_kept
+from hiercos.interop.network import array_scores
 from hiercos.interop.samples import Labelled
 from hiercos.interop.sparse import Projection
 from hiercos.taxonomy import Taxonomy
@@ -71,14 +71,14 @@ def train(
     projection = start.projection if start else Projection.fit(learned.samples, most_features, config.seed)
     vectors = learned.vectors(projection)
     val = data.rows(aside).vectors(projection) if aside.any() else None
-    with torch.random.fork_rng(devices=[]):  # the user's own random numbers are left alone
+    with random_state_kept():
         model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config)
         fabric = launched(device)
         progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), watcher=watcher)
     model.cpu().eval()
     temperature = 1.0
     if val is not None:
-        temperature = fit_temperature(class_scores(model, val.features.numpy(), device), val.labels)
+        temperature = fit_temperature(array_scores(model, val.features.numpy(), device), val.labels)
     return Trained(model, projection, temperature), progress
 
 
