@@ -35,7 +35,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         batch_size: samples a step.
         learning_rate: the peak of its course: a rise over the first tenth, then a cosine down to 0; None for what suits
             the number of features with the default method and no `width` (2.5 / F), and 0.01 otherwise.
-        weight_decay: of every weight; None for 0.0012 F with the default method and no `width`, and 0.1 otherwise.
+        weight_decay: of every weight: with noisy data the first parameter to search. None for 12 F / M, at most
+            0.012 F, with the default method and no `width`, and 0.1 otherwise.
         validation_fraction: share of the samples that are not learned from, but choose the best epoch and the
             temperature of the probabilities; none are held out where they would be fewer than 32. None for 0 with the
             default method, whose scores are logits trained as such, and 0.1 with any other.
@@ -116,8 +117,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         usual = DEFAULT_RULE if self._is_default() else "none"
         return usual if self.rule is None else self.rule
 
-    def _usual_pace(self, in_features: int) -> Pace:
-        return linear_pace(in_features) if self._is_default() and self.width is None else USUAL_PACE
+    def _usual_pace(self, in_features: int, samples: int) -> Pace:
+        return linear_pace(in_features, samples) if self._is_default() and self.width is None else USUAL_PACE
 
     def _usual_share(self) -> float:
         return 0.0 if self._is_default() else USUAL_SHARE
@@ -213,7 +214,7 @@ class HierCOSClassifier(TaxonomyClassifier):
     def _rule(self) -> str:
         return self.rule
 
-    def _usual_pace(self, in_features: int) -> Pace:  # noqa: ARG002  # the same for any number
+    def _usual_pace(self, in_features: int, samples: int) -> Pace:  # noqa: ARG002  # the same for all data
         return USUAL_PACE
 
     def _usual_share(self) -> float:

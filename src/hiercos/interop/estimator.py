@@ -30,6 +30,7 @@ from hiercos.methods import METHODS
 from hiercos.taxonomy.tree import IntArray
 
 MOST_SEED = 2**31 - 1
+LONG_STREAM = 10_000  # samples that partial_fit is taken to see in the end
 
 
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -57,7 +58,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """The name of the decision rule."""
 
     @abstractmethod
-    def _usual_pace(self, in_features: int) -> Pace:
+    def _usual_pace(self, in_features: int, samples: int) -> Pace:
         """The learning rate, weight decay and number of steps where the user gives none."""
 
     @abstractmethod
@@ -79,7 +80,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         codec = self._codec(y)
         start = self._start(codec) if warm else None
         data = labelled(X, y, codec, sample_weight)
-        config = self._config(X, scale=start is None)
+        config = self._config(X, X.shape[0], scale=start is None)
         trained, progress = train(
             data,
             codec.taxonomy,
@@ -110,7 +111,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         X, y = checked_samples(self, X, y, reset=first)
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
-        config = self._config(X, scale=False, epochs=1, schedule="constant")
+        config = self._config(X, LONG_STREAM, scale=False, epochs=1, schedule="constant")
         if first:
             stream = self._fresh_stream(X, codec, config)
         else:
@@ -191,15 +192,18 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             )
         return self._trained
 
-    def _config(self, X: Any, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle") -> TrainConfig:
-        """The settings; `epochs` instead of the user's."""
+    def _config(
+        self, X: Any, samples: int, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle"
+    ) -> TrainConfig:
+        """The settings for so many samples; `epochs` instead of the user's."""
         method, options = self._method()
         epochs = self.epochs if epochs is None else epochs
-        pace = self._usual_pace(min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1])
+        features = min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1]
+        pace = self._usual_pace(features, samples)
         return TrainConfig(
             method=method,
             options=options,
-            epochs=enough_epochs(X.shape[0], self.batch_size, pace.steps) if epochs is None else epochs,
+            epochs=enough_epochs(samples, self.batch_size, pace.steps) if epochs is None else epochs,
             batch_size=self.batch_size,
             learning_rate=pace.learning_rate if self.learning_rate is None else self.learning_rate,
             weight_decay=pace.weight_decay if self.weight_decay is None else self.weight_decay,

@@ -19,7 +19,7 @@ from hiercos.taxonomy.tree import IntArray
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
 LOGIT_STEP = 2.5  # the most a step may move a logit of a linear layer; best on 4 to 1,280 features
-SHRINKAGE = 0.003  # the most a step may take off its weights
+PRIOR, MOST_SHRINKAGE = 30, 0.03  # a step takes up to PRIOR / M off its weights; best on 100 to 10,000 samples
 LEAST_HELD_OUT = 32  # samples; of fewer, top-1 and temperature are chance
 
 
@@ -97,17 +97,22 @@ class Pace:
     steps: int
 
 
-def linear_pace(in_features: int) -> Pace:
+def linear_pace(in_features: int, samples: int) -> Pace:
     """For one linear layer on standardised features, however many.
 
-    A step of AdamW moves each weight by about the learning rate, so a logit by up to F times as much.
+    A step of AdamW moves each weight by about the learning rate, so a logit by up to F times as much. The weights decay
+    the less, the more samples there are, as if a prior held them near 0.
+
+    Args:
+        in_features: F.
+        samples: M.
 
     Example:
-        >>> linear_pace(250)
+        >>> linear_pace(250, 10_000)
         Pace(learning_rate=0.01, weight_decay=0.3, steps=300)
     """
     rate = LOGIT_STEP / in_features
-    return Pace(rate, SHRINKAGE / rate, steps=300)
+    return Pace(rate, min(PRIOR / samples, MOST_SHRINKAGE) / rate, steps=300)
 
 
 def fresh_model(taxonomy: Taxonomy, in_features: int, config: TrainConfig) -> Model:
