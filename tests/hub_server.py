@@ -77,6 +77,9 @@ class Handler(BaseHTTPRequestHandler):
         return f"http://{self.headers['Host']}/{path}"
 
     def file(self, name: str, path: str) -> None:
+        if path not in self.repositories[name]:
+            self.answer({"error": "Entry not found"}, status=404, **{"X-Error-Code": "EntryNotFound"})
+            return
         content = self.repositories[name][path]
         self.send(content, 200, "application/octet-stream", {"X-Repo-Commit": COMMIT, "ETag": f'"{oid(content)}"'})
 

@@ -66,6 +66,19 @@ def test_a_folder_with_the_record_of_another_rule_is_refused(trained: Path, tmp_
     assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
 
 
+def test_a_card_that_is_there_stays(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    (tmp_path / "README.md").write_text("my own words")
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "my own words"
+    assert torch.equal(answers(PretrainedModel.from_pretrained(tmp_path)), answers(model))
+
+
+def test_a_model_is_shown_in_one_line(trained: Path) -> None:
+    shown = "PretrainedModel(hier-cos + crm, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
+    assert repr(PretrainedModel.from_pretrained(trained)) == shown
+
+
 def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(trained: Path, tmp_path: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
     model.save_pretrained(tmp_path / "toys")
@@ -145,22 +158,40 @@ def test_a_pushed_model_comes_back_from_the_hub(trained: Path, repositories: Rep
     assert again.record is not None
 
 
+def test_a_card_in_the_repository_stays(trained: Path, repositories: Repositories) -> None:
+    repositories["someone/toys"] = {"README.md": b"my own words", "config.json": b"an older one"}
+    PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token=TOKEN)
+    assert repositories["someone/toys"]["README.md"] == b"my own words"
+    assert b"hier-cos" in repositories["someone/toys"]["config.json"]
+    assert "model.safetensors" in repositories["someone/toys"]
+
+
 def test_what_the_hub_does_not_have_is_one_sentence(repositories: Repositories) -> None:
-    sentence = "someone/none: there is no such folder, and the Hugging Face Hub gives no such model"
+    sentence = "someone/none: there is no such folder, and the Hugging Face Hub has no such model"
     with pytest.raises(HubError, match=rf"^{sentence} \(Repository not found\)$"):
         PretrainedModel.from_pretrained("someone/none")
 
 
 def test_a_wrong_token_is_one_sentence(trained: Path, repositories: Repositories) -> None:
-    with pytest.raises(HubError, match=r"^someone/toys: the model cannot be pushed \(Invalid username or password\)$"):
+    sentence = "someone/toys: the model cannot be pushed, the Hugging Face Hub refuses"
+    with pytest.raises(HubError, match=rf"^{sentence} \(Invalid username or password\)$"):
         PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token="hf_wrong")
 
 
 def test_a_hub_out_of_reach_is_one_sentence(trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
-    with pytest.raises(HubError, match=r"^someone/toys: the model cannot be pushed \(.+\)$"):
+    pushed = r"^someone/toys: the model cannot be pushed, the Hugging Face Hub cannot be reached \(.+refused\)$"
+    with pytest.raises(HubError, match=pushed):
         PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token=TOKEN)
+    loaded = r"^someone/toys: there is no such folder, and the Hugging Face Hub cannot be reached \(.+refused\)$"
+    with pytest.raises(HubError, match=loaded):
+        PretrainedModel.from_pretrained("someone/toys")
+
+
+def test_a_name_that_no_repository_can_have_is_one_sentence() -> None:
+    with pytest.raises(HubError, match=r"^some one/toys: .+ the Hugging Face Hub takes no such name \(.+\)$"):
+        PretrainedModel.from_pretrained("some one/toys")
 
 
 def test_names_that_are_neither_folders_nor_repositories_are_refused(tmp_path: Path) -> None:

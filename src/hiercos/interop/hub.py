@@ -12,7 +12,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.interop.card import model_card
 from hiercos.interop.commands import published_source
-from hiercos.records import Record, record_file
+from hiercos.records import Record, line_name, record_file
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
@@ -34,6 +34,10 @@ class PretrainedModel:
 
     stored: StoredModel
     record: Record | None = None
+
+    def __repr__(self) -> str:
+        line = line_name(self.stored.model.method, self.stored.rule)
+        return f"PretrainedModel({line}, {self.stored.kind}, {self.taxonomy!r})"
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -60,6 +64,8 @@ class PretrainedModel:
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
         """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.
 
+        A card that is there stays, because somebody may have edited it.
+
         Args:
             folder: where; a model that is there is replaced.
             name: of the model in its card; that of the folder by default.
@@ -75,13 +81,14 @@ class PretrainedModel:
         if self.record is not None:
             data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}
             replace(self.record, data=data).write(place)
-        card = model_card(self.stored, self.record, name or place.resolve().name)
-        write_atomically(place / CARD, card)
+        if not (place / CARD).exists():
+            card = model_card(self.stored, self.record, name or place.resolve().name)
+            write_atomically(place / CARD, card)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, token: str | None = None, commit_message: str | None = None
     ) -> str:
-        """Upload what `save_pretrained` writes to a repository of the Hub, which is made if missing.
+        """Upload what `save_pretrained` writes to a repository of the Hub, which is made if missing; its card stays.
 
         Args:
             repo_id: such as "someone/model".
@@ -97,11 +104,17 @@ class PretrainedModel:
         """
         hub = _library()
         api = hub.HfApi(token=token)
-        with TemporaryDirectory() as folder, _faults_named(hub, f"{repo_id}: the model cannot be pushed"):
+        with (
+            TemporaryDirectory() as folder,
+            _faults_named(hub, f"{repo_id}: the model cannot be pushed, the Hugging Face Hub"),
+        ):
             self.save_pretrained(folder, name=repo_id)
             api.create_repo(repo_id, private=private, exist_ok=True)
+            kept = [CARD] if api.file_exists(repo_id, CARD) else None
             message = commit_message or "A model of hiercos"
-            commit = api.upload_folder(repo_id=repo_id, folder_path=folder, commit_message=message)
+            commit = api.upload_folder(
+                repo_id=repo_id, folder_path=folder, commit_message=message, ignore_patterns=kept
+            )
         return str(commit.commit_url)
 
 
@@ -113,7 +126,7 @@ def _folder(name: str, revision: str | None) -> Path:
     if folder.exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"{name}: expected a folder with a model, or a repository of the Hugging Face Hub")
     hub = _library()
-    with _faults_named(hub, f"{name}: there is no such folder, and the Hugging Face Hub gives no such model"):
+    with _faults_named(hub, f"{name}: there is no such folder, and the Hugging Face Hub"):
         downloaded = hub.snapshot_download(name, revision=revision, allow_patterns=FILES)
     return Path(downloaded)
 
@@ -128,12 +141,26 @@ def _library() -> ModuleType:
 
 @contextmanager
 def _faults_named(hub: ModuleType, what: str) -> Iterator[None]:
-    """Turn whatever the Hub or the network answers into a `HubError` of one sentence."""
+    """Turn whatever the Hub or the network answers into a `HubError`: these words, what happened, and the reason."""
     try:
         yield
     except FaultsError:
         raise
     except (OSError, ValueError, hub.errors.HTTPError) as error:  # the last is of the library that it speaks HTTP with
-        said = getattr(error, "server_message", None) or str(error).strip() or type(error).__name__
+        unanswered = isinstance(error, hub.errors.LocalEntryNotFoundError)  # and there is nothing in the cache
+        fault = error.__cause__ if unanswered and error.__cause__ else error
+        said = getattr(fault, "server_message", None) or str(fault).strip() or type(fault).__name__
         reason = said.splitlines()[0].rstrip(".")
-        raise HubError(f"{what} ({reason})") from error
+        raise HubError(f"{what} {_happened(hub.errors, fault)} ({reason})") from error
+
+
+def _happened(errors: ModuleType, fault: BaseException) -> str:
+    """What the Hub did, as a predicate."""
+    kinds = (
+        (errors.GatedRepoError, "gives no access"),  # before the next, of which it is one
+        ((errors.RepositoryNotFoundError, errors.RevisionNotFoundError), "has no such model"),
+        (errors.HFValidationError, "takes no such name"),
+        (errors.HfHubHTTPError, "refuses"),
+        ((errors.HTTPError, errors.LocalEntryNotFoundError, ConnectionError), "cannot be reached"),
+    )
+    return next((words for kind, words in kinds if isinstance(fault, kind)), "cannot be used")
