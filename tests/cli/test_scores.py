@@ -127,10 +127,10 @@ def test_predictions_by_image_are_scored_with_the_labels_of_a_table(
     assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)
     assert (rows["top1"]["samples"], rows["hops"]["samples"], rows["hops"]["value"]) == ("3", "0", "")
     assert capsys.readouterr().err.splitlines() == [
-        f"1 of 4 images of {tmp_path / 'labels.csv'} are not in {path}: they count in no figure.",
-        "1 of 6 answers are no class of the taxonomy, such as 'owl' (1 of them): they are left out and those below "
-        "move up, in 1 images from the first place.",
-        "1 to 2 of 3 classes are ranked: what needs more of an image leaves it out.",
+        f"{path} has no answer for 1 of 4 images of {tmp_path / 'labels.csv'}: no figure counts these.",
+        "The taxonomy has no class for 1 of 6 answers, such as 'owl' (1 of them): these are left out and those below "
+        "move up (images whose first answer is left out: 1).",
+        "Images have 1 to 2 of 3 classes ranked: what needs more leaves them out.",
     ]
 
 
@@ -143,6 +143,20 @@ def test_predictions_by_image_are_broken_down_and_compared(tmp_path: Path) -> No
     (tmp_path / "net.json").write_text(json.dumps({"predictions": images}))
     against = written_csv(tmp_path, path, "--labels", labels, "--against", tmp_path / "net.json")
     assert (float(against[0]["value"]), float(against[0]["against"])) == (pytest.approx(2 / 3), 0.75)
+
+
+def test_images_without_a_prediction_are_no_samples_of_a_class_or_node(tmp_path: Path) -> None:
+    path, labels = tmp_path / "p.csv", tmp_path / "labels.csv"
+    path.write_text("file_name,kind,species,score\n1.jpg,pet,cat,0.9\n2.jpg,pet,cat,0.6\n")
+    labels.write_text("path,label\n1.jpg,cat\n2.jpg,dog\n3.jpg,dog\n4.jpg,car\n")
+    classes = written_csv(tmp_path, path, "--labels", labels, "--per-class")
+    assert [(row["class"], row["samples"], row["top1"]) for row in classes] == [
+        ("cat", "1", "1.0"),
+        ("dog", "1", "0.0"),
+        ("car", "0", ""),
+    ]
+    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    assert [(row["node"], row["samples"]) for row in levels[:3]] == [("(all)", "2"), ("pet", "2"), ("vehicle", "0")]
 
 
 def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_a_missing_or_doubled_class_column_is_named(tmp_path: Path) -> None:
         ("label,cat,dog,car\ncat,1,2\n", "s.csv: row 2: expected 4 cells as in the header, got 3"),
         ("label,cat,dog,car\ncat,1,2,3\ncat,1,nan,3\n", "s.csv: row 3: a score is NaN"),
         ("label,cat,dog,car\n", "s.csv: expected at least one row below the header, got none"),
-        ("cat,dog,car\n1,2,3\n", "s.csv: expected a column 'label' and one column per class"),
+        ("cat,dog,car\n1,2,3\n", "s.csv: expected a column 'label' and one column per class; there are: cat"),
         ("label,cat,dog,cra\ncat,1,2,3\n", "s.csv: score column 3: unknown label 'cra'"),
         ("label,cat,dog,car\nsnake,1,2,3\n", "s.csv: row 2: unknown label 'snake'"),
         ("label,rank_1,rank_2\ncat,dog,dog\n", "s.csv: row 2: a class is ranked twice"),
@@ -130,3 +130,29 @@ def test_labels_go_with_predictions_by_image_and_with_nothing_else(tmp_path: Pat
     assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]
     path = text_file(tmp_path, "p.json", '{"predictions": [{"filepath": "/x/a.jpg", "prediction": "cat"}]}')
     assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "faults"),
+    [
+        (
+            "file_name,family,prob",
+            ["expected a column 'score' for predictions by image; there are: file_name, family, prob"],
+        ),
+        (
+            "photo,family,scores",
+            [
+                "expected a column of images, file_name or filepath or image or path; there are: photo, family, scores",
+                "expected a column 'score' for predictions by image; did you mean 'scores'?",
+            ],
+        ),
+        ("label,cat,dog,car", ["expected no labels among predictions by image, got a column 'label'"]),
+    ],
+)
+def test_what_keeps_a_table_from_being_predictions_by_image_is_named(
+    tmp_path: Path, header: str, faults: list[str]
+) -> None:
+    path = text_file(tmp_path, "p.csv", f"{header}\n")
+    with pytest.raises(DataError) as error:
+        read_scores(path, TOY, LabelledImages(("a.jpg",), np.array([0]), "labels.csv"))
+    assert list(error.value.faults) == [f"{path}: {fault}" for fault in faults]

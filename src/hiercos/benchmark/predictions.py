@@ -70,7 +70,7 @@ def _batch_values(stored: StoredModel, answer: Answers, labels: torch.Tensor) ->
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
-    """One row for each class that has samples: its path, their number, and the means over them."""
+    """One row for each class that has samples: its path, how many have an answer, and the means over these."""
     values = samples.columns(BROKEN_DOWN)
     return [
         {
@@ -111,5 +111,7 @@ def _groups(keys: IntArray) -> Iterator[tuple[int, IntArray]]:
 
 
 def _means(values: FloatArray) -> dict[str, int | float]:
+    """The means over some samples, and how many of them have an answer: the others count in no figure."""
     means = sample_means(values).tolist()
-    return {"samples": len(values), **dict(zip(BROKEN_DOWN, means, strict=True))}
+    answered = int((~np.isnan(values[:, BROKEN_DOWN.index("top1")])).sum())
+    return {"samples": answered, **dict(zip(BROKEN_DOWN, means, strict=True))}

@@ -12,8 +12,10 @@ from pathlib import Path
 
 from hiercos.data.errors import DataError
 from hiercos.data.guesses import Guess, ImageGuesses
+from hiercos.data.samples import LABEL_COLUMN
 from hiercos.data.table import Table, read_table
 from hiercos.data.table_files import DELIMITERS
+from hiercos.errors import suggestion
 from hiercos.taxonomy.formats.levels import NUMBERED
 from hiercos.taxonomy.tree import PATH_SEPARATOR
 
@@ -24,7 +26,19 @@ OTHERS = ("row", "rank", "confidence")
 
 def is_guess_table(names: Sequence[str]) -> bool:
     """Whether a table of these columns holds predictions by image, and no labels."""
-    return SCORE in names and "label" not in names and any(image in names for image in IMAGES)
+    return not guess_table_faults(names)
+
+
+def guess_table_faults(names: Sequence[str]) -> list[str]:
+    """What keeps a table of these columns from being one of predictions by image, a sentence each."""
+    if LABEL_COLUMN in names:
+        return [f"expected no labels among predictions by image, got a column {LABEL_COLUMN!r}"]
+    faults = []
+    if not any(image in names for image in IMAGES):
+        faults.append(f"expected a column of images, {' or '.join(IMAGES)}{suggestion(IMAGES[0], names)}")
+    if SCORE not in names:
+        faults.append(f"expected a column {SCORE!r} for predictions by image{suggestion(SCORE, names)}")
+    return faults
 
 
 def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:

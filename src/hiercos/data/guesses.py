@@ -119,9 +119,10 @@ def _falling(ranked: Sequence[Sequence[int]], count: int) -> ScoreArray:
 def _missing(places: Sequence[int], found: int, labelled: LabelledImages, source: str) -> Iterator[str]:
     absent = sum(place == ABSENT for place in places)
     if absent:
-        yield f"{absent} of {len(places)} images of {labelled.source} are not in {source}: they count in no figure."
+        images = f"{absent} of {len(places)} images of {labelled.source}"
+        yield f"{source} has no answer for {images}: no figure counts these."
     if unused := found - (len(places) - absent):
-        yield f"{unused} of {found} images of {source} have no label: they are left out."
+        yield f"{labelled.source} has no label for {unused} of {found} images of {source}: these are left out."
 
 
 def _unknown(answers: Sequence[Sequence[Guess]], classes: Sequence[Sequence[int | None]]) -> Iterator[str]:
@@ -132,17 +133,17 @@ def _unknown(answers: Sequence[Sequence[Guess]], classes: Sequence[Sequence[int 
         (name, times), total = others.most_common(1)[0], sum(map(len, pairs))
         first = sum(bool(row) and row[0][1] is None for row in pairs)
         yield (
-            f"{others.total()} of {total} answers are no class of the taxonomy, such as {name!r} ({times} of them): "
-            f"they are left out and those below move up, in {first} images from the first place."
+            f"The taxonomy has no class for {others.total()} of {total} answers, such as {name!r} ({times} of them): "
+            f"these are left out and those below move up (images whose first answer is left out: {first})."
         )
 
 
 def _shallow(depth: IntArray, answered: Sequence[bool], taxonomy: Taxonomy) -> Iterator[str]:
     """Sentences about images with no class, and with fewer than all."""
     if empty := int((depth[np.array(answered)] == 0).sum()):
-        yield f"{empty} of {sum(answered)} images are left without any class: they count in no figure."
+        yield f"No class is left for {empty} of {sum(answered)} images: no figure counts these."
     ranked = depth[depth > 0]
     if len(ranked) and ranked.min() < taxonomy.num_classes:
         low, high = int(ranked.min()), int(ranked.max())
         shown = f"{low}" if low == high else f"{low} to {high}"
-        yield f"{shown} of {taxonomy.num_classes} classes are ranked: what needs more of an image leaves it out."
+        yield f"Images have {shown} of {taxonomy.num_classes} classes ranked: what needs more leaves them out."

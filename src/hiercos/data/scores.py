@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data.errors import DataError
-from hiercos.data.guess_tables import is_guess_table, read_guess_table
+from hiercos.data.guess_tables import guess_table_faults, is_guess_table, read_guess_table
 from hiercos.data.guesses import ImageGuesses, LabelledImages, guessed_scores
 from hiercos.data.labels import LabelReader
 from hiercos.data.npz import array_row_name, read_npz
@@ -23,6 +23,7 @@ from hiercos.data.score_tables import LABEL, read_score_columns
 from hiercos.data.speciesnet import read_speciesnet
 from hiercos.data.table import read_table
 from hiercos.data.table_files import TABLES, column_names
+from hiercos.errors import suggestion
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
@@ -49,6 +50,8 @@ def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = 
     names = column_names(path) if suffix in TABLES else []
     if suffix == JSON or is_guess_table(names):
         return _from_guesses(path, names, taxonomy, labels)
+    if labels is not None and names:
+        raise DataError(f"{path}: {fault}" for fault in guess_table_faults(names))
     if labels is not None:
         raise DataError(f"{path}: expected predictions by image, without labels, because {labels.source} has them")
     if suffix == ".npz":
@@ -97,7 +100,7 @@ def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> 
 def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
     reader = LabelReader(taxonomy)
     if LABEL not in names:
-        raise DataError(f"{path}: expected a column {LABEL!r} and one column per class")
+        raise DataError(f"{path}: expected a column {LABEL!r} and one column per class{suggestion(LABEL, names)}")
     order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
     texts, scores, row_name = read_score_columns(path, names)
     labels = reader.read(texts, source=str(path), row_name=row_name)
