@@ -34,8 +34,8 @@ def test_show_prints_the_tree_and_its_counts(toy: Path) -> None:
         "5 nodes, 3 classes, 2 levels",
         "nodes per level: 2, 3",
         "classes per level: 0, 3",
-        "children of a node: 1 to 2, mean 1.7",
-        "nodes with one child: 1",
+        "children of a node, the root included: 1 to 2, mean 1.7",
+        "nodes with one child, the root aside: 1",
         "names of several nodes: none",
     ]
 
@@ -126,6 +126,34 @@ def test_a_tree_is_taken_from_a_graph_of_terms_and_what_is_left_out_is_said(obo:
     assert result.stderr == f"{obo}: 1 obsolete term was left out.\n"
     strict = run("check", obo)
     assert "row 13: P:3 ('kitten') has 2 parents, P:2, P:1" in str(strict.exception)
+
+
+def test_a_term_that_loses_its_last_child_is_said_unless_the_classes_are_chosen(obo: Path, tmp_path: Path) -> None:
+    obo.write_text(OBO.replace("is_a: P:2\nis_a: P:1", "is_a: P:1\nis_a: P:2"))
+    note = f"{obo}: 1 term lost its last child and is now a class: P:2 cat.\n"
+    for arguments in (["check", obo], ["convert", obo, tmp_path / "out.csv"]):
+        assert note in run(*arguments, "--parents", "first").stderr
+    (tmp_path / "classes.txt").write_text("P:2\nP:3\n")
+    chosen = run("check", obo, "--parents", "first", "--classes", tmp_path / "classes.txt")
+    assert (chosen.exit_code, "lost" in chosen.stderr) == (0, False)
+
+
+def test_ids_are_dropped_on_request_where_a_format_has_no_place_for_them(obo: Path, tmp_path: Path) -> None:
+    arguments = ["convert", obo, tmp_path / "out.nwk", "--parents", "first"]
+    assert "newick cannot hold ids; csv, edges, json and yaml can" in str(run(*arguments).exception)
+    assert run(*arguments, "--without-ids").exit_code == 0
+    assert (tmp_path / "out.nwk").read_text() == "(((kitten)cat)pet);\n"
+
+
+def test_ids_that_alone_tell_siblings_apart_are_not_dropped(tmp_path: Path) -> None:
+    Taxonomy.from_arrays(["a", "a"], [-1, -1], ids=["1", "2"]).write(tmp_path / "tree.json")
+    result = run("convert", tmp_path / "tree.json", tmp_path / "out.nwk", "--without-ids")
+    assert str(result.exception).startswith("--without-ids: 2 nodes under the root are called 'a'")
+
+
+def test_sizes_agree_in_number(tmp_path: Path) -> None:
+    Taxonomy.from_paths([("cat",)]).write(tmp_path / "one.txt")
+    assert run("check", tmp_path / "one.txt").stdout.endswith(": fine, 1 node, 1 class, 1 level\n")
 
 
 def test_classes_come_from_the_first_words_of_a_file(obo: Path, tmp_path: Path) -> None:

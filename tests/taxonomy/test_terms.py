@@ -36,13 +36,30 @@ def paths(taxonomy: Taxonomy) -> list[str]:
 
 
 def test_a_term_with_several_parents_is_named_with_them() -> None:
-    assert faults(ANIMALS) == ["row 4: c ('cat') has 2 parents, P, H; expected one (parents='first' takes the first)"]
+    assert faults(ANIMALS) == [
+        "row 4: c ('cat') has 2 parents, P, H; "
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+    ]
 
 
 def test_the_first_parent_is_taken_on_request() -> None:
     taxonomy = ANIMALS.tree(parents="first")
     assert paths(taxonomy) == ["animal > pet > cat", "animal > pet > dog", "animal > hunter > owl"]
     assert taxonomy.ids == ("A", "P", "H", "c", "d", "o")
+
+
+def test_terms_whose_children_all_went_to_other_parents_are_said() -> None:
+    terms = graph(("A", "animal", ""), ("P", "pet", "A"), ("H", "hunter", "A"), ("c", "cat", "PH"))
+    note = "1 term lost its last child and is now a class: H hunter."
+    assert terms.lost_children_note(terms.tree(parents="first")) == note
+    assert terms.lost_children_note(terms.tree(under="H")) is None
+    assert ANIMALS.lost_children_note(ANIMALS.tree(parents="first")) is None
+    many = [(letter, f"hunter {letter}", "A") for letter in "HIJKLM"]
+    terms = graph(("A", "animal", ""), ("P", "pet", "A"), *many, ("c", "cat", "PHIJKLM"))
+    assert terms.lost_children_note(terms.tree(parents="first")) == (
+        "6 terms lost their last child and are now classes: "
+        "H hunter H, I hunter I, J hunter J, K hunter K, L hunter L, …."
+    )
 
 
 def test_below_a_term_only_parents_below_it_count() -> None:
@@ -70,7 +87,10 @@ def test_given_classes_keep_their_order_and_bring_only_their_ancestors() -> None
         ),
         (
             {"classes": ["c", "o"]},
-            ["row 4: c ('cat') has 2 parents, P, H; expected one (parents='first' takes the first)"],
+            [
+                "row 4: c ('cat') has 2 parents, P, H; "
+                "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+            ],
         ),
     ],
 )

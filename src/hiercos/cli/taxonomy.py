@@ -1,6 +1,6 @@
 """`hiercos taxonomy`: show, check or convert a taxonomy."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -11,12 +11,13 @@ from hiercos.taxonomy import (
     CATALOGUE,
     FORMATS,
     Taxonomy,
+    TaxonomyError,
     open_taxonomy,
     read_taxonomy,
     read_terms,
     write_taxonomy,
 )
-from hiercos.taxonomy.describe import TaxonomyFacts, taxonomy_facts, tree_lines
+from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
 from hiercos.taxonomy.formats import holds_terms
 from hiercos.taxonomy.terms import PARENTS
 
@@ -55,7 +56,10 @@ class TermOptions:
         terms = read_terms(source, format=file_format)
         for note in terms.notes:
             typer.echo(f"{source}: {note}", err=True)
-        return terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "one")
+        taxonomy = terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "one")
+        if self.classes is None and (lost := terms.lost_children_note(taxonomy)):
+            typer.echo(f"{source}: {lost}", err=True)
+        return taxonomy
 
     def _class_ids(self) -> list[str]:
         if self.classes is None:
@@ -110,9 +114,12 @@ def convert(
         str | None, typer.Option(help=f"Format of OUTPUT ({', '.join(WRITTEN)}); by default, by the extension.")
     ] = None,
     choice: TermOptions,
+    without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
 ) -> None:
     """Write a taxonomy in another format; names, ids and the order of the classes stay."""
     taxonomy = _taxonomy(source, file_format, choice)
+    if without_ids:
+        taxonomy = _without_ids(taxonomy)
     write_taxonomy(taxonomy, output, format=to_format)
     typer.echo(f"wrote {output}: {_size(taxonomy)}", err=True)
 
@@ -125,18 +132,28 @@ def _taxonomy(source: str, file_format: str | None, choice: TermOptions) -> Taxo
     return open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
 
 
+def _without_ids(taxonomy: Taxonomy) -> Taxonomy:
+    try:
+        return replace(taxonomy, ids=())
+    except TaxonomyError as error:
+        raise TaxonomyError(f"--without-ids: {fault}" for fault in error.faults) from error
+
+
 def _size(taxonomy: Taxonomy) -> str:
-    return f"{taxonomy.num_nodes} nodes, {taxonomy.num_classes} classes, {taxonomy.height} levels"
+    nodes = counted(taxonomy.num_nodes, "node", "nodes")
+    classes = counted(taxonomy.num_classes, "class", "classes")
+    return f"{nodes}, {classes}, {counted(taxonomy.height, 'level', 'levels')}"
 
 
 def _facts_text(facts: TaxonomyFacts) -> str:
     repeated = [f"{name!r} ({count})" for name, count in facts.repeated_names.items()]
     more = f" and {len(repeated) - REPEATED_SHOWN} more" if len(repeated) > REPEATED_SHOWN else ""
+    families = f"{facts.fewest_children} to {facts.most_children}, mean {facts.mean_children:.1f}"
     rows = {
         "nodes per level": ", ".join(map(str, facts.nodes_per_level)),
         "classes per level": ", ".join(map(str, facts.classes_per_level)),
-        "children of a node": f"{facts.fewest_children} to {facts.most_children}, mean {facts.mean_children:.1f}",
-        "nodes with one child": str(facts.one_child_nodes),
+        "children of a node, the root included": families,
+        "nodes with one child, the root aside": str(facts.one_child_nodes),
         "names of several nodes": ", ".join(repeated[:REPEATED_SHOWN]) + more if repeated else "none",
     }
     return "\n".join(f"{title}: {value}" for title, value in rows.items())

@@ -19,6 +19,7 @@ from hiercos.data.table_samples import read_table_samples
 from hiercos.data.usable import with_usable_images
 from hiercos.data.vectors import read_vectors
 from hiercos.taxonomy import Taxonomy, open_taxonomy
+from hiercos.taxonomy.describe import counted
 
 
 def load_dataset(
@@ -117,7 +118,8 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
     if tree is None:
         form = samples.path_form
         tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
-        made = f"{source} came without a taxonomy: one with {tree.num_classes} classes was made from the labels."
+        size = counted(tree.num_classes, "class", "classes")
+        made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
     classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
     chosen, said = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)

@@ -77,7 +77,7 @@ def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str
     pending = _family(taxonomy, -1, "", children)
     while pending:
         line = pending.pop()
-        classes = _count(int(below[line.nodes.start : line.nodes.stop].sum()))
+        classes = counted(int(below[line.nodes.start : line.nodes.stop].sum()), "class", "classes")
         node = line.nodes.start
         if line.folded:
             yield f"{line.branch}… {len(line.nodes)} more ({classes})"
@@ -116,5 +116,11 @@ def _label(taxonomy: Taxonomy, node: int) -> str:
     return f"{shown} [{taxonomy.ids[node]}]" if taxonomy.ids and taxonomy.ids[node] else shown
 
 
-def _count(classes: int) -> str:
-    return "1 class" if classes == 1 else f"{classes} classes"
+def counted(count: int, one: str, more: str) -> str:
+    """A number of things in words.
+
+    Example:
+        >>> counted(1, "class", "classes"), counted(2, "class", "classes")
+        ('1 class', '2 classes')
+    """
+    return f"{count} {one if count == 1 else more}"

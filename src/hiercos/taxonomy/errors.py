@@ -2,6 +2,8 @@
 
 from hiercos.errors import FaultsError
 
+HOLD_IDS = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
+
 
 class TaxonomyError(FaultsError):
     """A taxonomy that cannot be used, or that a format cannot hold."""

@@ -16,7 +16,8 @@ from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
 PARENTS = ("one", "first")
-MOST_SHOWN = 5  # terms of one name in a message
+TAKE_FIRST = "hiercos taxonomy convert --parents first, in Python parents='first', takes the first"
+MOST_SHOWN = 5  # terms in a message
 
 
 class Term(NamedTuple):
@@ -78,6 +79,20 @@ class Terms:
             prefix = f"{self.source}: " if self.source else ""
             raise TaxonomyError(f"{prefix}{fault}" for fault in error.faults) from error
 
+    def lost_children_note(self, taxonomy: Taxonomy) -> str | None:
+        """A sentence about the classes of a tree that have children in the graph, all of which went to other parents.
+
+        Args:
+            taxonomy: a tree of these terms, taken without a choice of classes; None where it has no such class.
+        """
+        above = {parent for given_id in taxonomy.ids for parent in self.by_id[given_id].parents}
+        lost = [self.by_id[taxonomy.ids[leaf]] for leaf in taxonomy.leaves if taxonomy.ids[leaf] in above]
+        if not lost:
+            return None
+        shown = [*(f"{term.id} {term.name}" for term in lost[:MOST_SHOWN]), *["…"] * (len(lost) > MOST_SHOWN)]
+        one, more = "term lost its last child and is now a class", "terms lost their last child and are now classes"
+        return f"{len(lost)} {one if len(lost) == 1 else more}: {', '.join(shown)}."
+
     def _inside(self, under: str | None) -> dict[str, Term]:
         """The terms below one, in the order of the file; all for None."""
         if under is None:
@@ -123,7 +138,7 @@ def _links(inside: dict[str, Term], under: str | None) -> tuple[dict[str, EdgeRo
         if len(own) > 1:
             several[term.id] = (
                 f"{term.where}: {term.id} ({term.name!r}) has {len(own)} parents, {', '.join(own)}; "
-                "expected one (parents='first' takes the first)"
+                f"expected one ({TAKE_FIRST})"
             )
     return links, several
 

@@ -42,7 +42,8 @@ def test_obsolete_terms_are_left_out_and_counted(tmp_path: Path) -> None:
 def test_a_term_with_several_parents_is_said_with_its_row(tmp_path: Path) -> None:
     text = TEXT + stanza("T:6", "toy car", "is_a: T:5", "is_a: T:1")
     assert faults_of(tmp_path, "toy.obo", text) == [
-        "row 34: T:6 ('toy car') has 2 parents, T:5, T:1; expected one (parents='first' takes the first)"
+        "row 34: T:6 ('toy car') has 2 parents, T:5, T:1; "
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
     ]
     taxonomy = read_terms(tmp_path / "toy.obo").tree(parents="first")
     assert taxonomy.path_text(int(taxonomy.leaves[1])) == "vehicle, old > car > toy car"

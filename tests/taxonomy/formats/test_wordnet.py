@@ -35,7 +35,8 @@ def test_a_part_that_is_a_tree_needs_no_choice(tmp_path: Path) -> None:
 
 def test_a_noun_with_several_hypernyms_is_said_with_its_row(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "data.noun", NOUNS) == [
-        "row 6: n02084071 ('dog') has 2 parents, n02083346, n01317541; expected one (parents='first' takes the first)"
+        "row 6: n02084071 ('dog') has 2 parents, n02083346, n01317541; "
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
     ]
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.errors import HOLD_IDS, TaxonomyError
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
@@ -29,7 +29,7 @@ def lines_text(taxonomy: Taxonomy) -> str:
     Raises:
         TaxonomyError: if there are ids, or a name that a line cannot hold.
     """
-    faults = ["lines cannot hold ids; csv and json can"] if taxonomy.ids else []
+    faults = [f"lines cannot hold ids; {HOLD_IDS}"] if taxonomy.ids else []
     faults += [
         f"{name!r}: a line cannot hold a name with {MARK!r}, a line end or white space around it; json can"
         for name in dict.fromkeys(taxonomy.names)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from hiercos.taxonomy.distances import leaf_order
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.errors import HOLD_IDS, TaxonomyError
 from hiercos.taxonomy.found import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
@@ -193,7 +193,7 @@ def newick_text(taxonomy: Taxonomy) -> str:
         TaxonomyError: if there are ids.
     """
     if taxonomy.ids:
-        raise TaxonomyError("newick cannot hold ids; csv and json can")
+        raise TaxonomyError(f"newick cannot hold ids; {HOLD_IDS}")
     labels = {int(leaf): label for label, leaf in enumerate(taxonomy.leaves)}
     in_order = (np.diff(leaf_order(taxonomy).classes) > 0).all()
     parts: list[str] = []
