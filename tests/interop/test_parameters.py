@@ -43,7 +43,7 @@ def test_every_wrong_parameter_is_said_at_once() -> None:
         ({"validation_fraction": "a"}, "validation_fraction: expected a number or none, got 'a'"),
         ({"epochs": 0}, "expected epochs of at least 1, got 0"),
         ({"epochs": 1.5}, "epochs: expected an integer or none, got 1.5"),
-        ({"batch_size": 1}, "expected batch_size of at least 2, got 1"),
+        ({"batch_size": 0}, "batch_size: expected at least 2, got 0"),
         ({"learning_rate": 0.0}, "expected learning_rate above 0, got 0.0"),
         ({"learning_rate": float("inf")}, "learning_rate: expected a number or none, got inf"),
         ({"weight_decay": -0.5}, "weight_decay: expected at least 0, got -0.5"),

@@ -297,3 +297,8 @@ def test_a_label_that_is_no_class_is_refused(label: int) -> None:
 def test_an_unknown_choice_is_refused(option: str) -> None:
     with pytest.raises(ValueError, match=f"expected {option} to be one of .*, got 'sideways'"):
         HierCOSLoss(TOY, **{option: "sideways"})
+
+
+def test_a_negative_alpha_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"expected an alpha of at least 0, got -0\.1"):
+        HierCOSLoss(TOY, alpha=-0.1)

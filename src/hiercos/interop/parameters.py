@@ -16,7 +16,7 @@ KINDS: dict[str, Any] = {
     "sparse_components": int,
     "device": str,
 }
-LEAST = {"weight_decay": 0, "sparse_components": 1}  # `TrainConfig` knows the limits of the others
+LEAST = {"batch_size": 2, "weight_decay": 0, "sparse_components": 1}  # `TrainConfig` knows the limits of the others
 
 
 class ParameterError(FaultsError):

@@ -71,6 +71,8 @@ class HierCOSLoss(nn.Module):
         check_choice("direction", direction, get_args(Direction))
         check_choice("penalty", penalty, get_args(Penalty))
         check_choice("grouping", grouping, get_args(Grouping))
+        if not alpha >= 0:
+            raise ValueError(f"expected an alpha of at least 0, got {alpha}")
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
