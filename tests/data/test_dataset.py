@@ -23,6 +23,11 @@ def test_the_rows_of_a_split_are_indices_in_order() -> None:
     assert [TEXTS.rows(split).tolist() for split in ("train", "val", "test")] == [[0, 1], [2], [3]]
 
 
+def test_a_data_set_is_shown_in_one_line() -> None:
+    tree = "Taxonomy(5 nodes, 3 classes, height 2)"
+    assert repr(TEXTS) == f"Dataset('toy', 4 texts (train 2, val 1, test 1), {tree})"
+
+
 def test_the_arrays_are_read_only() -> None:
     for array in (VECTORS.inputs, VECTORS.labels, VECTORS.split):
         with pytest.raises(ValueError, match="read-only"):

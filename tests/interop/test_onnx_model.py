@@ -13,9 +13,12 @@ from lightning_fabric import Fabric
 
 from blobs import cloud
 from colours import colour_folder
+from hiercos.data import DataError
 from hiercos.data.inputs import read_inputs
 from hiercos.engine.predict import prediction_rows
 from hiercos.engine.readers import Reading
+from hiercos.interop import PretrainedModel, load_pipeline
+from hiercos.interop.onnx_model import Asking
 from trees import TOY17
 
 pytest.importorskip("onnxruntime")
@@ -74,6 +77,42 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
                 key: str(other[key]) for key in other if key not in numbers
             }
             assert [float(row[key]) for key in numbers] == pytest.approx([other[key] for key in numbers], abs=2e-5)
+
+
+def test_python_gets_the_answers_of_a_pipeline(tmp_path: Path) -> None:
+    colour_folder(tmp_path, 20)
+    paths = sorted(tmp_path.rglob("*.png"))
+    vectors = cloud(TOY17, 34)[0].numpy().astype(np.float64)
+    for (stored, export), inputs in ((of_vectors(), vectors), (of_texts(), list(TEXTS)), (of_images(), paths)):
+        found = export.opened().predict(inputs, top_k=2, how=Asking(batch_size=7))
+        expected = load_pipeline(PretrainedModel(stored), device="cpu")(inputs, top_k=2)
+        assert len(found) == len(inputs)
+        for answer, other in zip(found, expected, strict=True):
+            assert [best["path"] for best in answer["top_k"]] == [best["path"] for best in other["top_k"]]
+            assert answer["label"] == other["label"]
+            for key in ("score", "probability", "path_probabilities"):
+                assert answer[key] == pytest.approx(other[key], abs=2e-5)
+    (alone,) = of_texts().export.opened().predict("red car")
+    assert list(alone) == ["label", "path", "score", "probability", "path_probabilities"]
+
+
+def test_what_the_graph_does_not_take_is_one_sentence() -> None:
+    vectors, texts = of_vectors().export.opened(), of_texts().export.opened()
+    shown = "OnnxModel(path-softmax + hops, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
+    assert repr(vectors) == shown
+    message = (
+        r"^the ONNX model: the graph takes features as numbers of shape \(B, 4\), got .+; predict\(\) takes texts$"
+    )
+    with pytest.raises(DataError, match=message):
+        texts.scores(["red car"])  # type: ignore[arg-type]
+    with pytest.raises(DataError, match=r"of shape \(B, 12\), got shape \(2, 5\); predict\(\) takes vectors$"):
+        vectors.scores(np.zeros((2, 5), dtype=np.float32))
+    with pytest.raises(DataError, match="inputs: row 1: expected a text, got int"):
+        texts.predict([3])
+    with pytest.raises(DataError, match="this model takes vectors of 12 features, got 5"):
+        vectors.predict(np.zeros((2, 5)))
+    with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
+        texts.predict("red car", top_k=0)
 
 
 def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -92,6 +92,27 @@ def test_images_are_paths_or_opened_by_pillow(fabric: Fabric, tmp_path: Path) ->
     assert pipeline([turned]) == [alone]
 
 
+def test_a_loaded_model_becomes_a_pipeline(tmp_path: Path) -> None:
+    stored = of_texts()
+    save_model(tmp_path, stored)
+    pipeline = load_pipeline(PretrainedModel(stored), device="cpu", batch_size=2)
+    assert pipeline(TEXTS) == load_pipeline(str(tmp_path), device="cpu", batch_size=2)(TEXTS)
+    assert repr(pipeline) == "Pipeline(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4), cpu)"
+    assert repr(stored) == "StoredModel(cross-entropy + crm, texts, Taxonomy(23 nodes, 17 classes, height 4))"
+
+
+def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
+    model = PretrainedModel(of_texts())
+    with pytest.raises(TypeError, match="expected a folder, the name of a repository or a PretrainedModel, got int"):
+        load_pipeline(3)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="expected batch_size of at least 1, got 0"):
+        load_pipeline(model, batch_size=0)
+    with pytest.raises(ValueError, match="expected workers of at least 0, got -1"):
+        load_pipeline(model, workers=-1)
+    with pytest.raises(ValueError, match="expected no revision of a model that is loaded, got 'main'"):
+        load_pipeline(model, revision="main")
+
+
 def test_vectors_are_rows_of_numbers(fabric: Fabric) -> None:
     model = Model(TOY17, 12, "path-softmax", {"width": None}).eval()
     features, _ = cloud(TOY17, 17)

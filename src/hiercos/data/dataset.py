@@ -96,6 +96,10 @@ class Dataset:
     def __len__(self) -> int:
         return len(self.inputs)
 
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{split} {len(self.rows(split))}" for split in SPLITS)
+        return f"Dataset({self.name!r}, {len(self)} {self.kind} ({sizes}), {self.taxonomy!r})"
+
     def rows(self, split: str) -> IntArray:
         """The samples of a split in order, shape (M_split,)."""
         return np.flatnonzero(self.split == split)

@@ -15,6 +15,7 @@ from hiercos.engine.reader_files import ModelError, describe_backbone, load_read
 from hiercos.engine.readers import FineTunedReader, Reader
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
+from hiercos.records import line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 FORMAT, VERSION = "hiercos-model", 2
@@ -48,6 +49,9 @@ class StoredModel:
     reader: Reader | None
     rule: str = "none"
     temperature: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"StoredModel({line_name(self.model.method, self.rule)}, {self.kind}, {self.model.taxonomy!r})"
 
     @property
     def kind(self) -> Kind:

@@ -16,6 +16,16 @@ from hiercos.data.features import TextFeatures
 from hiercos.data.images import Images
 from hiercos.data.inputs import UnlabelledInputs
 from hiercos.decisions.best_order import best_order_scores
+from hiercos.interop.answers import (
+    Answer,
+    Numbers,
+    best_columns,
+    check_top_k,
+    named_answers,
+    summed_probabilities,
+    with_top_k,
+)
+from hiercos.interop.given import given_inputs
 from hiercos.interop.onnx_format import (
     LEAVES,
     PROBABILITIES,
@@ -26,12 +36,11 @@ from hiercos.interop.onnx_format import (
     read_description,
 )
 from hiercos.interop.text_map import read_text_map
+from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 from hiercos.watchers import RowWatcher
 
 ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}
-
-Numbers = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
@@ -88,11 +97,51 @@ class OnnxModel:
         """What it reads."""
         return self.description.kind
 
+    def __repr__(self) -> str:
+        line = line_name(self.description.method, self.description.rule)
+        return f"OnnxModel({line}, {self.kind}, {self.taxonomy!r})"
+
+    def predict(self, inputs: Any, *, top_k: int | None = None, how: Asking | None = None) -> list[Answer]:
+        """The best class of every text, image or vector under the model's rule.
+
+        Args:
+            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). One text or image alone
+                counts as a list of one.
+            top_k: how many classes to name beside the best one; none by default.
+            how: to ask it.
+
+        Returns:
+            An answer for each input, a dict as a `hiercos.interop.Pipeline` gives it.
+
+        Raises:
+            DataError: for inputs of another kind or width, an empty text, or an image that cannot be read.
+        """
+        check_top_k(top_k)
+        answers: list[Answer] = []
+        for found in self.all_scores(given_inputs(inputs, self.kind), how or Asking()):
+            classes = best_columns(found.decided, top_k or 1)
+            nodes = summed_probabilities(found.probabilities, self.taxonomy)
+            named = named_answers(self.taxonomy, classes, found.decided, nodes)
+            answers += [with_top_k(best, top_k) for best in named]
+        return answers
+
     def outputs(self, batch: FloatArray) -> dict[str, NDArray[Any]]:
-        """Every output of the graph by name, for features (B, F) or prepared images (B, 3, S, S)."""
+        """Every output of the graph by name, for features (B, F) or prepared images (B, 3, S, S).
+
+        Raises:
+            DataError: for anything else.
+        """
+        taken = self.session.get_inputs()[0]
+        sides = ", ".join(map(str, taken.shape[1:]))
+        expected = f"{self.source}: the graph takes {taken.name} as numbers of shape (B, {sides})"
+        try:
+            numbers = np.ascontiguousarray(batch, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{expected}, got something else ({error}); predict() takes {self.kind}") from error
+        if list(numbers.shape[1:]) != taken.shape[1:]:
+            raise DataError(f"{expected}, got shape {numbers.shape}; predict() takes {self.kind}")
         names = [output.name for output in self.session.get_outputs()]
-        found = self.session.run(names, {self.session.get_inputs()[0].name: np.ascontiguousarray(batch)})
-        return dict(zip(names, found, strict=True))
+        return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
     def scores(self, batch: FloatArray) -> Scores:
         """Scores under the model's own rule: `crm` is part of the graph, `hops` an assignment made of its outputs.
@@ -221,7 +270,7 @@ def onnx_prediction_rows(
     """
     classes, scores, shares = [], [], []
     for found in model.all_scores(unlabelled.inputs, how):
-        best = np.argsort(-found.decided, axis=1, kind="stable")[:, : top or 1]  # the lower index among equals
+        best = best_columns(found.decided, top or 1)
         classes.append(best)
         scores.append(np.take_along_axis(found.decided, best, axis=1))
         shares.append(np.take_along_axis(found.probabilities, best, axis=1))

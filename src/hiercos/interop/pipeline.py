@@ -1,31 +1,22 @@
 """A trained model as one call: texts, images or vectors in, names of classes and their ancestors out."""
 
-from collections.abc import Iterator, Sequence
-from os import PathLike, fspath
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.data import DataError
-from hiercos.data.dataset import Inputs, Kind, check_inputs
-from hiercos.data.decoding import pillow, upright_rgb
-from hiercos.data.images import Images, Rows, file_content
 from hiercos.decisions import class_probabilities
 from hiercos.engine import Reading, StoredModel, class_scores
 from hiercos.engine.predict import best_classes, model_samples
 from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.geometry import node_probabilities
+from hiercos.interop.answers import Answer, check_top_k, named_answers, with_top_k
 from hiercos.interop.device import launched
+from hiercos.interop.given import given_inputs
 from hiercos.interop.hub import PretrainedModel
-from hiercos.taxonomy import Taxonomy
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
-
-Answer = dict[str, Any]
+from hiercos.records import line_name
 
 
 class Pipeline:
@@ -38,6 +29,11 @@ class Pipeline:
 
     def __init__(self, pretrained: PretrainedModel, how: Reading) -> None:
         self.pretrained, self.how = pretrained, how
+
+    def __repr__(self) -> str:
+        stored = self.pretrained.stored
+        line = line_name(stored.model.method, stored.rule)
+        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.how.fabric.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None) -> list[Answer]:
         """The best class of every input.
@@ -56,41 +52,51 @@ class Pipeline:
         Raises:
             DataError: for inputs of another kind, an empty text, or an image that cannot be read.
         """
-        if top_k is not None and top_k < 1:
-            raise ValueError(f"expected top_k of at least 1, got {top_k}")
+        check_top_k(top_k)
         stored = self.pretrained.stored
-        samples = model_samples(stored, read_inputs(inputs, stored.kind), self.how)
+        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.how)
         scores = class_scores(self.how.fabric, stored.model, samples)
         answers = (
             answer for batch in torch.split(scores, ROWS_AT_ONCE) for answer in best_answers(stored, batch, top_k or 1)
         )
-        return [best[0] if top_k is None else {**best[0], "top_k": best} for best in answers]
+        return [with_top_k(best, top_k) for best in answers]
 
 
 def load_pipeline(
-    name_or_folder: str | Path,
+    model: str | Path | PretrainedModel,
     *,
     revision: str | None = None,
     device: str = "auto",
     batch_size: int | None = None,
     workers: int = 0,
 ) -> Pipeline:
-    """A pipeline from a model folder or a repository of the Hugging Face Hub.
+    """A pipeline from a model folder, a repository of the Hugging Face Hub, or a model that is loaded.
 
     Args:
-        name_or_folder: see `PretrainedModel.from_pretrained`.
+        model: the folder or the repository (see `PretrainedModel.from_pretrained`), or the `PretrainedModel`.
         revision: of the repository.
         device: "auto", "cpu", "cuda" or "mps".
         batch_size: inputs at a time; as suits them by default.
         workers: processes that read images or texts; 0 for a thread of this one.
 
     Raises:
-        ValueError: for another device, or one that is not here.
+        TypeError: for anything but a folder, a name or a `PretrainedModel`.
+        ValueError: for another device or one that is not here, a batch size below 1, workers below 0, or the revision
+            of a model that is loaded.
         HubError, ModelError: as `PretrainedModel.from_pretrained`.
     """
+    if not isinstance(model, str | Path | PretrainedModel):
+        raise TypeError(f"expected a folder, the name of a repository or a PretrainedModel, got {type(model).__name__}")
+    if batch_size is not None and batch_size < 1:
+        raise ValueError(f"expected batch_size of at least 1, got {batch_size}")
+    if workers < 0:
+        raise ValueError(f"expected workers of at least 0, got {workers}")
     fabric = launched(device)
-    pretrained = PretrainedModel.from_pretrained(name_or_folder, revision=revision)
-    return Pipeline(pretrained, Reading(fabric, batch_size, workers))
+    if not isinstance(model, PretrainedModel):
+        model = PretrainedModel.from_pretrained(model, revision=revision)
+    elif revision is not None:
+        raise ValueError(f"expected no revision of a model that is loaded, got {revision!r}")
+    return Pipeline(model, Reading(fabric, batch_size, workers))
 
 
 def best_answers(stored: StoredModel, scores: Tensor, count: int) -> Iterator[list[Answer]]:
@@ -103,80 +109,5 @@ def best_answers(stored: StoredModel, scores: Tensor, count: int) -> Iterator[li
     """
     taxonomy, ranked = stored.model.taxonomy, decided_scores(scores, stored)  # (B, C)
     probabilities = node_probabilities(class_probabilities(scores, stored.temperature), taxonomy)  # (B, N)
-    for row, classes in enumerate(best_classes(ranked, count).tolist()):
-        yield [_answer(taxonomy, label, ranked[row], probabilities[row]) for label in classes]
-
-
-def _answer(taxonomy: Taxonomy, label: int, scores: Tensor, probabilities: Tensor) -> Answer:
-    """A class of one sample, from the scores of all classes (C,) and the probabilities of all nodes (N,)."""
-    path = list(taxonomy.path(int(taxonomy.leaves[label])))
-    along = probabilities[path].clamp(max=1).tolist()  # sums can exceed 1 by rounding
-    return {
-        "label": taxonomy.class_names[label],
-        **({"id": taxonomy.ids[path[-1]]} if taxonomy.ids else {}),
-        "path": [taxonomy.names[node] for node in path],
-        "score": float(scores[label]),
-        "probability": along[-1],
-        "path_probabilities": along,
-    }
-
-
-def read_inputs(inputs: Any, kind: Kind) -> Inputs:
-    """What somebody passed to a pipeline as inputs of its kind.
-
-    Raises:
-        DataError: naming the first input that is of another kind, or faulty.
-    """
-    if kind == "vectors":
-        try:
-            vectors = np.asarray(inputs, dtype=np.float32)
-        except (TypeError, ValueError) as error:
-            raise DataError(f"inputs: expected vectors, shape (samples, features) ({error})") from error
-        check_inputs(vectors, source="inputs")
-        return vectors
-    items = [inputs] if _is_single(inputs) else list(inputs)
-    expected = (str,) if kind == "texts" else (str, PathLike, pillow().Image)
-    for row, item in enumerate(items, 1):
-        if not isinstance(item, expected):
-            wanted = "a text" if kind == "texts" else "a path or an image of Pillow"
-            raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
-    found: Inputs = tuple(items) if kind == "texts" else GivenImages(items)
-    check_inputs(found, source="inputs")
-    return found
-
-
-def _is_single(inputs: Any) -> bool:
-    return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
-
-
-class GivenImages(Images):
-    """Images as a caller has them: paths of files, or opened by Pillow.
-
-    Args:
-        images: M of them.
-    """
-
-    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
-        self._images = tuple(images)
-
-    def __len__(self) -> int:
-        return len(self._images)
-
-    def name(self, row: int) -> str:
-        """The path of a file, or which of the images it is."""
-        image = self._images[row]
-        return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
-
-    def content(self, row: int) -> bytes:
-        """The bytes of the file, or the pixels."""
-        image = self._images[row]
-        return file_content(fspath(image)) if isinstance(image, str | PathLike) else image.tobytes()
-
-    def open(self, row: int) -> "Image":
-        """The image, upright and RGB."""
-        image = self._images[row]
-        return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
-
-    def take(self, rows: Rows) -> Images:
-        """The images at these rows."""
-        return self._taken(GivenImages([self._images[row] for row in rows]), rows)
+    classes = best_classes(ranked, count)
+    return named_answers(taxonomy, *(found.cpu().numpy() for found in (classes, ranked, probabilities)))

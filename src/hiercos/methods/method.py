@@ -26,6 +26,10 @@ class Method:
     rule: nn.Module
     levels: nn.Module
 
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items())
+        return f"Method({parts})"
+
 
 class SummedProbabilities(nn.Module):
     """Node scores of a method without an answer of its own above the leaves: sums of class probabilities.
