@@ -257,6 +257,9 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     [
         (["train", "nothing.npz", "--out", "m"], "nothing.npz: there is no such file"),
         (["train", "icd10cm:99", "--out", "m"], "99"),
+        (["train", "icd10cmm", "--out", "m"], "no built-in data set of that name; did you mean 'icd10cm'?"),
+        (["train", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
+        (["compare", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
         (["train", "icd10cm:9", "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
         (["train", "icd10cm:9", "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
         (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
@@ -278,7 +281,7 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["compare", "icd10cm:9", "--out", "m", "--interval", "t"], "--interval t: expected one of sample, published"),
         (["compare", "icd10cm:9", "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
         (["train", "icd10cm:9", "--out", "m", "--rule", "best"], "unknown rule 'best'"),
-        (["predict", "nowhere", "-"], "nowhere: not a model folder"),
+        (["predict", "nowhere", "-"], "nowhere: there is no such folder"),
         (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),
         (["predict", "nowhere", "-", "--format", "parquet"], "expected --output"),
         (["train"], "Missing"),
@@ -308,6 +311,34 @@ def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pyt
     assert run([*arguments, *FAST]) == 2
     assert "already holds a finished run" in capsys.readouterr().err
     assert {file.name: file.stat().st_mtime_ns for file in model.iterdir()} == before
+
+
+def test_what_is_not_there_is_said_before_torch_is_imported(model: Path, data: Path) -> None:
+    taxonomy = ["--taxonomy", str(data / "tree.csv")]
+    for arguments in (
+        ["train", "nothing.csv", "--out", "m"],
+        ["train", str(data / "data.npz"), "--taxonomy", "no.csv", "--out", "m"],
+        ["train", str(data / "data.npz"), *taxonomy, "--out", str(model)],
+        ["train", str(data / "data.npz"), *taxonomy, "--out", str(data / "tree.csv")],
+        ["compare", "nothing.csv", "--out", "m"],
+    ):
+        code = f"import sys; from hiercos.cli.app import run; code = run({arguments!r}); "
+        code += "sys.exit(code != 2 or 'torch' in sys.modules)"
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, arguments
+
+
+def test_the_figures_of_the_epochs_are_explained(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    common = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *FAST]
+    assert run([*common, "--out", str(tmp_path / "ruled")]) == 0
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[-3:-1] == [
+        "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept.",
+        "val HOPS is that before the rule hops; the results are under it.",
+    ]
+    assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
+    assert "before the rule" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "predict", "nowhere", "-"], ["predict", "nowhere", "-", "--debug"]])

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hiercos.cli.groups import DeviceOptions, OptionError
+from hiercos.cli.places import check_model_folder
 from hiercos.cli.row_display import row_watcher
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ def is_exported(model: Path) -> bool:
 
 def open_stored(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
     """What a model folder reads, and how to ask it."""
+    check_model_folder(model)
     from hiercos.engine import load_model
     from hiercos.engine.predict import prediction_rows
 

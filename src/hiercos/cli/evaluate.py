@@ -12,6 +12,7 @@ from hiercos.cli import options
 from hiercos.cli.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 from hiercos.cli.held_out import held_out_samples
 from hiercos.cli.output import check_format, chosen_format
+from hiercos.cli.places import check_model_folder
 from hiercos.cli.scores import (
     difference_rows,
     metric_rows,
@@ -110,6 +111,7 @@ def evaluate(
 def _model_metrics(
     model: Path, data: str, columns: ColumnOptions, reading: Callable[..., "Reading"]
 ) -> tuple["SampleMetrics", "Taxonomy"]:
+    check_model_folder(model)
     from hiercos.benchmark.predictions import model_metrics
     from hiercos.engine import load_model
     from hiercos.engine.predict import model_samples

@@ -7,6 +7,7 @@ import typer
 
 from hiercos.cli.groups import ColumnOptions, OptionError, grouped
 from hiercos.cli.held_out import held_out_samples
+from hiercos.cli.places import check_model_folder, check_target
 from hiercos.cli.row_display import row_watcher
 
 if TYPE_CHECKING:
@@ -43,14 +44,12 @@ def export(
     """
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
-    if not onnx.parent.is_dir():
-        raise OptionError(f"--onnx {onnx}: there is no folder {onnx.parent}")
-    if onnx.is_dir():
-        raise OptionError(f"--onnx {onnx}: expected the name of a file, this is a folder")
+    check_target("--onnx", onnx)
     if start not in STARTS:
         raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
     if data is not None and not int8:
         raise OptionError("--data: expected --int8 with it, whose cost it measures")
+    check_model_folder(model)
     from hiercos.data import DataError
     from hiercos.data.dataset import kind_of
     from hiercos.engine import load_model

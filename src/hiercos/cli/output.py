@@ -17,16 +17,24 @@ from hiercos.files import write_atomically
 Rows = Sequence[Mapping[str, Any]]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
 FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
+FILE_FORMATS = ("csv", "json", "parquet")  # those whose names are endings of files
 ENDINGS = {"tex": "latex", "md": "markdown"}
 
 
 def chosen_format(format: str | None, output: Path | None, default: str) -> str:
-    """The format asked for, or that of the output file's extension, or the default."""
+    """The format asked for, or that of the output file's ending, or the default where it has none.
+
+    Raises:
+        OptionError: for an ending of no format, where none was asked for.
+    """
     if format is not None or output is None:
         return format or default
     suffix = output.suffix.lower().removeprefix(".")
     found = ENDINGS.get(suffix, suffix)
-    return found if found in FORMATS else default
+    if found and found not in FORMATS:
+        endings = ", ".join(f".{ending}" for ending in (*FILE_FORMATS, *ENDINGS))
+        raise OptionError(f"--output {output}: expected a name that ends in one of {endings}, or --format with it")
+    return found or default
 
 
 def check_format(format: str, output: Path | None) -> None:

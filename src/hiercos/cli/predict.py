@@ -12,6 +12,7 @@ from hiercos.cli.checking import checking_lines
 from hiercos.cli.fiftyone import FIFTYONE, fiftyone_text
 from hiercos.cli.groups import DeviceOptions, OptionError, grouped
 from hiercos.cli.output import check_format, chosen_format, deliver, emit
+from hiercos.cli.places import check_target
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,7 @@ def predict(
         check_format(chosen, output)
     elif top is not None:
         raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
+    check_target("--output", output)
     from hiercos.data.inputs import read_inputs
 
     kind, ask = open_exported(model, place) if is_exported(model) else open_stored(model, place)
