@@ -169,4 +169,6 @@ def test_what_is_no_data_is_told_what_is_expected(tmp_path: Path) -> None:
     expected = f"expected a file (.npz, .csv, .tsv, .parquet, .jsonl), {others}"
     (tmp_path / "a.xls").touch()
     assert fault_of(tmp_path / "icd10") == f"icd10: there is no such file; {expected}"
+    missing = "there is no such file or folder, and no built-in data set of that name"
+    assert fault_of("icd10cmm:9") == f"icd10cmm:9: {missing}; did you mean 'icd10cm'?"
     assert fault_of(tmp_path / "a.xls") == f"a.xls: the extension '.xls' is not known; {expected}"

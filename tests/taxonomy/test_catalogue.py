@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.taxonomy import CATALOGUE, Taxonomy, TaxonomyError, load_taxonomy, open_taxonomy
+from hiercos.taxonomy.catalogue import check_taxonomy_source
 from trees import TOY, shared
 
 
@@ -62,6 +63,16 @@ def test_what_is_opened_is_a_file_or_else_a_name_of_the_catalogue(
 def test_a_name_with_a_folder_or_an_extension_is_a_file(source: str) -> None:
     with pytest.raises(TaxonomyError, match=r"cifar100.*: (cannot be read|unknown extension)"):
         open_taxonomy(source)
+
+
+def test_what_would_not_be_found_is_said_without_reading(tmp_path: Path) -> None:
+    (tmp_path / "tree.csv").write_text("this is no tree")
+    check_taxonomy_source(tmp_path / "tree.csv")
+    check_taxonomy_source("cifar100")
+    with pytest.raises(TaxonomyError, match=r"no\.csv: there is no such file$"):
+        check_taxonomy_source(tmp_path / "no.csv")
+    with pytest.raises(TaxonomyError, match=r"no built-in taxonomy of that name; did you mean 'cifar100'\?$"):
+        check_taxonomy_source("cifar10")
 
 
 def test_what_is_neither_a_file_nor_a_name_suggests_the_nearest() -> None:

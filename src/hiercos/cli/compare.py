@@ -45,6 +45,7 @@ def compare(
     What an earlier, interrupted call with the same --out finished is not run again.
     """
     shown.check()
+    columns.check(data)
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display import observer

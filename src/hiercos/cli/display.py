@@ -21,13 +21,22 @@ if TYPE_CHECKING:
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
-def watcher(config: TrainConfig) -> LiveDisplay | PlainDisplay | None:
-    """A display for one run, live where stderr is a terminal; none in any process but the first."""
+BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
+
+
+def watcher(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
+    """A display for one run, live where stderr is a terminal; none in any process but the first.
+
+    Where the decision rule of the results is given, it explains its figures in the end.
+    """
     if not is_first_process():
         return None
     console = Console(stderr=True)
     name = f"{config.method} seed {config.seed}"
-    return LiveDisplay(console, name, config) if console.is_terminal else PlainDisplay(name)
+    ruled = [] if rule in (None, "none") else [f"val HOPS is that before the rule {rule}; the results are under it."]
+    if console.is_terminal:
+        return LiveDisplay(console, name, config, ruled)
+    return PlainDisplay(name, [] if rule is None else [BEST, *ruled])
 
 
 def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
@@ -58,8 +67,9 @@ def _figures(epoch: Epoch) -> str:
 class PlainDisplay:
     """One line per epoch, for logs and pipes."""
 
-    def __init__(self, name: str) -> None:
-        self.name, self.start, self.done = name, time.monotonic(), 0
+    def __init__(self, name: str, legend: Sequence[str] = ()) -> None:
+        self.name, self.legend = name, legend
+        self.start, self.done = time.monotonic(), 0
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Nothing is said of a single batch."""
@@ -76,16 +86,18 @@ class PlainDisplay:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Explain the lines, where there are any."""
+        if self.done:
+            sys.stderr.write("".join(f"{line}\n" for line in self.legend))
 
 
 class LiveDisplay:
     """A progress bar that carries the figures of the last epoch; it stays when the run is done."""
 
-    def __init__(self, console: Console, name: str, config: TrainConfig) -> None:
+    def __init__(self, console: Console, name: str, config: TrainConfig, legend: Sequence[str]) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.name = name
+        self.name, self.legend = name, legend
         self.task = self.progress.add_task(self.name, total=config.epochs, figures="")
 
     def batch(self, epoch: int, done: int, total: int) -> None:
@@ -101,5 +113,8 @@ class LiveDisplay:
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 
     def close(self) -> None:
-        """Leave the bar as it is and give the terminal back."""
+        """Leave the bar as it is, give the terminal back, and explain the figures, where there are any."""
         self.progress.stop()
+        if self.progress.tasks[0].fields["figures"]:
+            for line in self.legend:
+                self.progress.console.print(line, highlight=False)

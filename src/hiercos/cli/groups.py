@@ -87,6 +87,15 @@ class DataOptions(ColumnOptions):
 
     taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
 
+    def check(self, source: str) -> None:
+        """Raise for data or a taxonomy that is not there, before anything is read or imported that takes long."""
+        from hiercos.data.sources import check_source
+        from hiercos.taxonomy.catalogue import check_taxonomy_source
+
+        check_source(source)
+        if self.taxonomy is not None:
+            check_taxonomy_source(self.taxonomy)
+
     def read(self, source: str) -> "Dataset":
         """The data set a user named; what was decided while reading goes to stderr."""
         from hiercos.cli.checking import checking_lines

@@ -7,8 +7,9 @@ import typer
 
 from hiercos.cli import options
 from hiercos.cli.backbones import FineTuningOptions
-from hiercos.cli.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
+from hiercos.cli.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.cli.output import TableFormat, check_format
+from hiercos.records import RECORD_FILE
 
 
 @grouped
@@ -35,6 +36,9 @@ def train(
 ) -> None:
     """Train one model, test it once, and leave it in a folder."""
     check_format(format, None)
+    columns.check(data)
+    if not resume:
+        _refuse_finished(out)
     from hiercos.cli.display import watcher
     from hiercos.cli.tables import print_records
     from hiercos.decisions import RULES
@@ -55,9 +59,16 @@ def train(
     )
     with place.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
-        record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config))
+        record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config, rule))
         (ruled,) = rule_records(fabric, prepared, record, out, [rule])
         if fabric.is_global_zero:
             adopt_rule(out, ruled)
             print_records([ruled], format)
             typer.echo(f"The model is in {out}.", err=True)
+
+
+def _refuse_finished(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out {out}: expected a folder, got a file")
+    if (out / RECORD_FILE).exists():
+        raise OptionError(f"--out {out}: already holds a finished run; choose another folder")

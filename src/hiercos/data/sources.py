@@ -18,8 +18,12 @@ from hiercos.data.table_files import SAMPLE_TABLES
 from hiercos.data.table_samples import read_table_samples
 from hiercos.data.usable import with_usable_images
 from hiercos.data.vectors import read_vectors
+from hiercos.errors import suggestion
 from hiercos.taxonomy import Taxonomy, open_taxonomy
 from hiercos.taxonomy.describe import counted
+
+NPZ = ".npz"
+SUFFIXES = (NPZ, *SAMPLE_TABLES)
 
 
 def load_dataset(
@@ -66,17 +70,27 @@ def load_dataset(
     return _dataset(source_name(source), read_samples(source, options), tree)
 
 
+def check_source(source: str | Path) -> None:
+    """Raise a `DataError` for what is neither a known name nor there, with the nearest name; nothing is read."""
+    path, name = Path(source), str(source).partition(":")[0]
+    if name in BUILT_IN or str(source).startswith(hugging_face.PREFIX) or path.is_dir():
+        return
+    if not path.exists() and not path.suffix and path.name == str(source):
+        missing = "there is no such file or folder, and no built-in data set of that name"
+        raise DataError(f"{source}: {missing}{suggestion(name, BUILT_IN)}")
+    existing_suffix(path, SUFFIXES, f", a folder of images or a built-in name ({', '.join(BUILT_IN)})")
+
+
 def read_samples(source: str | Path, options: SourceOptions) -> Samples:
     """The labelled samples of anything but a built-in data set, as the user wrote them."""
+    check_source(source)
     path = Path(source)
     if str(source).startswith(hugging_face.PREFIX):
         return hugging_face.read_hub(str(source), options)
     if path.is_dir():
         stored = hugging_face.is_saved(path)
         return hugging_face.read_saved(path, options) if stored else read_folder(path, options)
-    others = f", a folder of images or a built-in name ({', '.join(BUILT_IN)})"
-    suffix = existing_suffix(path, (".npz", *SAMPLE_TABLES), others)
-    return read_vectors(path) if suffix == ".npz" else read_table_samples(path, options)
+    return read_vectors(path) if path.suffix.lower() == NPZ else read_table_samples(path, options)
 
 
 def source_name(source: str | Path) -> str:
@@ -139,4 +153,4 @@ def dataset_name(source: str) -> str:
     if source.startswith(hugging_face.PREFIX):
         return source.removeprefix(hugging_face.PREFIX)
     path = Path(source)
-    return path.stem if path.suffix.lower() in (".npz", *SAMPLE_TABLES) else path.resolve().name
+    return path.stem if path.suffix.lower() in SUFFIXES else path.resolve().name

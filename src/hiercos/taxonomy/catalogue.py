@@ -33,6 +33,24 @@ def load_taxonomy(name: str) -> Taxonomy:
     return read_lines(text)
 
 
+def check_taxonomy_source(source: str | Path) -> None:
+    """Raise a `TaxonomyError` for what `open_taxonomy` would not find; nothing is read."""
+    path = Path(source)
+    if path.is_file():
+        return
+    if _is_path(path, source):
+        raise TaxonomyError(f"{source}: there is no such file")
+    if path.name not in CATALOGUE:
+        raise TaxonomyError(
+            f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
+        )
+
+
+def _is_path(path: Path, source: str | Path) -> bool:
+    """Whether it cannot be a name: it has an extension or a folder."""
+    return bool(path.suffix) or path.name != str(source)
+
+
 def open_taxonomy(source: str | Path) -> Taxonomy:
     """The taxonomy that a word of the user names: a file, or where there is none a name of the catalogue.
 
@@ -47,10 +65,7 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
         Taxonomy(134 nodes, 100 classes, height 5)
     """
     path = Path(source)
-    if path.is_file() or path.suffix or path.name != str(source):
+    if path.is_file() or _is_path(path, source):
         return read_taxonomy(path)
-    if path.name not in CATALOGUE:
-        raise TaxonomyError(
-            f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
-        )
+    check_taxonomy_source(source)
     return load_taxonomy(path.name)
