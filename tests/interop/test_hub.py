@@ -10,10 +10,12 @@ import pytest
 import torch
 
 from blobs import cloud
+from colours import TREE, small_backbone
 from hiercos.cli.app import run
-from hiercos.engine import ModelError
+from hiercos.engine import Model, ModelError, StoredModel
+from hiercos.engine.readers import FrozenReader
 from hiercos.interop import PretrainedModel
-from hiercos.interop.card import OWN_LEVELS, model_card
+from hiercos.interop.card import MEANINGS, OWN_LEVELS, model_card
 from hiercos.interop.hub import HubError
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY17
@@ -102,6 +104,29 @@ def test_the_card_says_whose_the_accuracy_is_where_each_level_was_chosen_by_itse
     model = PretrainedModel.from_pretrained(trained)
     assert model.record is not None
     assert OWN_LEVELS in model_card(model.stored, replace(model.record, rule="none"), "toys")
+
+
+def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(trained: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    card = model_card(model.stored, model.record, "someone/toys")
+    assert "\npip install 'hiercos[hf]'\n" in card
+    assert "by the decision rule `crm`" in card
+    assert MEANINGS in card
+    plain = model_card(replace(model.stored, rule="none"), None, "toys")
+    assert "\npip install hiercos\n" in plain
+    assert "decision rule" not in plain
+    assert MEANINGS not in plain
+
+
+def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
+    backbone = small_backbone()
+    backbone.name = "timm:tiny"
+    frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenReader(backbone))
+    card = model_card(frozen, None, "someone/colours")
+    assert "\npip install 'hiercos[hf,images,timm]'\n" in card
+    assert "The frozen backbone `timm:tiny` is not among the files: it is found by its name." in card
+    whole = model_card(replace(frozen, reader=FrozenReader(backbone, found_by_name=False)), None, "colours")
+    assert "not among the files" not in whole
 
 
 def test_the_command_of_the_card_makes_the_same_model_again(

@@ -10,7 +10,7 @@ import yaml
 from hiercos.engine import StoredModel
 from hiercos.engine.folder import TAXONOMY
 from hiercos.engine.reader_files import BACKBONE_WEIGHTS
-from hiercos.engine.readers import FrozenReader
+from hiercos.engine.readers import FineTunedReader, FrozenReader
 from hiercos.interop.commands import published_source, train_command
 from hiercos.records import Record, line_name
 from hiercos.report.results import COLUMNS
@@ -22,6 +22,23 @@ OWN_LEVELS = (
     "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, "
     "can differ from it."
 )
+MEANINGS = (
+    "MS, mistake severity: the mean tree distance of the wrong answers alone. AHD@k, average hierarchical distance: "
+    "that of the first k answers, right ones included. Lower is better for both. HOPS: how close the order of the "
+    "classes is to the one that the tree prefers, from 0 to 1; HOPS@k, of its first k. FPA, full-path accuracy: the "
+    "share of samples whose answers are right at every level."
+)
+ORDER = (
+    "Classes are ordered, and the best one chosen, by the decision rule `{rule}`, which reads the tree, too: `score` "
+    "is what it ranks by, `probability` the chance of the class, and the likeliest class need not come first."
+)
+EXTRAS = {  # of hiercos, by what the name of a backbone begins with
+    "minilm": "text",
+    "transformers": "transformers",
+    "sentence-transformers": "sentence-transformers",
+    "timm": "timm",
+    "onnx": "onnx",
+}
 SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png"]', "vectors": "vectors"}
 
 
@@ -98,6 +115,10 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
 
 def _use_section(stored: StoredModel, name: str) -> str:
     lines = (
+        "```sh",
+        f"pip install {_requirement(stored, name)}",
+        "```",
+        "",
         "```python",
         "from hiercos.interop import load_pipeline",
         "",
@@ -105,7 +126,27 @@ def _use_section(stored: StoredModel, name: str) -> str:
         f"pipeline({SAMPLES[stored.kind]})  # of each: label, path, score, probability; top_k=5 for more",
         "```",
     )
-    return "\n".join(lines)
+    order = "" if stored.rule == "none" else f" {ORDER.format(rule=stored.rule)}"
+    return "\n".join(lines) + f"\n\nThe name is that of the repository or folder.{order}{_backbone_note(stored)}"
+
+
+def _requirement(stored: StoredModel, name: str) -> str:
+    """What pip is asked for: hiercos with the extras that this model needs."""
+    backbone = _backbone_name(stored)
+    needed = ["hf"] * ("/" in name) + ["images"] * (stored.kind == "images")
+    needed += [extra for start, extra in EXTRAS.items() if backbone.partition(":")[0] == start]
+    return f"'hiercos[{','.join(needed)}]'" if needed else "hiercos"
+
+
+def _backbone_name(stored: StoredModel) -> str:
+    return stored.reader.backbone.name if isinstance(stored.reader, FrozenReader | FineTunedReader) else ""
+
+
+def _backbone_note(stored: StoredModel) -> str:
+    """What must be found elsewhere, for a model that does not bring its backbone along."""
+    if not isinstance(stored.reader, FrozenReader) or not stored.reader.found_by_name:
+        return ""
+    return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is found by its name."
 
 
 def _results_section(record: Record) -> str:
@@ -114,7 +155,7 @@ def _results_section(record: Record) -> str:
     figures = [_figure(record.metrics[column.key], column.scale, column.digits) for column in columns]
     sizes = record.data["sizes"]
     said = f"On the {sizes['test']:,} test samples of {record.data['name']} ({sizes['train']:,} were trained on):"
-    return f"{said}\n\n{_table([column.heading for column in columns], [figures])}"
+    return f"{said}\n\n{_table([column.heading for column in columns], [figures])}\n\n{MEANINGS}"
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
@@ -124,7 +165,7 @@ def _making_section(stored: StoredModel, record: Record) -> str:
     if command is None:
         settings = json.dumps(dict(record.config), indent=2)
         return f"From Python, with these settings and {versions}:\n\n```json\n{settings}\n```"
-    return f"With {versions}:\n\n```sh\n{command}\n```"
+    return f"With {versions}; names of columns and `--root` are not on record:\n\n```sh\n{command}\n```"
 
 
 def _figure(value: float, scale: float, digits: int) -> str:
