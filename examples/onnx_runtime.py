@@ -15,26 +15,35 @@ from hiercos.data import load_dataset
 from hiercos.engine import TrainConfig, load_model, prepare, train_run
 from hiercos.interop.onnx_export import export_onnx
 
-data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
-test, phrases = data.samples("test"), [data.dataset.inputs[row] for row in data.dataset.rows("test")]
 
-with TemporaryDirectory() as name:
-    folder = Path(name)
+def export_model(folder: Path) -> list[str]:
+    """Write the model as model.onnx and test vectors with their labels as test.npz; returns their phrases."""
+    data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
     train_run(fabric, data, TrainConfig(method="path-softmax", epochs=5, batch_size=64), folder / "model")
     exported = export_onnx(load_model(folder / "model"), start="features")  # as `hiercos export --from features`
     exported.write(folder / "model.onnx")
     print(f"onnxruntime and PyTorch differ by {exported.difference:.0e}")
+    test = data.samples("test")
+    np.savez(folder / "test.npz", features=test.features.numpy(), labels=test.labels.numpy())
+    return [str(data.dataset.inputs[row]) for row in data.dataset.rows("test")]
 
-    # From here on nothing of torch or hiercos is used.
+
+def ask(folder: Path, phrases: list[str]) -> None:
+    """Answer from the two files with json, NumPy and onnxruntime: nothing of torch or hiercos is used in here."""
     session = onnxruntime.InferenceSession(folder / "model.onnx")
+    tree = json.loads(session.get_modelmeta().custom_metadata_map["hiercos.taxonomy"])  # names, parents, leaves
+    test = np.load(folder / "test.npz")
+    outputs = ["probabilities", "level_1_scores"]
+    probabilities, chapter_scores = session.run(outputs, {"features": test["features"]})  # (M, C), (M, K)
 
-tree = json.loads(session.get_modelmeta().custom_metadata_map["hiercos.taxonomy"])  # names, parents, leaves
-features = test.features.numpy()  # (M, 128), float32
-probabilities, chapter_scores = session.run(["probabilities", "level_1_scores"], {"features": features})
+    answers = probabilities.argmax(axis=1)  # (M,), by probability: any other rule is up to you
+    print(f"test top-1 {np.mean(answers == test['labels']):.3f}")
+    row = int(probabilities.max(axis=1).argmax())
+    category, chapter = tree["names"][tree["leaves"][answers[row]]], tree["names"][chapter_scores[row].argmax()]
+    print(f"its surest answer: {phrases[row]!r} is of {category!r}, in the chapter {chapter!r}")
 
-answers = probabilities.argmax(axis=1)  # (M, C) to (M,)
-print(f"test top-1 {np.mean(answers == test.labels.numpy()):.3f}")
-category, chapter = tree["names"][tree["leaves"][answers[0]]], tree["names"][chapter_scores[0].argmax()]
-print(f"{phrases[0]!r}: {category}, {probabilities[0].max():.0%}, of the chapter {chapter!r}")
+
+with TemporaryDirectory() as name:
+    ask(Path(name), export_model(Path(name)))
