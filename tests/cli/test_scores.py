@@ -174,7 +174,12 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
         (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
         (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
-        (["model", "data.csv", "--scores", "s.npz"], "expected MODEL and DATA, or --scores and --taxonomy"),
+        (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
+        (
+            ["--scores", "s.npz", "--taxonomy", "t.csv", "--per-class", "pc.csv"],
+            "pc.csv: --scores goes without MODEL and DATA, --per-class and --per-level take no value",
+        ),
+        (["model", "data.csv", "--against", "s.npz"], "expected MODEL and DATA, or --scores and --taxonomy"),
         ([], "expected MODEL and DATA, or --scores and --taxonomy"),
     ],
 )

@@ -88,10 +88,15 @@ def evaluate(
     for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
         if files.scores is None and given is not None:
             raise OptionError(f"{name} goes with --scores: a model and its data bring their own")
-    if files.scores is not None and model is None:
+    if files.scores is not None and model is not None:
+        raise OptionError(
+            f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
+            "value, and --output names the file to write"
+        )
+    if files.scores is not None:
         tree, labels = files.read(columns)
         samples = read_sample_metrics(files.scores, tree, labels)
-    elif files.scores is None and files.against is None and model is not None and data is not None:
+    elif files.against is None and model is not None and data is not None:
         samples, tree = _model_metrics(model, data, columns, partial(place.reading, batch_size, workers))
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")

@@ -1,6 +1,6 @@
 """Nodes as they are found in a file or a graph, in its order, before they are a taxonomy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,19 +18,22 @@ class FoundNodes:
         ids: the id of each, "" for none.
         parents: the parent of each, which stands before it or not.
         labels: the class number of each leaf that is given one, None for the others; nothing of it is checked yet.
+        marks: where each stands in its file, in the words of its reader; None where that is not known.
     """
 
     names: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
     labels: list[Any] = field(default_factory=list)
+    marks: list[Any] = field(default_factory=list)
 
-    def add(self, parent: int, name: str, given_id: str = "", label: Any = None) -> int:
+    def add(self, parent: int, name: str, given_id: str = "", label: Any = None, mark: Any = None) -> int:
         """A new node, the last one."""
         self.names.append(name)
         self.ids.append(given_id)
         self.parents.append(parent)
         self.labels.append(label)
+        self.marks.append(mark)
         return len(self.names) - 1
 
     def place(self, node: int) -> str:
@@ -41,18 +44,30 @@ class FoundNodes:
             node = self.parents[node]
         return repr(PATH_SEPARATOR.join(reversed(names))) if names else "the top"
 
-    def tree(self, faults: Sequence[str]) -> Taxonomy:
+    def tree(self, faults: Sequence[str], where: Callable[[Any], str] | None = None) -> Taxonomy:
         """The taxonomy; its classes are in the order of their numbers, or of the nodes where there are none.
+
+        Args:
+            faults: those found so far.
+            where: the place that a mark means, for messages; None where nodes have no marks.
 
         Raises:
             TaxonomyError: for the faults found so far, numbers that are no order of the classes, and whatever makes
                 the nodes no tree.
         """
-        every = list(faults)
+        every = list(faults) or ([] if where is None else list(self._twin_faults(where)))
         leaves = self._class_order(every)
         if every:
             raise TaxonomyError(every)
         return tree_from_arrays(self.names, self.parents, leaves, ids=self.ids)
+
+    def _twin_faults(self, where: Callable[[Any], str]) -> Iterator[str]:
+        first: dict[tuple[int, str, str], int] = {}
+        for node, key in enumerate(zip(self.parents, self.names, self.ids, strict=True)):
+            if (twin := first.setdefault(key, node)) != node:
+                here, there = where(self.marks[node]), where(self.marks[twin])
+                shown = f"{self.names[node]!r} under {self.place(self.parents[node])}"
+                yield f"{here}: {shown} is already {there}: expected distinct names, or ids"
 
     def _class_order(self, faults: list[str]) -> list[int]:
         inner = set(self.parents)

@@ -28,6 +28,13 @@ def test_an_unknown_format_says_the_formats(tmp_path: Path) -> None:
     ]
 
 
+def test_formats_that_are_only_read_are_not_offered_for_writing(tmp_path: Path) -> None:
+    for path, name in ((tmp_path / "tree.xml", None), (tmp_path / "tree.csv", "xml")):
+        with pytest.raises(TaxonomyError, match=r"unknown (extension|format) .* json-flat, yaml, newick$") as error:
+            TOY.write(path, format=name)
+        assert ".obo" not in str(error.value)
+
+
 def test_bytes_that_are_not_utf8_are_named_with_their_row(tmp_path: Path) -> None:
     (tmp_path / "tree.csv").write_bytes(b"a,b\nx,y\nx,caf\xe9\n")
     with pytest.raises(TaxonomyError, match=r"tree\.csv: row 3: byte 0xe9 is not UTF-8"):

@@ -71,7 +71,19 @@ def test_a_comment_numbers_the_classes_where_the_file_has_another_order(tmp_path
         ("(a)\n[b;", ["line 2, column 1: not Newick: an open comment"]),
         ("(a]);", ["line 1, column 3: not Newick: ']'"]),
         ("(a);\n(b);", ["line 2, column 1: expected one tree, got '(' after it"]),
-        ("(a,a);", ["2 nodes under the root are called 'a': expected distinct names, or ids"]),
+        (
+            "((b,a),\n(c,d,\n c)x);",
+            ["line 3, column 2: 'c' under 'x' is already line 2, column 2: expected distinct names, or ids"],
+        ),
+        (
+            "((a)x,(b)x,(c)x);",
+            [
+                "line 1, column 10: 'x' under the top is already line 1, column 5: expected distinct names, or ids",
+                "line 1, column 15: 'x' under the top is already line 1, column 5: expected distinct names, or ids",
+            ],
+        ),
+        (" \n", ["the file is empty: expected a tree in parentheses, such as (cat,dog);"]),
+        ("#nexus\nbegin trees;", ["a NEXUS file, which is not read: expected Newick, one tree in parentheses"]),
         (";", ["the tree is empty: expected at least one node under the root"]),
         ("(a[&hiercos_class=7]);", ["'a': expected a class from 0 to 0, got 7"]),
     ],

@@ -34,6 +34,12 @@ def test_terms_are_nodes_by_their_ids_and_only_is_a_makes_a_parent(tmp_path: Pat
     assert taxonomy.class_names == ("cat", "car")
 
 
+def test_a_file_without_a_header_is_read_in_silence(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    taxonomy = read_text(tmp_path, "toy.obo", TEXT.removeprefix(HEADER).lstrip())
+    assert taxonomy == read_text(tmp_path, "whole.obo", TEXT)
+    assert caplog.records == []
+
+
 def test_obsolete_terms_are_left_out_and_counted(tmp_path: Path) -> None:
     (tmp_path / "toy.obo").write_text(TEXT)
     assert read_terms(tmp_path / "toy.obo").notes == ("1 obsolete term was left out.",)

@@ -46,7 +46,13 @@ def test_class_numbers_order_the_classes_and_ids_stay_text(tmp_path: Path) -> No
         ("a: \x00", ['not YAML: unacceptable character #x0000: special characters are not allowed in '
                      '"<unicode string>", position 3']),
         ("a: b", ["under 'a': expected an object, a list or null, got 'b'"]),
-        ("- a\n-\n", ["under the top: expected a name in quotes or an object, got None"]),
+        ("- a\n-\n", ["line 2, column 2: under the top: expected a name in quotes or an object, got null"]),
+        ("pet:\n- cat\n- dog\n- {name: cat}\n", [
+            "line 4, column 4: 'cat' under 'pet' is already line 2, column 3: expected distinct names, or ids"
+        ]),
+        ("- pet: [cat]\n- pet:\n  - dog\n", [
+            "line 2, column 3: 'pet' under the top is already line 1, column 3: expected distinct names, or ids"
+        ]),
         ("a: ['']", ["under 'a': a name is empty"]),
         ("", ["the tree is empty: expected at least one node under the root"]),
         ("- {name: a, class: 1}\n- {name: b, class: x}\n", [

@@ -1,6 +1,6 @@
 """Files that hold a taxonomy: one module per format, and here the choice between them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from os import PathLike, fspath
@@ -136,7 +136,7 @@ def holds_terms(path: str | PathLike[str], format: str | None = None) -> bool:
 
 def _found(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
     try:
-        found = _chosen_format(path, format).read(_text(path))
+        found = _chosen_format(path, format, FORMATS).read(_text(path))
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
     return replace(found, source=fspath(path)) if isinstance(found, Terms) else found
@@ -170,26 +170,28 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
 
 
 def _writer(path: str | PathLike[str], name: str | None) -> Callable[[Taxonomy], str]:
-    write = _chosen_format(path, name).write
+    written = {form: value for form, value in FORMATS.items() if value.write}
+    write = _chosen_format(path, name, written).write
     if write is None:
-        written = ", ".join(form for form, value in FORMATS.items() if value.write)
-        raise TaxonomyError(f"this format is only read: expected one of {written}")
+        raise TaxonomyError(f"this format is only read: expected one of {', '.join(written)}")
     return write
 
 
-def _chosen_format(path: str | PathLike[str], name: str | None) -> Format:
+def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping[str, Format]) -> Format:
+    """The format by its name, or by the extension; where there is none, those offered are named."""
     extension = Path(path).suffix.lower()
     if name == "edges" and extension in FORMATS["tsv"].extensions:
         return FORMATS["edges-tsv"]
     if name is not None:
         if name not in FORMATS:
-            raise TaxonomyError(f"unknown format {name!r}: expected one of {', '.join(FORMATS)}")
+            raise TaxonomyError(f"unknown format {name!r}: expected one of {', '.join(offered)}")
         return FORMATS[name]
     known = {ending: form for form in FORMATS.values() for ending in form.extensions}
     if extension not in known:
+        extensions = [ending for form in offered.values() for ending in form.extensions]
         raise TaxonomyError(
-            f"unknown extension {extension!r}: expected one of {', '.join(known)}, "
-            f"or a format named among {', '.join(FORMATS)}"
+            f"unknown extension {extension!r}: expected one of {', '.join(extensions)}, "
+            f"or a format named among {', '.join(offered)}"
         )
     return known[extension]
 

@@ -1,7 +1,7 @@
 """Nested JSON: objects of objects, lists of names, or objects with name, id and children."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
@@ -14,6 +14,7 @@ from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = "root"
 MOST_LEVELS = 200  # written; Python reads JSON that is nested some 1000 deep, and a level nests twice
+Marks = Callable[[Collection[Any]], Sequence[str]]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class _Entry:
     children: Any = None
     given_id: Any = ""
     label: Any = None  # class index
+    mark: str = ""  # where it stands in the file, where that is known
 
 
 def read_json(text: str) -> Taxonomy:
@@ -32,47 +34,66 @@ def read_json(text: str) -> Taxonomy:
     return taxonomy_from_dict(value) if is_flat(value) else taxonomy_from_nested(value)
 
 
-def taxonomy_from_nested(value: object) -> Taxonomy:
+def taxonomy_from_nested(value: object, marks: Marks | None = None) -> Taxonomy:
     """The taxonomy of nested objects and lists.
 
     A lone object called `root` at the top is the root. The classes are in the order of the file, or in that of the
     numbers `class` where the leaves have them.
+
+    Args:
+        value: the objects and lists.
+        marks: where the items of a list and the keys of an object stand in the file, in their order; None where
+            that is not known.
     """
     faults: list[str] = []
     nodes = FoundNodes()
-    top = _top_entries(value, faults)
-    pending = [(-1, entry) for entry in reversed(top)]
+    found = _Entries(faults, marks)
+    pending = [(-1, entry) for entry in reversed(found.top(value))]
     while pending:
         parent, entry = pending.pop()
         node = _append(nodes, parent, entry, faults)
-        children = list(_entries(entry.children, nodes.place(node), faults)) if entry.children is not None else []
+        children = list(found.of(entry.children, nodes.place(node))) if entry.children is not None else []
         pending += [(node, child) for child in reversed(children)]
-    return nodes.tree(faults)
+    return nodes.tree(faults, None if marks is None else str)
 
 
-def _top_entries(value: object, faults: list[str]) -> list[_Entry]:
-    top = list(_entries(value, "the top", faults))
-    if isinstance(value, Mapping) and len(top) == 1 and top[0].name == ROOT and top[0].children:
-        return list(_entries(top[0].children, "the root", faults))
-    return top
+@dataclass(frozen=True)
+class _Entries:
+    """Finds the nodes that values stand for, and says what stands for none."""
 
+    faults: list[str]
+    marks: Marks | None
 
-def _entries(value: object, place: str, faults: list[str]) -> Iterator[_Entry]:
-    """The nodes that an object or a list stands for."""
-    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-        yield _Entry(value["name"], value.get("children"), value.get("id", ""), value.get("class"))
-    elif isinstance(value, Mapping):
-        yield from (_Entry(name, children) for name, children in value.items())
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, str):
-                yield _Entry(item)
-            elif isinstance(item, Mapping):
-                yield from _entries(item, place, faults)
-            else:
-                faults.append(f"under {place}: expected a name in quotes or an object, got {shortened(item)}")
-    else:
-        faults.append(f"under {place}: expected an object, a list or null, got {shortened(value)}")
+    def top(self, value: object) -> list[_Entry]:
+        """Those of the whole file, without one that is the root."""
+        top = list(self.of(value, "the top"))
+        if isinstance(value, Mapping) and len(top) == 1 and top[0].name == ROOT and top[0].children:
+            return list(self.of(top[0].children, "the root"))
+        return top
+
+    def of(self, value: object, place: str) -> Iterator[_Entry]:
+        """Those of an object or a list."""
+        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+            (mark, *_) = self._marks(value)
+            yield _Entry(value["name"], value.get("children"), value.get("id", ""), value.get("class"), mark)
+        elif isinstance(value, Mapping):
+            for (name, children), mark in zip(value.items(), self._marks(value), strict=True):
+                yield _Entry(name, children, mark=mark)
+        elif isinstance(value, list):
+            for item, mark in zip(value, self._marks(value), strict=True):
+                if isinstance(item, str):
+                    yield _Entry(item, mark=mark)
+                elif isinstance(item, Mapping):
+                    yield from self.of(item, place)
+                else:
+                    start = f"{mark}: " if mark else ""
+                    shown = "null" if item is None else shortened(item)
+                    self.faults.append(f"{start}under {place}: expected a name in quotes or an object, got {shown}")
+        else:
+            self.faults.append(f"under {place}: expected an object, a list or null, got {shortened(value)}")
+
+    def _marks(self, value: Collection[Any]) -> Sequence[str]:
+        return [""] * len(value) if self.marks is None else self.marks(value)
 
 
 def _append(nodes: FoundNodes, parent: int, entry: _Entry, faults: list[str]) -> int:
@@ -80,7 +101,7 @@ def _append(nodes: FoundNodes, parent: int, entry: _Entry, faults: list[str]) ->
         faults.append(f"under {nodes.place(parent)}: a name is empty")
     if not isinstance(entry.given_id, str):
         faults.append(f"{entry.name!r} under {nodes.place(parent)}: expected a text id, got {entry.given_id!r}")
-    return nodes.add(parent, entry.name or "", entry.given_id, entry.label)
+    return nodes.add(parent, entry.name or "", entry.given_id, entry.label, entry.mark)
 
 
 def nested_json_text(taxonomy: Taxonomy) -> str:

@@ -18,6 +18,7 @@ from hiercos.taxonomy.found import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = -1
+NEXUS = "#NEXUS"
 UNNAMED = "clade"  # and a number: what inner nodes without a name are called
 CLASS_COMMENT = re.compile(r"&hiercos_class=(\d+)")
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
@@ -65,9 +66,13 @@ def read_newick(text: str) -> Taxonomy:
     Inner nodes without a name are called `clade 1`, `clade 2`, … in the order of the file.
 
     Raises:
-        TaxonomyError: for the first place where the text is not Newick, by line and column, else for every leaf
-            without a name and every two siblings of one name.
+        TaxonomyError: for an empty text, NEXUS, or the first place where the text is not Newick, by line and column,
+            else for every leaf without a name and every two siblings of one name.
     """
+    if not text.strip():
+        raise TaxonomyError("the file is empty: expected a tree in parentheses, such as (cat,dog);")
+    if text.lstrip()[: len(NEXUS)].upper() == NEXUS:
+        raise TaxonomyError("a NEXUS file, which is not read: expected Newick, one tree in parentheses")
     reading = _Reading()
     for token in _tokens(text):
         if fault := _read_token(reading, token, text):
@@ -76,7 +81,7 @@ def read_newick(text: str) -> Taxonomy:
         missing = f"{len(reading.open)} more ')' and ';'" if reading.open else "';'"
         raise TaxonomyError(f"{_where(text, len(text))}: expected {missing}, got the end of the file")
     _name_the_unnamed(reading.nodes)
-    return reading.nodes.tree(reading.faults)
+    return reading.nodes.tree(reading.faults, lambda place: _where(text, place))
 
 
 def _where(text: str, place: int) -> str:
@@ -140,11 +145,12 @@ def _read_comment(reading: _Reading, comment: str) -> None:
 
 def _read_name(reading: _Reading, token: _Token) -> str | None:
     if reading.last is None:
-        reading.last = reading.nodes.add(_parent(reading), token.text)
+        reading.last = reading.nodes.add(_parent(reading), token.text, mark=token.place)
     elif not reading.closed:
         return f"expected ',' or ')' before {token.text[:MOST_SHOWN]!r}; a name with blanks goes in quotes"
     elif reading.last != ROOT and not (token.kind == "plain" and SUPPORT.fullmatch(token.text)):
         reading.nodes.names[reading.last] = token.text
+        reading.nodes.marks[reading.last] = token.place
     reading.closed = False
     return None
 
@@ -158,14 +164,14 @@ def _read_sign(reading: _Reading, token: _Token, text: str) -> str | None:
     if sign == "(":
         if reading.last is not None:
             return "expected ',' before '('"
-        reading.open.append(reading.nodes.add(_parent(reading), "") if reading.open else ROOT)
+        reading.open.append(reading.nodes.add(_parent(reading), "", mark=token.place) if reading.open else ROOT)
         return None
     if sign in ",)" and not reading.open:
         return f"expected ';', got {sign!r} outside of all parentheses"
     if sign == ";" and reading.open:
         return f"expected {len(reading.open)} more ')' before ';'"
     if reading.last is None and reading.open:
-        reading.last = reading.nodes.add(_parent(reading), "")
+        reading.last = reading.nodes.add(_parent(reading), "", mark=token.place)
         reading.faults.append(f"{_where(text, token.place)}: expected the name of a leaf before {sign!r}")
     reading.length, reading.done = sign == ":", sign == ";"
     if sign == ",":

@@ -6,6 +6,7 @@ import re
 from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.terms import Term, Terms
 
+LAST_HEADER = "\n\nontology: any\n"  # obonet keeps the last header, and warns on stderr if that names no ontology
 ID = re.compile(r"id:\s*(\S+)")
 
 
@@ -22,7 +23,7 @@ def read_obo(text: str) -> Terms:
     faults: list[str] = []
     rows = _rows(text, faults)
     try:
-        graph = obonet.read_obo(io.StringIO(text), ignore_obsolete=False)
+        graph = obonet.read_obo(io.StringIO(text + LAST_HEADER), ignore_obsolete=False)
     except (KeyError, ValueError) as error:
         raise TaxonomyError(f"not OBO that obonet can read: {' '.join(str(error).split())}") from error
     terms = {}

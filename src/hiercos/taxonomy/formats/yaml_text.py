@@ -1,6 +1,6 @@
 """YAML: what nested JSON holds, as people write it by hand. All values are text, so 06.10 and `no` stay names."""
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable
 from typing import Any
 
 import yaml
@@ -20,6 +20,7 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.faults: list[str] = []
+        self.inner_marks: dict[int, list[Any]] = {}  # of the keys of a mapping and the items of a list, by its id()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """A node; an alias is a fault, since a part of a tree has one place."""
@@ -29,6 +30,12 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
                 f"{_where(event.start_mark)}: expected the nodes themselves, got the alias *{event.anchor}"
             )
         return super().compose_node(parent, index)
+
+    def construct_sequence(self, node: Any, deep: bool = False) -> list[Any]:
+        """A list, with the places of its items."""
+        found = [self.construct_object(item, deep=deep) for item in node.value]
+        self.inner_marks[id(found)] = [item.start_mark for item in node.value]
+        return found
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
         """A mapping; keys that are there twice or are no names are faults."""
@@ -44,7 +51,12 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
             found[key] = self.construct_object(value_node, deep=deep)
         if isinstance(found.get("name"), str) and str(found.get("class", "")).isdecimal():
             found["class"] = int(found["class"])
+        self.inner_marks[id(found)] = [key.start_mark for key, _ in node.value]
         return found
+
+    def places(self, value: Collection[Any]) -> list[str]:
+        """Where the keys of a mapping or the items of a list stand."""
+        return [_where(mark) for mark in self.inner_marks[id(value)]]
 
 
 _TextLoader.add_constructor(NULL, lambda _loader, _node: None)
@@ -72,7 +84,7 @@ def read_yaml(text: str) -> Taxonomy:
         raise TaxonomyError("nested deeper than YAML can be read; json-flat holds trees of any depth") from error
     if loader.faults:
         raise TaxonomyError(loader.faults)
-    return taxonomy_from_nested([] if value is None else value)
+    return taxonomy_from_nested(value, loader.places) if value is not None else taxonomy_from_nested([])
 
 
 class _QuotingDumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML comes without types
