@@ -46,7 +46,10 @@ def predict(
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     top: Annotated[
-        int | None, typer.Option(min=1, help="Rows per input, one for each of the best classes.", show_default=False)
+        int | None,
+        typer.Option(
+            min=1, help="Rows per input: the best classes, in the order of the model's rule.", show_default=False
+        ),
     ] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, json, parquet, table or fiftyone; by default as --output ends.")
@@ -55,7 +58,9 @@ def predict(
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
-    The levels are those of the class that wins, so they always form a path of the taxonomy.
+    The levels are those of the class that wins, so they always form a path of the taxonomy. The column score is what
+    the model's decision rule ranks the classes by, confidence the probability of the class: the likeliest class need
+    not come first.
     """
     chosen = chosen_format(format, output, "csv")
     if chosen != FIFTYONE:
