@@ -113,6 +113,8 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
         vectors.predict(np.zeros((2, 5)))
     with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
         texts.predict("red car", top_k=0)
+    with pytest.raises(ValueError, match="expected batch_size of at least 1, got -2"):
+        Asking(batch_size=-2)
 
 
 def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -51,11 +51,19 @@ class Asking:
         batch_size: inputs at a time; None for what suits them.
         threads: that decode images.
         watcher: is told how far it is.
+
+    Raises:
+        ValueError: for a batch size or threads below 1.
     """
 
     batch_size: int | None = None
     threads: int = 1
     watcher: RowWatcher | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):
+            if value is not None and value < 1:
+                raise ValueError(f"expected {name} of at least 1, got {value}")
 
 
 @dataclass(frozen=True)
