@@ -31,6 +31,7 @@ def ablate(
     What an earlier, interrupted call with the same --out finished is not run again.
     """
     shown.check()
+    columns.check(data)
     from hiercos.benchmark.ablation import MEANINGS, METHOD, axis_settings
     from hiercos.benchmark.ablation import ablate as run_settings
     from hiercos.cli.display import observer

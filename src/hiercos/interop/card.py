@@ -106,8 +106,8 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
         accuracy = [] if record is None else [_figure(record.metrics[f"accuracy_level_{level}"], 100, 2)]
         rows.append([str(level), *(f"{count:,}" for count in counts), *accuracy])
     shape = (
-        f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; an inner "
-        f"node has {facts.fewest_children:,} to {facts.most_children:,} children. The tree is in `{TAXONOMY}`."
+        f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; the root "
+        f"and inner nodes have {facts.fewest_children:,} to {facts.most_children:,} children. The tree is in `{TAXONOMY}`."
     )
     note = f"\n\n{OWN_LEVELS}" if record is not None and record.rule == "none" else ""
     return f"{shape}\n\n{_table(heading, rows)}{note}"
