@@ -107,7 +107,7 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
         rows.append([str(level), *(f"{count:,}" for count in counts), *accuracy])
     shape = (
         f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; the root "
-        f"and inner nodes have {facts.fewest_children:,} to {facts.most_children:,} children. The tree is in `{TAXONOMY}`."
+        f"and inner nodes have {facts.fewest_children:,} to {facts.most_children:,} children. See `{TAXONOMY}`."
     )
     note = f"\n\n{OWN_LEVELS}" if record is not None and record.rule == "none" else ""
     return f"{shape}\n\n{_table(heading, rows)}{note}"
