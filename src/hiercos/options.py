@@ -6,6 +6,8 @@ from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
+from hiercos.errors import FaultsError
+
 NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a text", NoneType: "none"}
 
 
@@ -32,6 +34,12 @@ def fits(value: object, kind: Any) -> bool:
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, kind)
+
+
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raise a `FaultsError`, which is a ValueError, unless the value is an integer of at least so much."""
+    if not fits(value, int) or int(value) < least:  # type: ignore[call-overload]
+        raise FaultsError(f"expected {name} of at least {least}, got {value!r}")
 
 
 def description(kind: Any) -> str:

@@ -1,4 +1,5 @@
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 
@@ -16,7 +17,7 @@ def faults(labels: object) -> list[str]:
     return list(error.value.faults)
 
 
-@pytest.mark.parametrize("blank", ["", None, np.nan, " "])
+@pytest.mark.parametrize("blank", ["", None, np.nan, " ", pd.NA, pd.NaT])
 def test_the_distinct_rows_are_the_classes_in_sorted_order(blank: object) -> None:
     labels = np.array([[name or blank for name in row] for row in LABELS], dtype=object)
     taxonomy = taxonomy_from_hiclass(labels)

@@ -121,8 +121,9 @@ def test_without_a_taxonomy_paths_and_levels_are_the_tree_and_other_labels_one_l
         ([1.0, np.inf], "y: row 2: unknown label inf; expected one of the 4 labels from 0.0 to 3.0"),
         (pd.Series(["cat", None], dtype=object), "y: row 2: expected a text, as other labels are, got None"),
         (np.array(["cat", 1], dtype=object), "y: row 2: expected a text, as other labels are, got 1"),
-        ([("pet", "cat"), ("pet",)], "row 2: 'pet' is no class of the taxonomy"),
-        ([("pet", "cat"), (None, "cat")], "row 2: expected names from the left without a blank, got ['', 'cat']"),
+        (7, "y: expected labels of shape (samples,) or (samples, levels), got shape ()"),
+        ([("pet", "cat"), ("pet",)], "y: row 2: 'pet' is no class of the taxonomy"),
+        ([("pet", "cat"), (None, "cat")], "y: row 2: expected names from the left without a blank, got ['', 'cat']"),
     ],
 )
 def test_a_label_that_cannot_be_read_is_named_with_its_row(y: Any, fault: str) -> None:

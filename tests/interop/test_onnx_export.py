@@ -268,11 +268,12 @@ def test_texts_take_their_map_along(tmp_path: Path) -> None:
         load_onnx_model(tmp_path / "model.onnx")
 
 
-def test_of_two_files_none_is_written_where_one_cannot_be(tmp_path: Path) -> None:
-    (tmp_path / "model.onnx").mkdir()
-    with pytest.raises(IsADirectoryError):
+@pytest.mark.parametrize("name", ["model.onnx", "model.text.safetensors"])
+def test_of_two_files_none_is_written_where_one_cannot_be(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(OnnxError, match=f"{name}: expected the name of a file, this is a folder$"):
         of_texts().export.write(tmp_path / "model.onnx")
-    assert [path.name for path in tmp_path.iterdir()] == ["model.onnx"]
+    assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
 def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:

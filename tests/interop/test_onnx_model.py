@@ -18,7 +18,8 @@ from hiercos.data.inputs import read_inputs
 from hiercos.engine.predict import prediction_rows
 from hiercos.engine.readers import Reading
 from hiercos.interop import PretrainedModel, load_pipeline
-from hiercos.interop.onnx_model import Asking
+from hiercos.interop.onnx_format import OnnxError
+from hiercos.interop.onnx_model import Asking, load_onnx_model
 from trees import TOY17
 
 pytest.importorskip("onnxruntime")
@@ -115,6 +116,24 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
         texts.predict("red car", top_k=0)
     with pytest.raises(ValueError, match="expected batch_size of at least 1, got -2"):
         Asking(batch_size=-2)
+
+
+def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:
+    for file in of_texts().export.write(tmp_path / "model.onnx"):
+        file.rename(tmp_path / file.name.replace("model", "other"))
+    assert load_onnx_model(tmp_path / "other.onnx").text_features is not None
+    (tmp_path / "other.text.safetensors").write_bytes(b"")
+    with pytest.raises(OnnxError, match=r"other\.text\.safetensors: not the file that was written with other\.onnx$"):
+        load_onnx_model(tmp_path / "other.onnx")
+
+
+def test_what_is_no_file_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OnnxError, match="expected a file, this is a folder"):
+        load_onnx_model(tmp_path)
+    with pytest.raises(OnnxError, match="expected the name of a file, this is a folder"):
+        of_vectors().export.write(tmp_path)
+    with pytest.raises(ValueError, match="expected threads of at least 1, got -1"):
+        load_onnx_model(tmp_path, threads=-1)
 
 
 def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

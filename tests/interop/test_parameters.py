@@ -48,6 +48,10 @@ def test_every_wrong_parameter_is_said_at_once() -> None:
         ({"learning_rate": float("inf")}, "learning_rate: expected a number or none, got inf"),
         ({"weight_decay": -0.5}, "weight_decay: expected at least 0, got -0.5"),
         ({"sparse_components": 0}, "sparse_components: expected at least 1, got 0"),
+        ({"dropout": 1.0}, "dropout: expected a share below 1, got 1.0"),
+        ({"dropout": -0.1}, "dropout: expected at least 0, got -0.1"),
+        ({"warm_start": "x"}, "warm_start: expected true or false, got 'x'"),
+        ({"options": {1: 2}}, "options: expected a dict without 'width' and 'dropout', got {1: 2}"),
         ({"taxonomy": 5}, "expected a Taxonomy, a file, or a list of paths or edges, got 5"),
     ],
 )

@@ -155,5 +155,6 @@ def test_wrong_questions_are_refused(fabric: Fabric) -> None:
         vectors(np.ones((1, 3)))
     with pytest.raises(ValueError, match="expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"):
         load_pipeline("anywhere", device="gpu0")
-    with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
-        vectors(np.ones((1, 2)), top_k=0)
+    for top_k in (0, 1.5, "x"):
+        with pytest.raises(ValueError, match=f"expected top_k of at least 1, got {top_k!r}"):
+            vectors(np.ones((1, 2)), top_k=top_k)

@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
@@ -148,6 +149,10 @@ def test_what_cannot_be_scored_is_said_in_one_sentence() -> None:
     flat = LogisticRegression().fit(X, Y)
     with pytest.raises(ValueError, match=r"^there is no metric 'hosp'; did you mean 'hops'\?$"):
         HierarchicalScorer("hosp", UNEVEN)(flat, X, Y)
+    with pytest.raises(ValueError, match=r"^there is no metric 3"):
+        HierarchicalScorer(3, UNEVEN)(flat, X, Y)
+    with pytest.raises(NotFittedError, match="This HierarchicalClassifier instance is not fitted yet"):
+        hops_scorer(HierarchicalClassifier(UNEVEN), X, Y)
     with pytest.raises(ValueError, match=r"^the taxonomy of LogisticRegression is not known: expected Hierarchical"):
         hops_scorer(flat, X, Y)
     with pytest.raises(ValueError, match=r"^expected a classifier with decision_function or predict_proba, got Ridge"):

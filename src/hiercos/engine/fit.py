@@ -33,7 +33,7 @@ LOG = "log.csv"
 UNKNOWN = {"top1": math.nan, "hops": math.nan}  # where there is no validation data
 
 
-class TrainingError(RuntimeError):
+class TrainingError(ValueError):
     """Training that cannot go on."""
 
 
@@ -243,7 +243,7 @@ def train_epoch(
     reduced = fabric.all_reduce(total / len(batches), reduce_op="mean")
     mean = float(torch.as_tensor(reduced))
     if not math.isfinite(mean):
-        raise TrainingError(f"epoch {number}: the loss is {mean}; try a smaller learning rate or a gradient clip")
+        raise TrainingError(f"epoch {number}: the loss is {mean}; try a smaller learning rate or weight decay")
     return mean
 
 

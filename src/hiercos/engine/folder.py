@@ -87,12 +87,13 @@ def write_config(folder: Path, stored: StoredModel) -> None:
     write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
 
-def load_model(folder: Path) -> StoredModel:
+def load_model(folder: str | Path) -> StoredModel:
     """Read a model folder.
 
     Raises:
         ModelError: if the folder, one of its files or its version is not what this package writes.
     """
+    folder = Path(folder)
     config = read_json(folder / CONFIG, folder)
     if config.get("format") != FORMAT or config.get("version") not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"

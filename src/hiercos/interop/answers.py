@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.options import check_count
 from hiercos.taxonomy import Taxonomy
 
 Answer = dict[str, Any]
@@ -58,8 +59,8 @@ def summed_probabilities(probabilities: Numbers, taxonomy: Taxonomy) -> Numbers:
 
 def check_top_k(top_k: int | None) -> None:
     """Raise a ValueError for fewer than one class."""
-    if top_k is not None and top_k < 1:
-        raise ValueError(f"expected top_k of at least 1, got {top_k}")
+    if top_k is not None:
+        check_count("top_k", top_k)
 
 
 def with_top_k(best: list[Answer], top_k: int | None) -> Answer:

@@ -109,7 +109,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
         given = {"width": self.width, "dropout": self.dropout}
         shared = {name: value for name, value in given.items() if name in known or value}  # None and 0 ask for nothing
         options = {} if self.options is None else self.options
-        if not isinstance(options, Mapping) or options.keys() & given:
+        if not isinstance(options, Mapping) or options.keys() & given or set(map(type, options)) - {str}:
             raise ParameterError(f"options: expected a dict without 'width' and 'dropout', got {options!r}")
         return self.method, {**shared, **options}
 

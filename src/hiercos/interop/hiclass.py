@@ -14,6 +14,7 @@ from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.tree import IntArray
 
 TextArray = NDArray[Any]  # of objects that are texts
+PANDAS_BLANKS = ("NAType", "NaTType")  # the types of pandas.NA and NaT, which need no pandas to be known
 
 
 def taxonomy_from_hiclass(y: ArrayLike) -> Taxonomy:
@@ -99,5 +100,5 @@ def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
 
 def _text(value: object) -> str:
     """A cell as text, "" for what hiclass and pandas write where there is nothing."""
-    missing = value is None or (isinstance(value, float) and math.isnan(value))
+    missing = value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in PANDAS_BLANKS
     return "" if missing else str(value).strip()

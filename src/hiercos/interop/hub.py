@@ -74,6 +74,8 @@ class PretrainedModel:
             ModelError: for a folder with a record of another run or rule, which would be taken for this model's.
         """
         place = Path(folder)
+        if place.exists() and not place.is_dir():
+            raise ModelError(f"{place}: expected a folder, this is a file")
         own = set() if self.record is None else {record_file(self.record.rule)}
         if others := sorted({file.name for file in place.glob("record*.json")} - own):
             raise ModelError(f"{place}: expected a folder without the record of another run, it has {others[0]}")

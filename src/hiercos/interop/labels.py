@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, Protocol
@@ -102,7 +103,10 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
         DataError: for labels that cannot be read, with every fault.
     """
     if y.ndim == 2:
-        return _by_level(y, taxonomy or taxonomy_from_hiclass(y))
+        with _named():
+            return _by_level(y, taxonomy or taxonomy_from_hiclass(y))
+    if y.ndim != 1:
+        raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
     if taxonomy is None and any(isinstance(label, str) and PATH_SEPARATOR in label for label in y.tolist()):
         taxonomy = taxonomy_of_labels(y, source=SOURCE, row_name=row_name)
     if taxonomy is None:
@@ -243,4 +247,14 @@ class LevelLabels:
 
     def __call__(self, y: AnyArray) -> IntArray:
         """Labels (M, L) to classes (M,)."""
-        return classes_from_hiclass(y, self.taxonomy)
+        with _named():
+            return classes_from_hiclass(y, self.taxonomy)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Faults of labels by level say that they are of the labels, once."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{SOURCE}: {fault.removeprefix(f'{SOURCE}: ')}" for fault in error.faults) from error

@@ -59,6 +59,7 @@ class OnnxExport:
     def write(self, path: str | PathLike[str]) -> list[Path]:
         """Write the file, and for texts the one beside it: both or neither; returns what was written."""
         file = Path(path)
+        _check_no_folder(file)
         if self.text_features is None:
             write_atomically(file, self.content())
             return [file]
@@ -66,10 +67,16 @@ class OnnxExport:
         text_file = describe_text_map(file, beside)
         content = replace(self, description=replace(self.description, text_file=text_file)).content()
         text_path = file.with_name(text_file.name)
+        _check_no_folder(text_path)
         with written_atomically(text_path) as texts, written_atomically(file) as graph:
             texts.write(beside)
             graph.write(content)
         return [file, text_path]
+
+
+def _check_no_folder(file: Path) -> None:
+    if file.is_dir():
+        raise OnnxError(f"{file}: expected the name of a file, this is a folder")
 
 
 def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:

@@ -36,6 +36,7 @@ from hiercos.interop.onnx_format import (
     read_description,
 )
 from hiercos.interop.text_map import read_text_map
+from hiercos.options import check_count
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 from hiercos.watchers import RowWatcher
@@ -62,8 +63,8 @@ class Asking:
 
     def __post_init__(self) -> None:
         for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):
-            if value is not None and value < 1:
-                raise ValueError(f"expected {name} of at least 1, got {value}")
+            if value is not None:
+                check_count(name, value)
 
 
 @dataclass(frozen=True)
@@ -224,8 +225,10 @@ def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxMode
         OnnxError: for a file that is missing, damaged or of another origin.
     """
     file = Path(path)
+    if threads is not None:
+        check_count("threads", threads)
     if not file.is_file():
-        raise OnnxError(f"{file}: there is no such file")
+        raise OnnxError(f"{file}: {'expected a file, this is a folder' if file.is_dir() else 'there is no such file'}")
     model = open_onnx_model(str(file), source=str(file), threads=threads)
     text_file = model.description.text_file
     if text_file is None:

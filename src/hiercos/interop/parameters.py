@@ -13,10 +13,18 @@ KINDS: dict[str, Any] = {
     "learning_rate": float | None,
     "weight_decay": float | None,
     "validation_fraction": float | None,
+    "dropout": float,
     "sparse_components": int,
+    "warm_start": bool,
+    "verbose": bool | int,
     "device": str,
 }
-LEAST = {"batch_size": 2, "weight_decay": 0, "sparse_components": 1}  # `TrainConfig` knows the limits of the others
+LEAST = {
+    "batch_size": 2,
+    "weight_decay": 0,
+    "dropout": 0,
+    "sparse_components": 1,
+}  # `TrainConfig` knows others
 
 
 class ParameterError(FaultsError):
@@ -38,5 +46,7 @@ def check_parameters(values: dict[str, Any]) -> None:
         if not fits(values[name], kind)
     ]:
         raise ParameterError(faults)
+    if values.get("dropout", 0) >= 1:
+        raise ParameterError(f"dropout: expected a share below 1, got {values['dropout']}")
     if low := [name for name, least in LEAST.items() if values.get(name) is not None and values[name] < least]:
         raise ParameterError(f"{name}: expected at least {LEAST[name]}, got {values[name]}" for name in low)

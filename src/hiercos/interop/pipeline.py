@@ -16,6 +16,7 @@ from hiercos.interop.answers import Answer, check_top_k, named_answers, with_top
 from hiercos.interop.device import launched
 from hiercos.interop.given import given_inputs
 from hiercos.interop.hub import PretrainedModel
+from hiercos.options import check_count
 from hiercos.records import line_name
 
 
@@ -87,10 +88,9 @@ def load_pipeline(
     """
     if not isinstance(model, str | Path | PretrainedModel):
         raise TypeError(f"expected a folder, the name of a repository or a PretrainedModel, got {type(model).__name__}")
-    if batch_size is not None and batch_size < 1:
-        raise ValueError(f"expected batch_size of at least 1, got {batch_size}")
-    if workers < 0:
-        raise ValueError(f"expected workers of at least 0, got {workers}")
+    if batch_size is not None:
+        check_count("batch_size", batch_size)
+    check_count("workers", workers, 0)
     fabric = launched(device)
     if not isinstance(model, PretrainedModel):
         model = PretrainedModel.from_pretrained(model, revision=revision)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from hiercos.data.rows import AnyArray
@@ -54,7 +55,7 @@ class HierarchicalScorer:
         taxonomy = _taxonomy(last, self.taxonomy)
         names = scorer_names(taxonomy)
         if self.metric is not None and self.metric not in names:
-            raise ValueError(f"there is no metric {self.metric!r}{suggestion(self.metric, names)}")
+            raise ValueError(f"there is no metric {self.metric!r}{suggestion(str(self.metric), names)}")
         scores = _class_scores(estimator, X, taxonomy)
         labels = _classes(last, label_array(y), taxonomy)
         weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
@@ -94,6 +95,7 @@ def _taxonomy(estimator: Any, given: TaxonomyArgument | None) -> Taxonomy:
         raise ValueError(
             f"the taxonomy of {type(estimator).__name__} is not known: expected HierarchicalScorer(metric, taxonomy)"
         )
+    check_is_fitted(estimator, "taxonomy_")
     return estimator.taxonomy_
 
 

@@ -38,6 +38,8 @@ def read_text_map(path: Path, expected: TextFile) -> TextFeatures:
         OnnxError: if that file is missing or another one.
     """
     file = path.with_name(expected.name)
+    if not file.is_file() and (renamed := path.with_name(f"{path.stem}{ENDING}")).is_file():
+        file = renamed  # along with the ONNX file
     if not file.is_file():
         raise OnnxError(f"{file}: there is no such file; {path.name} needs it beside it to read texts")
     if hashlib.sha256(file.read_bytes()).hexdigest() != expected.sha256:
