@@ -6,7 +6,7 @@ from pathlib import Path
 import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
-OPEN_TO_ALL = {"errors", "files", "options", "pixels", "records", "watchers"}
+OPEN_TO_ALL = {"errors", "files", "lazy", "options", "pixels", "records", "watchers"}
 BRICKS = {"taxonomy", "geometry", "decisions", "nn", "losses"}
 LEFT_OF_ENGINE = BRICKS | {"methods", "metrics", "data"}
 ALLOWED = {

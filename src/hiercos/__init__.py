@@ -1,9 +1,9 @@
 """Classification over a taxonomy: Hier-COS, its baselines, and every hierarchical metric."""
 
-from importlib import import_module
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from hiercos.lazy import lazy_names
 from hiercos.taxonomy import Taxonomy, TaxonomyError, load_taxonomy
 
 if TYPE_CHECKING:
@@ -22,16 +22,12 @@ __all__ = [
 ]
 __version__ = version("hiercos")
 
-_NEED_TORCH = {
-    "HierCOSClassifier": "hiercos.interop.classifiers",
-    "HierCOSHead": "hiercos.nn",
-    "HierCOSLoss": "hiercos.losses",
-    "HierarchicalClassifier": "hiercos.interop.classifiers",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs torch when it is first asked for, so that a taxonomy or a --help never waits for it."""
-    if name in _NEED_TORCH:
-        return getattr(import_module(_NEED_TORCH[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(  # so that a taxonomy or a --help never waits for torch
+    __name__,
+    {
+        "HierCOSClassifier": "hiercos.interop.classifiers",
+        "HierCOSHead": "hiercos.nn",
+        "HierCOSLoss": "hiercos.losses",
+        "HierarchicalClassifier": "hiercos.interop.classifiers",
+    },
+)

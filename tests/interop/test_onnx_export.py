@@ -14,6 +14,7 @@ from hiercos.data.features import TextFeatures
 from hiercos.decisions import RULES
 from hiercos.engine import Model, StoredModel, save_model
 from hiercos.engine.readers import FineTunedReader, FrozenReader
+from hiercos.interop import onnx_format
 from hiercos.interop.onnx_format import OPSET, OnnxError
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import Backbone
@@ -128,6 +129,10 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
         "hops",
         0.8,
     )
+
+
+def test_an_exported_model_can_have_every_rule() -> None:
+    assert set(onnx_format.RULES) == set(RULES)
 
 
 def test_a_tree_of_one_level_is_exported_too() -> None:

@@ -42,13 +42,7 @@ def export(
 
     The file is compared with PyTorch in onnxruntime first: nothing is written where they differ by more than 1e-5.
     """
-    if onnx.suffix.lower() != ".onnx":
-        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
-    check_target("--onnx", onnx)
-    if start not in STARTS:
-        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
-    if data is not None and not int8:
-        raise OptionError("--data: expected --int8 with it, whose cost it measures")
+    _check_options(onnx, start, data, int8=int8)
     check_model_folder(model)
     from hiercos.data import DataError
     from hiercos.data.dataset import kind_of
@@ -71,6 +65,16 @@ def export(
     typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule}, {agreement}.", err=True)
     if cost:
         typer.echo(cost, err=True)
+
+
+def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> None:
+    if onnx.suffix.lower() != ".onnx":
+        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
+    check_target("--onnx", onnx)
+    if start not in STARTS:
+        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
+    if data is not None and not int8:
+        raise OptionError("--data: expected --int8 with it, whose cost it measures")
 
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:

@@ -1,7 +1,8 @@
 """From scores to answers: decision rules, calibrated probabilities, and one consistent path."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hiercos.lazy import lazy_names
 
 if TYPE_CHECKING:
     from hiercos.decisions.crm import crm_scores
@@ -22,21 +23,17 @@ __all__ = [
     "predicted_paths",
 ]
 
-_MODULES = {
-    "RULES": "rules",
-    "Rule": "rules",
-    "RuleError": "rules",
-    "class_probabilities": "temperature",
-    "crm_scores": "crm",
-    "fit_temperature": "temperature",
-    "hops_order_scores": "hops_order",
-    "predicted_classes": "paths",
-    "predicted_paths": "paths",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs torch when it is first asked for: `best_order` serves where there is none."""
-    if name in _MODULES:
-        return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(  # `best_order` serves where there is no torch
+    __name__,
+    {
+        "RULES": "hiercos.decisions.rules",
+        "Rule": "hiercos.decisions.rules",
+        "RuleError": "hiercos.decisions.rules",
+        "class_probabilities": "hiercos.decisions.temperature",
+        "crm_scores": "hiercos.decisions.crm",
+        "fit_temperature": "hiercos.decisions.temperature",
+        "hops_order_scores": "hiercos.decisions.hops_order",
+        "predicted_classes": "hiercos.decisions.paths",
+        "predicted_paths": "hiercos.decisions.paths",
+    },
+)

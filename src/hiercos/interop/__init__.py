@@ -1,7 +1,8 @@
 """Bridges to other libraries. They may use everything here, and nothing here uses them."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from hiercos.lazy import lazy_names
 
 if TYPE_CHECKING:
     from hiercos.interop.hub import PretrainedModel
@@ -9,15 +10,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Pipeline", "PretrainedModel", "load_pipeline"]
 
-_NEED_TORCH = {
-    "Pipeline": "hiercos.interop.pipeline",
-    "PretrainedModel": "hiercos.interop.hub",
-    "load_pipeline": "hiercos.interop.pipeline",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs torch when it is first asked for; the bridges for taxonomies need none."""
-    if name in _NEED_TORCH:
-        return getattr(import_module(_NEED_TORCH[name]), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(  # the bridges for taxonomies need no torch
+    __name__,
+    {
+        "Pipeline": "hiercos.interop.pipeline",
+        "PretrainedModel": "hiercos.interop.hub",
+        "load_pipeline": "hiercos.interop.pipeline",
+    },
+)
