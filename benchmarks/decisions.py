@@ -23,10 +23,8 @@ from torch import Tensor
 
 from geometry import THREADS, interleaved_seconds, print_ratio
 from hiercos import Taxonomy
-from hiercos.decisions import class_probabilities, crm_scores, hops_order_scores
-from hiercos.decisions.expected_cost import cost_steps, expected_costs
-from hiercos.geometry.index import tree_index
-from hiercos.geometry.sums import path_sums
+from hiercos.decisions import class_probabilities, cost_steps, crm_scores, expected_costs, hops_order_scores
+from hiercos.geometry import path_sums, tree_index
 from trees import inaturalist_tree, tree_called
 
 ROWS, SAMPLES, SPREAD = 10_000, 1_000, 4.0

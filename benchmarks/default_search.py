@@ -17,8 +17,7 @@ from lightning_fabric import Fabric
 
 from hiercos.data import load_dataset
 from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine import PreparedData, TrainConfig, fit, prepare
-from hiercos.engine.evaluate import class_scores
+from hiercos.engine import PreparedData, TrainConfig, class_scores, fit, prepare
 from hiercos.metrics import default_suite
 
 SHARED = {"width": 512, "dropout": 0.1}  # options of every method here

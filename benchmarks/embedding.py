@@ -23,10 +23,8 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from geometry import THREADS
-from hiercos.data import load_dataset
-from hiercos.data.images import ImageFiles, Images, PixelImages
-from hiercos.engine import Reading, embed, frozen_reader
-from hiercos.engine.readers import channels_last, suitable_batch
+from hiercos.data import ImageFiles, Images, PixelImages, load_dataset
+from hiercos.engine import Reading, channels_last, embed, frozen_reader, suitable_batch
 from hiercos.nn.backbones import Backbone
 
 BACKBONE = "efficientnet-lite0"

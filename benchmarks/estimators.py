@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
-from hiercos.data.icd10cm import icd10cm
-from hiercos.engine.prepare import prepare
+from hiercos.data import icd10cm
+from hiercos.engine import prepare
 from hiercos.metrics import functional as HF
 
 CHAPTERS, FIT_ROWS, FEATURES, ITERATIONS = ("9", "10", "11", "13"), 10_000, 256, 1_000

@@ -20,15 +20,18 @@ from torch import Tensor
 
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
-from hiercos.data import TestSamples, load_test_samples
-from hiercos.data.dataset import FloatArray, Inputs
-from hiercos.data.images import Images
-from hiercos.engine import load_model
-from hiercos.engine.readers import TfidfReader, channels_last
-from hiercos.interop.onnx_export import OnnxExport, Start, export_onnx
-from hiercos.interop.onnx_graph import largest_difference
-from hiercos.interop.onnx_int8 import quality, to_int8
-from hiercos.interop.onnx_model import OnnxModel, open_onnx_model
+from hiercos.data import FloatArray, Images, Inputs, TestSamples, load_test_samples
+from hiercos.engine import TfidfReader, channels_last, load_model
+from hiercos.onnx import (
+    OnnxExport,
+    OnnxModel,
+    Start,
+    export_onnx,
+    largest_difference,
+    open_onnx_model,
+    quality,
+    to_int8,
+)
 
 BATCHES, ROUNDS = {1: 40, 4: 20, 256: 3}, 3  # batch sizes and rounds of each, repeated; hiercos predicts images by 4
 

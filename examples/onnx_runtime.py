@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 
 from hiercos.data import load_dataset
 from hiercos.engine import TrainConfig, load_model, prepare, train_run
-from hiercos.interop.onnx_export import export_onnx
+from hiercos.onnx import export_onnx
 
 
 def export_model(folder: Path) -> list[str]:

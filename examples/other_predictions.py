@@ -11,12 +11,11 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from hiercos.benchmark.predictions import sample_metrics
-from hiercos.benchmark.resampling import bootstrap_interval
+from hiercos.benchmark import bootstrap_interval, sample_metrics
 from hiercos.data import load_dataset
-from hiercos.data.scores import read_scores
 from hiercos.decisions import hops_order_scores
 from hiercos.metrics import functional as HF
+from hiercos.predictions import read_scores
 
 data = load_dataset("icd10cm:3,8")  # phrases of two chapters of ICD-10-CM
 t, texts, train, test = data.taxonomy, np.array(data.inputs), data.rows("train"), data.rows("test")

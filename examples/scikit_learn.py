@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from hiercos import HierarchicalClassifier
 from hiercos.data import load_dataset
-from hiercos.interop.scorers import HierarchicalScorer, hops_scorer
+from hiercos.sklearn import HierarchicalScorer, hops_scorer
 
 data = load_dataset("icd10cm:3,8")  # phrases of two chapters of ICD-10-CM
 t, texts = data.taxonomy, np.array(data.inputs)

@@ -11,7 +11,7 @@ from tempfile import TemporaryDirectory
 
 from hiercos import Taxonomy
 from hiercos.data import load_dataset
-from hiercos.interop import load_pipeline
+from hiercos.hub import load_pipeline
 
 SHEET = Path(__file__).with_name("electronics.csv")  # the kinds of goods that a shop sells
 

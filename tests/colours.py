@@ -8,7 +8,7 @@ from torch import nn
 
 from hiercos import Taxonomy
 from hiercos.data import Dataset
-from hiercos.data.images import PixelImages
+from hiercos.data.images.collections import PixelImages
 from hiercos.nn.backbones import Backbone, ImageTransform
 from hiercos.nn.backbones.module import ModuleBackbone
 

@@ -1,8 +1,7 @@
 import pytest
 
 from hiercos import TaxonomyError
-from hiercos.data import DataError
-from hiercos.errors import FaultsError, check_choice, suggestion
+from hiercos.errors import DataError, FaultsError, check_choice, suggestion
 
 
 def test_a_message_shows_twenty_faults_and_counts_the_rest() -> None:

@@ -1,7 +1,7 @@
 """Errors that say everything that is wrong with somebody's input at once, and what was probably meant."""
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 MOST_FAULTS = 20  # shown in one message; the rest are counted
 MOST_NAMES = 20  # listed where none of them is near
@@ -52,3 +52,15 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """Raise a `FaultsError`, which is a ValueError, unless the value is one of the choices."""
     if value not in choices:
         raise FaultsError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")
+
+
+class DataError(FaultsError):
+    """Data or labels that cannot be used; see `FaultsError`."""
+
+
+RowName = Callable[[int], str]
+
+
+def row_name(row: int) -> str:
+    """What messages call a sample where nothing better is known: "row 1" for the first."""
+    return f"row {row + 1}"

@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.benchmark.jobs import Crew, JobsError, Nobody, Result, Task, crew
-from hiercos.benchmark.worker import WorkerError
+from hiercos.benchmark.workers import WorkerError
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.errors import FaultsError
 from tasks import Found, Look

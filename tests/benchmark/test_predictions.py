@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from hiercos.benchmark.predictions import class_rows, node_rows, sample_metrics
-from hiercos.data.score_set import ScoreSet
+from hiercos.predictions.scores import ScoreSet
 from trees import TOY17
 
 A2, D1, D2 = (TOY17.class_names.index(name) for name in ("A2", "D1", "D2"))

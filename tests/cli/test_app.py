@@ -11,8 +11,8 @@ import pytest
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.groups import TrainingOptions
-from hiercos.cli.output import emit
+from hiercos.cli.display.output import emit
+from hiercos.cli.options.groups import TrainingOptions
 from trees import TOY17
 
 COMMANDS = [

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hiercos.data.dataset import Dataset
-from hiercos.data.errors import DataError
+from hiercos.errors import DataError
 from trees import TOY
 
 SPLIT = np.array(["train", "train", "val", "test"])

@@ -3,9 +3,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiercos.data import DataError, load_dataset, load_test_samples
+from hiercos.data import load_dataset, load_test_samples
 from hiercos.data.dataset import taken
-from hiercos.data.images import Images
+from hiercos.data.images.collections import Images
+from hiercos.errors import DataError
 from pictures import TREE, photos, write
 from trees import TOY
 

@@ -1,9 +1,8 @@
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.data.errors import DataError
 from hiercos.data.path_labels import taxonomy_of_labels
-from hiercos.data.rows import row_name
+from hiercos.errors import DataError, row_name
 
 
 def taxonomy_of(labels: list[str]) -> Taxonomy:

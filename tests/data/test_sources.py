@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
-from hiercos.data import BUILT_IN, DataError, load_dataset
+from hiercos.data import BUILT_IN, load_dataset
+from hiercos.errors import DataError
 from trees import TOY
 
 ROWS = [("a cat", "cat", "train"), ("a dog", "pet > dog", "train"), ("a car", "car", "val"), ("my cat", "cat", "test")]

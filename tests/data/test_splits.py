@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiercos.data.errors import DataError
 from hiercos.data.splits import completed_split, hash_fraction, hash_split, with_val_from_train
+from hiercos.errors import DataError
 
 KEYS = [f"phrase {number}" for number in range(20_000)]
 

@@ -11,7 +11,7 @@ from lightning_fabric import Fabric
 from colours import colour_data
 from hiercos.data import Dataset
 from hiercos.data.dataset import taken
-from hiercos.data.inputs import UnlabelledInputs
+from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
     FineTuningData,
@@ -25,9 +25,9 @@ from hiercos.engine import (
     rule_records,
     train_run,
 )
-from hiercos.engine.fit import RunProgress
-from hiercos.engine.predict import prediction_rows
-from hiercos.engine.schedule import make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.optimization import make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.prediction import prediction_rows
+from hiercos.engine.training import RunProgress
 from trees import TOY
 
 SMALL = {"width": 1, "size": 8}

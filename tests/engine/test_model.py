@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hiercos.data.features import TextFeatures
+from hiercos.data.text_features import TextFeatures
 from hiercos.engine.model import Standardize
 
 SUBJECTS = ("pump", "valve", "lamp", "chair", "table", "kettle", "mirror", "ladder", "drill", "brush")

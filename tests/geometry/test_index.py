@@ -5,7 +5,7 @@ import torch
 from torch._subclasses.fake_tensor import FakeTensorMode
 
 from hiercos.geometry import leaf_scores
-from hiercos.geometry.index import tree_index
+from hiercos.geometry.operations import tree_index
 from trees import random_tree
 
 CPU = torch.device("cpu")

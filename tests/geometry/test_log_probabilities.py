@@ -11,8 +11,8 @@ from hiercos.geometry import (
     node_probabilities,
     sibling_log_softmax,
 )
-from hiercos.geometry.index import tree_index
 from hiercos.geometry.log_probabilities import subtree_maxima
+from hiercos.geometry.operations import tree_index
 from trees import TOY, TOY17, taxonomies
 
 random_trees = given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))

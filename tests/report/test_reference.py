@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos.report import best_flat_line, checked_reference, summarize
-from hiercos.report.reference import ReferenceLineError
+from hiercos.report.results import ReferenceLineError
 from records import record
 
 NAMES = ["cross-entropy", "cross-entropy + crm", "hier-cos"]

@@ -1,7 +1,5 @@
 """Comparisons of methods over seeds."""
 
-from hiercos.benchmark.compare import Entry, compare
-from hiercos.benchmark.jobs import Observer
-from hiercos.benchmark.tuning import Tuning
+import lazy_loader
 
-__all__ = ["Entry", "Observer", "Tuning", "compare"]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -8,15 +8,12 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.benchmark.compare import RUNS, Run, RunResult
+from hiercos.benchmark.comparison import RUNS, Run, RunResult
 from hiercos.benchmark.jobs import Nobody, Observer, crew
-from hiercos.engine import Model, TrainConfig, Watcher, evaluate, load_model
-from hiercos.engine.batches import Samples
-from hiercos.engine.run import RunData
+from hiercos.engine import Model, RunData, Samples, TrainConfig, Watcher, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
-from hiercos.methods import METHODS
-from hiercos.methods.hier_cos import LeafScores, NodeScores
+from hiercos.methods import METHODS, LeafScores, NodeScores
 from hiercos.records import Record
 
 METHOD = "hier-cos"

@@ -11,10 +11,8 @@ from typing import Any, Protocol, TypeVar
 
 from lightning_fabric import Fabric
 
-from hiercos.benchmark.sharing import SharedValue
-from hiercos.benchmark.worker import Worker, give_data, start_workers
-from hiercos.engine import TrainConfig, Watcher
-from hiercos.engine.run import RunData
+from hiercos.benchmark.workers import SharedValue, Worker, give_data, start_workers
+from hiercos.engine import RunData, TrainConfig, Watcher
 from hiercos.errors import FaultsError
 
 

@@ -8,14 +8,11 @@ import torch
 from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
-from hiercos.data.score_set import ScoreSet
 from hiercos.decisions import RULES
-from hiercos.engine import StoredModel
-from hiercos.engine.batches import Samples
-from hiercos.engine.evaluate import Answers, all_answers
-from hiercos.metrics.suite import needed_depth, suite_names, suite_values
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
+from hiercos.engine import Answers, Samples, StoredModel, all_answers
+from hiercos.metrics import needed_depth, suite_names, suite_values
+from hiercos.predictions import ScoreSet
+from hiercos.taxonomy import IntArray, Taxonomy
 
 BROKEN_DOWN = ("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20")
 Row = Mapping[str, str | int | float]

@@ -15,15 +15,10 @@ import numpy as np
 from lightning_fabric import Fabric
 
 from hiercos.benchmark.jobs import Crew, Observer
-from hiercos.engine import TrainConfig, Watcher, fit
-from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.fit import RunProgress, TrainingError
-from hiercos.engine.prepare import taxonomy_summary
-from hiercos.engine.run import RunData
+from hiercos.engine import CHECKPOINT, RunData, RunProgress, TrainConfig, TrainingError, Watcher, fit, taxonomy_summary
 from hiercos.errors import FaultsError, check_choice
 from hiercos.files import write_atomically
-from hiercos.methods import METHODS
-from hiercos.methods.search import Between, Space
+from hiercos.methods import METHODS, Between, Space
 from hiercos.records import run_identity
 
 TUNING, TRIAL_FILE = "tuning", "trial.json"

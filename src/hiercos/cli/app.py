@@ -6,17 +6,17 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.ablate import ablate
-from hiercos.cli.compare import compare
-from hiercos.cli.data import data
-from hiercos.cli.embed import embed
-from hiercos.cli.evaluate import evaluate
-from hiercos.cli.export import export
-from hiercos.cli.methods import methods
-from hiercos.cli.predict import predict
-from hiercos.cli.reproduce import reproduce
-from hiercos.cli.taxonomy import app as taxonomy_app
-from hiercos.cli.train import train
+from hiercos.cli.commands.ablate import ablate
+from hiercos.cli.commands.compare import compare
+from hiercos.cli.commands.data import data
+from hiercos.cli.commands.embed import embed
+from hiercos.cli.commands.evaluate import evaluate
+from hiercos.cli.commands.export import export
+from hiercos.cli.commands.methods import methods
+from hiercos.cli.commands.predict import predict
+from hiercos.cli.commands.reproduce import reproduce
+from hiercos.cli.commands.taxonomy import app as taxonomy_app
+from hiercos.cli.commands.train import train
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130

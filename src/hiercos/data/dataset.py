@@ -8,12 +8,10 @@ from typing import Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data.errors import DataError
-from hiercos.data.images import Images
-from hiercos.data.rows import RowName, row_name
+from hiercos.data.images.collections import Images
 from hiercos.data.splits import SPLITS, TextArray
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
+from hiercos.errors import DataError, RowName, row_name
+from hiercos.taxonomy import IntArray, Taxonomy
 
 FloatArray = NDArray[np.float32]
 Kind = Literal["vectors", "texts", "images"]

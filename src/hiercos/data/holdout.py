@@ -6,16 +6,14 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data.built_in import BUILT_IN
+from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Inputs, data_fingerprint, taken
-from hiercos.data.errors import DataError
-from hiercos.data.faulty import Watch
-from hiercos.data.labels import LabelReader
+from hiercos.data.images.faulty import Watch
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
 from hiercos.data.splits import checked_split, hash_split
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
+from hiercos.errors import DataError
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from hiercos.data.errors import DataError
-from hiercos.data.labels import path_parts
-from hiercos.data.rows import AnyArray, RowName
-from hiercos.taxonomy import Taxonomy
+from hiercos.errors import DataError, RowName
+from hiercos.taxonomy import AnyArray, Taxonomy, path_parts
 
 
 def taxonomy_of_labels(

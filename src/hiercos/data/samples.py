@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data.dataset import Inputs, taken
-from hiercos.data.faulty import Watch, check_on_error, usable_rows
-from hiercos.data.images import Images
-from hiercos.data.rows import AnyArray, RowName
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
+from hiercos.data.images.collections import Images
+from hiercos.data.images.faulty import Watch, check_on_error, usable_rows
+from hiercos.errors import RowName
+from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
 TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", "split"
 

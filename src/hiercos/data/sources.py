@@ -3,24 +3,21 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from hiercos.data import hugging_face
-from hiercos.data.built_in import BUILT_IN
+from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, Inputs
-from hiercos.data.errors import DataError
-from hiercos.data.faulty import Watch
-from hiercos.data.folders import read_folder
-from hiercos.data.images import Images
-from hiercos.data.labels import LabelReader
+from hiercos.data.images.collections import Images
+from hiercos.data.images.faulty import Watch
+from hiercos.data.images.usable import with_usable_images
 from hiercos.data.path_labels import taxonomy_of_labels
+from hiercos.data.readers import hugging_face
+from hiercos.data.readers.folders import read_folder
+from hiercos.data.readers.npz import read_vectors
+from hiercos.data.readers.table_files import SAMPLE_TABLES
+from hiercos.data.readers.table_samples import read_table_samples
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.splits import completed_split, folded
-from hiercos.data.table_files import SAMPLE_TABLES
-from hiercos.data.table_samples import read_table_samples
-from hiercos.data.usable import with_usable_images
-from hiercos.data.vectors import read_vectors
-from hiercos.errors import suggestion
-from hiercos.taxonomy import Taxonomy, open_taxonomy
-from hiercos.taxonomy.describe import counted
+from hiercos.errors import DataError, suggestion
+from hiercos.taxonomy import LabelReader, Taxonomy, counted, open_taxonomy
 
 NPZ = ".npz"
 SUFFIXES = (NPZ, *SAMPLE_TABLES)

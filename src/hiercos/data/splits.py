@@ -10,8 +10,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data.errors import DataError
-from hiercos.data.rows import AnyArray, RowName, row_name
+from hiercos.errors import DataError, RowName, row_name
+from hiercos.taxonomy import AnyArray
 
 SPLITS = ("train", "val", "test")
 FRACTIONS = (0.8, 0.1, 0.1)  # of train, val and test, where the data bring no split

@@ -15,9 +15,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hiercos.decisions.expected_cost import ExpectedCosts, cost_steps, expected_costs, label_entries
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.preferences import FloatArray
-from hiercos.taxonomy.tree import IntArray
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
 
 MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
 SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions in the assignments of each kind beyond that

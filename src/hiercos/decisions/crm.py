@@ -2,9 +2,7 @@
 
 from torch import Tensor
 
-from hiercos.geometry import node_probabilities
-from hiercos.geometry.index import tree_index
-from hiercos.geometry.sums import path_sums
+from hiercos.geometry import node_probabilities, path_sums, tree_index
 from hiercos.taxonomy import Taxonomy
 
 

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.preferences import (
+from hiercos.taxonomy import (
     FloatArray,
+    IntArray,
+    Taxonomy,
     decay_weights,
     distance_counts,
     preferred_ranks,
     rank_profiles,
     reversed_disorder,
 )
-from hiercos.taxonomy.tree import IntArray
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.watchers import RowWatcher
+from hiercos.callbacks import RowWatcher
 
 VECTORS_AT_ONCE = 1024
 

@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 from hiercos.errors import FaultsError, check_choice
 from hiercos.methods import DEFAULT, METHODS
-from hiercos.nn.backbones.augmentation import Augment, Border
+from hiercos.nn.backbones import Augment, Border
 
 OF_THE_BACKBONE = ("backbone_learning_rate", "augment", "border")
 

@@ -9,8 +9,8 @@ from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine.evaluate import class_scores
-from hiercos.engine.folder import StoredModel, load_model, write_config
+from hiercos.engine.evaluation import class_scores
+from hiercos.engine.model_folder import StoredModel, load_model, write_config
 from hiercos.engine.run import RunData
 from hiercos.metrics import default_suite
 from hiercos.records import Record, record_file

@@ -13,12 +13,12 @@ from lightning_fabric import Fabric
 from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.evaluate import class_scores, evaluate
-from hiercos.engine.fit import RunProgress, Watcher, fit
-from hiercos.engine.folder import StoredModel, save_model
+from hiercos.engine.encoders import Reader
+from hiercos.engine.evaluation import class_scores, evaluate
 from hiercos.engine.model import Model
-from hiercos.engine.prepare import taxonomy_summary
-from hiercos.engine.readers import Reader
+from hiercos.engine.model_folder import StoredModel, save_model
+from hiercos.engine.run_data import taxonomy_summary
+from hiercos.engine.training import RunProgress, Watcher, fit
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS

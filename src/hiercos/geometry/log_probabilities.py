@@ -4,9 +4,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from hiercos.geometry.embeddings import checked_embeddings, enough_precision
-from hiercos.geometry.index import TreeIndex, tree_index
-from hiercos.geometry.sums import path_sums
+from hiercos.geometry.frames import checked_embeddings, enough_precision
+from hiercos.geometry.operations import TreeIndex, path_sums, tree_index
 from hiercos.taxonomy import Taxonomy
 
 

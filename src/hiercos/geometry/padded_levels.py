@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.tree import IntArray
+from hiercos.taxonomy import IntArray, Taxonomy
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,9 @@ node plus those below it. For a leaf this is its path alone. Nothing here is lea
 import torch
 from torch import Tensor
 
-from hiercos.geometry.embeddings import checked_embeddings
-from hiercos.geometry.index import tree_index
-from hiercos.geometry.sums import class_path_sums, path_sums, sibling_sums, subtree_sums
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.distances import subtree_sizes
+from hiercos.geometry.frames import checked_embeddings
+from hiercos.geometry.operations import class_path_sums, path_sums, sibling_sums, subtree_sums, tree_index
+from hiercos.taxonomy import Taxonomy, subtree_sizes
 
 
 def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancestors: bool = True) -> Tensor:

@@ -5,7 +5,7 @@ from hiercos.losses.cross_entropy import CrossEntropyLoss
 from hiercos.losses.flamingo import FlamingoLoss
 from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
-from hiercos.losses.hier_cos import HierCOSLoss
+from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.losses.hxe import HXELoss
 from hiercos.losses.path_log import PathLogLoss
 from hiercos.losses.soft_labels import SoftLabelsLoss
@@ -14,12 +14,15 @@ from hiercos.losses.yolo_v2 import YOLOv2Loss
 __all__ = [
     "BarzDenzlerLoss",
     "CrossEntropyLoss",
+    "Direction",
     "FlamingoLoss",
+    "Grouping",
     "HAFeatLoss",
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
     "PathLogLoss",
+    "Penalty",
     "SoftLabelsLoss",
     "YOLOv2Loss",
 ]

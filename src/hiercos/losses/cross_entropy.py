@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import weighted_mean
 
 UNUSED_LABEL = torch.iinfo(torch.int64).min  # torch leaves one label out of the loss, -100 unless told another
 

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry.padded_levels import padded_levels
-from hiercos.losses.means import weighted_mean
+from hiercos.geometry import padded_levels
+from hiercos.losses.paths import weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 MARGIN = 3.0

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import weighted_mean
 
 
 class HAFrameLoss(nn.Module):

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.errors import check_choice
-from hiercos.geometry.embeddings import checked_embeddings
-from hiercos.losses.means import weighted_mean
-from hiercos.losses.paths import ClassPaths
+from hiercos.geometry import checked_embeddings
+from hiercos.losses.paths import ClassPaths, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]

@@ -3,8 +3,7 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import node_log_probabilities
-from hiercos.losses.means import weighted_mean
-from hiercos.losses.paths import ClassPaths
+from hiercos.losses.paths import ClassPaths, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 

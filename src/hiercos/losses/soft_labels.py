@@ -5,7 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.losses.means import weighted_mean
+from hiercos.losses.paths import weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 

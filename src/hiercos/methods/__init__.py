@@ -13,15 +13,21 @@ from hiercos.methods import (  # imported to register
     yolo_v2,
 )
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE
+from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS, MethodError, build_method
+from hiercos.methods.search import Between, Space
 
 __all__ = [
     "DEFAULT",
     "DEFAULT_RULE",
     "METHODS",
+    "Between",
+    "LeafScores",
     "Method",
     "MethodError",
+    "NodeScores",
+    "Space",
     "barz_denzler",
     "build_method",
     "cross_entropy",

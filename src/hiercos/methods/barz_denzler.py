@@ -3,9 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry.frames import class_frame, height_similarities
-from hiercos.geometry.index import tree_index
-from hiercos.geometry.log_probabilities import subtree_maxima
+from hiercos.geometry import class_frame, height_similarities, subtree_maxima, tree_index
 from hiercos.losses import BarzDenzlerLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method

@@ -4,14 +4,12 @@ from collections.abc import Sequence
 
 from torch import nn
 
-from hiercos.geometry.padded_levels import padded_levels
+from hiercos.geometry import padded_levels
 from hiercos.losses import HAFeatLoss
-from hiercos.methods.heads import hidden_layer
-from hiercos.methods.level_columns import class_columns, node_columns
+from hiercos.methods.heads import class_columns, hidden_layer, node_columns
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
-from hiercos.nn import TransformationModule
-from hiercos.nn.level_heads import UnitRowLinear
+from hiercos.nn import TransformationModule, UnitRowLinear
 from hiercos.taxonomy import Taxonomy
 
 

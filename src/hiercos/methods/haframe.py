@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from hiercos.geometry.frames import class_frame, decaying_similarities
+from hiercos.geometry import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
 from hiercos.methods.method import Method, SummedProbabilities
 from hiercos.methods.registry import METHODS

@@ -1,7 +1,9 @@
 """What stands before a method's classifier: nothing, one hidden layer, or the transformation module."""
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
+from hiercos.geometry import PaddedLevels
 from hiercos.nn import TransformationModule
 
 
@@ -36,3 +38,27 @@ def hidden_layer(in_features: int, width: int | None) -> tuple[nn.Module, int]:
         return nn.Identity(), in_features
     norm, linear = nn.BatchNorm1d(in_features), nn.Linear(in_features, width)
     return nn.Sequential(norm, linear, nn.BatchNorm1d(width), nn.ELU()), width
+
+
+class Columns(nn.Module):
+    """Pick columns. Shape: outputs (B, T) to (B, number of columns picked)."""
+
+    columns: Tensor
+
+    def __init__(self, columns: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("columns", columns, persistent=False)
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        """Shape (B, T) to (B, K)."""
+        return outputs.index_select(1, self.columns)
+
+
+def class_columns(levels: PaddedLevels) -> Columns:
+    """The logits of the classes, from the deepest level. Shape: (B, T) to (B, C)."""
+    return Columns(torch.tensor(levels.class_columns[:, -1]))
+
+
+def node_columns(levels: PaddedLevels) -> Columns:
+    """The logits of the nodes, each from its own level's classifier. Shape: (B, T) to (B, N)."""
+    return Columns(torch.tensor(levels.node_columns))

@@ -3,13 +3,11 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import leaf_scores, node_scores
-from hiercos.losses import HierCOSLoss
-from hiercos.losses.hier_cos import Direction, Grouping, Penalty
+from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.method import Method
 from hiercos.methods.registry import METHODS
 from hiercos.methods.search import Between, OneOf
-from hiercos.nn import HierCOSHead
-from hiercos.nn.head import Basis
+from hiercos.nn import Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
 

@@ -2,8 +2,7 @@
 
 from torch import Tensor, nn
 
-from hiercos.geometry import cascade_log_probabilities
-from hiercos.geometry.index import tree_index
+from hiercos.geometry import cascade_log_probabilities, tree_index
 from hiercos.losses import YOLOv2Loss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method

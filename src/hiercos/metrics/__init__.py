@@ -1,48 +1,5 @@
 """Every hierarchical metric: pure functions, torchmetrics classes, and the usual ones together from one sort."""
 
-from hiercos.metrics import functional
-from hiercos.metrics.level_metrics import (
-    CalibrationError,
-    FullPathAccuracy,
-    LevelAccuracy,
-    MeanNormalizedRank,
-    TreeInconsistency,
-)
-from hiercos.metrics.ranked_metrics import (
-    HOPS,
-    NDCG,
-    AverageHierarchicalDistance,
-    CorrectOrder,
-    ExpectedCost,
-    HierarchicalF1,
-    HierarchicalPrecision,
-    HierarchicalRecall,
-    MeanReciprocalRank,
-    MistakeSeverity,
-    PreferenceOrderDistance,
-    TopKAccuracy,
-)
-from hiercos.metrics.suite import MetricSuite, default_suite
+import lazy_loader
 
-__all__ = [
-    "HOPS",
-    "NDCG",
-    "AverageHierarchicalDistance",
-    "CalibrationError",
-    "CorrectOrder",
-    "ExpectedCost",
-    "FullPathAccuracy",
-    "HierarchicalF1",
-    "HierarchicalPrecision",
-    "HierarchicalRecall",
-    "LevelAccuracy",
-    "MeanNormalizedRank",
-    "MeanReciprocalRank",
-    "MetricSuite",
-    "MistakeSeverity",
-    "PreferenceOrderDistance",
-    "TopKAccuracy",
-    "TreeInconsistency",
-    "default_suite",
-    "functional",
-]
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -14,9 +14,15 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.preferences import FloatArray, distance_counts, distance_ranks, ordered_by_rank, rank_profiles
-from hiercos.taxonomy.tree import IntArray
+from hiercos.taxonomy import (
+    FloatArray,
+    IntArray,
+    Taxonomy,
+    distance_counts,
+    distance_ranks,
+    ordered_by_rank,
+    rank_profiles,
+)
 
 MOST_TABULATED = 5_000  # classes whose pairwise ranks are kept: 25 MB of int8
 CHUNK = 1 << 22  # scores handled at a time: their order takes 32 MB

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
 from hiercos.report.intervals import INTERVALS, Interval
-from hiercos.report.reference import best_flat_line
-from hiercos.report.results import COLUMNS, Column, Line, Row, result_row, summarize
+from hiercos.report.results import COLUMNS, Column, Line, Row, best_flat_line, result_row, summarize
 from hiercos.report.verdict import verdict
 
 

@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 
 from hiercos.report.intervals import Estimate
-from hiercos.report.reference import best_flat_line
-from hiercos.report.results import Line
+from hiercos.report.results import Line, best_flat_line
 
 
 def verdict(lines: Sequence[Line]) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,6 +19,7 @@ from hiercos.taxonomy.checks import node_faults
 from hiercos.taxonomy.errors import TaxonomyError
 
 IntArray = NDArray[np.int64]
+AnyArray = NDArray[Any]  # of whatever type the user saved
 PATH_SEPARATOR = " > "
 
 

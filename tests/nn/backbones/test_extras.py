@@ -4,7 +4,7 @@ import sys
 import pytest
 
 from hiercos.nn.backbones import BACKBONES, BackboneError, load_backbone
-from hiercos.nn.backbones.extras import import_extra
+from hiercos.nn.backbones.weights import import_extra
 
 LIBRARIES = ["timm", "torchvision", "transformers", "sentence_transformers", "onnx", "onnxruntime", "huggingface_hub"]
 

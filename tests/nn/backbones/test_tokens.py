@@ -3,7 +3,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from hiercos.nn.backbones.tokens import Tokens, longest_input, tokenizer_hash
+from hiercos.nn.backbones.transformers_models import Tokens, longest_input, tokenizer_hash
 from nn.backbones.tiny_models import tokenizer
 
 

@@ -10,7 +10,7 @@ from hiercos.metrics.functional.levels import (
     tree_inconsistency,
 )
 from hiercos.metrics.functional.overlap import hierarchical_f1, hierarchical_precision, hierarchical_recall
-from hiercos.metrics.functional.preference_distance import preference_order_distance
+from hiercos.metrics.functional.preference import preference_order_distance
 from hiercos.metrics.functional.ranked import (
     average_hierarchical_distance,
     correct_order,

@@ -4,9 +4,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hiercos.metrics.functional.ties import earlier_counts, tied_blocks
+from hiercos.metrics.ranking import Ranking, rankings
 from hiercos.metrics.tables import RankTables, row_parts
-from hiercos.taxonomy.preferences import FloatArray, Tail, decay_weights, preferred_ranks, reversed_disorder
-from hiercos.taxonomy.tree import IntArray
+from hiercos.taxonomy import FloatArray, IntArray, Tail, Taxonomy, decay_weights, preferred_ranks, reversed_disorder
 
 
 def ranks_and_weights(profiles: IntArray, k: int, tail: Tail) -> tuple[IntArray, FloatArray]:
@@ -46,3 +47,44 @@ def disorder_of_reverse(tables: RankTables, labels: Tensor, k: int, tail: Tail) 
         return np.concatenate([reversed_disorder(*ranks_and_weights(profiles[rows], k, tail)) for rows in parts])
 
     return tables.profile_values(labels, ("reversed", tail, k), of_profiles)
+
+
+def preference_order_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Frobenius distance of the two orders' sign matrices, ‖M₁ − M₂‖_F [dezert2024].
+
+    M(a, b) is 1 where a is preferred to b, −1 where b is preferred, 0 where neither: classes at equal tree
+    distance in M₁, classes with equal scores in M₂. A pair in the wrong order adds 8 to the square and a pair tied
+    on one side only adds 2. An order without ties cannot reach 0 where the tree has any.
+
+    Args:
+        scores: higher is better, shape (B, C).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+
+    Returns:
+        Shape (B,), float64; lower is better.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> preference_order_distance(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.1]]), torch.tensor([0, 0]), t)
+        tensor([0.0000, 1.4142], dtype=torch.float64)
+    """
+    return torch.cat([_distance(part) for part in rankings(scores, labels, taxonomy)])
+
+
+def _distance(ranking: Ranking) -> Tensor:
+    """Count the pairs rank by rank, against the classes of earlier blocks of equal scores: O(C R) a sample."""
+    ranks = ranking.ranks
+    first, after = tied_blocks(ranking.scores)
+    wrong = torch.zeros(len(ranks), dtype=torch.int64, device=ranks.device)
+    tied_in_tree, tied_in_both = torch.zeros_like(wrong), torch.zeros_like(wrong)
+    for rank in range(int(ranks.max()) + 1 if ranks.numel() else 0):
+        counts = earlier_counts(ranks, rank)
+        earlier = counts.gather(1, first)
+        wrong += (earlier * (ranks < rank)).sum(dim=1)
+        same = counts.gather(1, after) - earlier - 1  # others of this rank in a position's own block
+        tied_in_both += (same * (ranks == rank)).sum(dim=1)
+        tied_in_tree += counts[:, -1] * (counts[:, -1] - 1)
+    tied_in_scores = (after - first - 1).sum(dim=1)
+    one_sided = tied_in_tree + tied_in_scores - 2 * tied_in_both  # ordered pairs, each counted twice
+    return (8 * wrong + one_sided).double().sqrt()

@@ -7,8 +7,7 @@ from torch import Tensor
 from hiercos.metrics.functional.levels import check_node_scores
 from hiercos.metrics.ranking import Ranking, check_inputs, check_labels, rankings, refuse_nan
 from hiercos.metrics.tables import rank_tables, row_parts
-from hiercos.taxonomy import Taxonomy
-from hiercos.taxonomy.distances import hop_distance_block
+from hiercos.taxonomy import Taxonomy, hop_distance_block
 
 
 def place(scores: Tensor, columns: Tensor) -> Tensor:

@@ -2,7 +2,6 @@
 
 from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     efficientnet_lite,
-    minilm,
     onnx_file,
     resnet,
     sentence_models,
@@ -11,21 +10,26 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     vit,
     wide_resnet,
 )
-from hiercos.nn.backbones.augmentation import TrainTransform
+from hiercos.nn.backbones.augmentation import Augment, Border, TrainTransform
 from hiercos.nn.backbones.backbone import Backbone, BackboneError, Preprocess
-from hiercos.nn.backbones.module import ModuleBackbone
+from hiercos.nn.backbones.module import ModuleBackbone, blank_sample
+from hiercos.nn.backbones.onnx_file import OnnxBackbone
 from hiercos.nn.backbones.preprocessing import ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 from hiercos.nn.backbones.stems import StemBackbone
 
 __all__ = [
     "BACKBONES",
+    "Augment",
     "Backbone",
     "BackboneError",
+    "Border",
     "ImageTransform",
     "ModuleBackbone",
+    "OnnxBackbone",
     "Preprocess",
     "StemBackbone",
     "TrainTransform",
+    "blank_sample",
     "load_backbone",
 ]

@@ -9,7 +9,7 @@ import torch
 from safetensors import SafetensorError
 
 from hiercos.nn.backbones.backbone import BackboneError
-from hiercos.nn.backbones.extras import import_extra
+from hiercos.nn.backbones.weights import import_extra
 
 FILES = ["*.json", "*.safetensors", "*.txt", "*.model"]  # configuration, weights and vocabularies; never a pickle
 OTHER_FORMATS = ["onnx/*", "openvino/*"]

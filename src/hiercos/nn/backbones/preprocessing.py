@@ -1,12 +1,15 @@
 """From images to the batch a backbone takes."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
+from hiercos.nn.backbones.backbone import BackboneError
 from hiercos.pixels import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -57,3 +60,116 @@ class ImageTransform(PixelTransform):
     def normalized(self, batch: ByteArray) -> Tensor:
         """Bytes, shape (B, S, S, 3), to (value / 255 - mean) / std, shape (B, 3, S, S)."""
         return torch.from_numpy(self.scaled(batch))
+
+
+INTERPOLATIONS: dict[int, Interpolation] = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
+UNKNOWN_STEPS = ("do_pad", "do_flip_channel_order", "do_color_quantize", "rescale_offset", "include_top")
+SQUASHED_FROM = 384  # pixels; from here on ConvNeXt's images are not cropped
+
+
+def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
+    """The transform that a model's folder describes.
+
+    Raises:
+        BackboneError: if the folder does not say how images are prepared, or in a way that `ImageTransform` has not.
+    """
+    for file, key in (("processor_config.json", "image_processor"), ("preprocessor_config.json", None)):
+        if (folder / file).is_file():
+            content = json.loads((folder / file).read_text(encoding="utf-8"))
+            settings = content if key is None else content.get(key)
+            if settings is not None:
+                return image_transform(settings, where=f"backbone {backbone!r}: {folder / file}")
+    raise BackboneError(
+        f"backbone {backbone!r}: {folder} has no preprocessor_config.json, which says how images are prepared"
+    )
+
+
+def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransform:
+    """The transform that the settings of an image processor describe.
+
+    Args:
+        settings: as in preprocessor_config.json, in its present form or in those of earlier years.
+        where: the beginning of a message.
+
+    Raises:
+        BackboneError: for a step that `ImageTransform` has not.
+
+    Example:
+        >>> settings = {"size": {"shortest_edge": 256}, "do_center_crop": True, "crop_size": 224, "resample": 3}
+        >>> transform = image_transform(settings, where="here")
+        >>> transform.size, transform.fit, transform.crop_share, transform.interpolation
+        (224, 'crop', 0.875, 'bicubic')
+    """
+    unknown = [step for step in UNKNOWN_STEPS if settings.get(step)]
+    if unknown or not settings.get("do_resize", True) or family(settings) == "Levit":
+        raise BackboneError(
+            f"{where}: images are prepared by steps that are not known here ({_listed(unknown, settings)})"
+        )
+    resample = settings.get("resample", 2)
+    if resample not in INTERPOLATIONS:
+        raise BackboneError(
+            f"{where}: resample: expected one of {', '.join(map(str, INTERPOLATIONS))}, got {resample!r}"
+        )
+    size, fit, share = geometry(settings, where)
+    mean, std = scale(settings, where)
+    return ImageTransform(size, mean, std, fit, share, INTERPOLATIONS[resample])
+
+
+def family(settings: Mapping[str, Any]) -> str:
+    """The first part of the image processor's name: "ConvNext" of "ConvNextImageProcessorFast"."""
+    name = str(settings.get("image_processor_type", settings.get("feature_extractor_type", "")))
+    return name.partition("ImageProcessor")[0].partition("FeatureExtractor")[0]
+
+
+def geometry(settings: Mapping[str, Any], where: str) -> tuple[int, Fit, float]:
+    """Size, fit and crop share: what becomes of an image's shape."""
+    side, keeps_shape = side_and_shape(settings, where)
+    if share := settings.get("crop_pct"):
+        squashed = family(settings) == "ConvNext" and side >= SQUASHED_FROM
+        return (side, "squash", 1.0) if squashed else (side, "crop", float(share))
+    cut = square(settings.get("crop_size"), "crop_size", where) if settings.get("do_center_crop") else side
+    if keeps_shape and not settings.get("do_center_crop"):
+        raise BackboneError(f"{where}: images are resized to no common shape")
+    if cut > side:
+        raise BackboneError(f"{where}: crop_size: expected at most the size of {side} pixels, got {cut}")
+    return cut, "crop" if keeps_shape else "squash", cut / side
+
+
+def side_and_shape(settings: Mapping[str, Any], where: str) -> tuple[int, bool]:
+    """To how many pixels images are resized, and whether only the shorter side is."""
+    size = settings.get("size")
+    if isinstance(size, Mapping) and set(size) == {"shortest_edge"}:
+        return square(size["shortest_edge"], "size", where), True
+    cropped = bool(settings.get("do_center_crop") or settings.get("crop_pct"))
+    return square(size, "size", where), isinstance(size, int) and cropped and family(settings) != "DeiT"
+
+
+def square(size: object, name: str, where: str) -> int:
+    """The side of a square that is given as one number or as two equal ones."""
+    side = size.get("height") if isinstance(size, Mapping) and size.get("height") == size.get("width") else size
+    if not isinstance(side, int) or isinstance(side, bool):
+        raise BackboneError(f"{where}: {name}: expected a square, got {size!r}")
+    return side
+
+
+def scale(settings: Mapping[str, Any], where: str) -> tuple[Channels, Channels]:
+    """Mean and deviation on a scale from 0 to 1, whatever scale the settings use."""
+    factor = settings.get("rescale_factor", 1 / 255) if settings.get("do_rescale", True) else 1.0
+    unit = round(255 * factor, 9)
+    if not settings.get("do_normalize", "image_mean" in settings):
+        return (0.0, 0.0, 0.0), (1 / unit, 1 / unit, 1 / unit)
+    return _channels(settings, "image_mean", unit, where), _channels(settings, "image_std", unit, where)
+
+
+def _channels(settings: Mapping[str, Any], name: str, unit: float, where: str) -> Channels:
+    values = settings.get(name)
+    if not isinstance(values, list | tuple) or len(values) != 3:
+        raise BackboneError(f"{where}: {name}: expected one number for each of three channels, got {values!r}")
+    return tuple(float(value) / unit for value in values)
+
+
+def _listed(unknown: list[str], settings: Mapping[str, Any]) -> str:
+    kind = settings.get(
+        "image_processor_type", settings.get("feature_extractor_type", "an image processor without a name")
+    )
+    return ", ".join([str(kind), *unknown])

@@ -1,17 +1,21 @@
 """The prefix `transformers:`: a model of images or of texts, whichever its configuration says."""
 
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
-from torch import nn
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.extras import import_extra
 from hiercos.nn.backbones.hub import faults_named, load_model, model_folder, quiet
-from hiercos.nn.backbones.image_processor import read_image_transform
+from hiercos.nn.backbones.preprocessing import read_image_transform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.tokens import Tokens, longest_input
-from hiercos.nn.backbones.transformers_images import Pooling, TransformersImages
-from hiercos.nn.backbones.transformers_texts import TransformersTexts
+from hiercos.nn.backbones.transformers_images import Pooling, TransformersImages, drop_pooler
+from hiercos.nn.backbones.weights import import_extra
 
 
 @BACKBONES.register_prefix("transformers")
@@ -52,10 +56,115 @@ def text_backbone(
     backbone: str,
     max_length: int | None = None,
     normalize: bool = False,
-) -> TransformersTexts:
+) -> "TransformersTexts":
     """A loaded model of texts as a backbone, with the tokenizer of its folder."""
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet(transformers), faults_named(backbone, folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     tokens = Tokens(tokenizer, max_length or longest_input(tokenizer, model.config))
     return TransformersTexts(model, tokens, pooling, normalize=normalize)
+
+
+UNKNOWN_LENGTH = 512  # tokens, where neither the tokenizer nor the model says how many it takes
+UNLIMITED = 10**9  # a tokenizer that does not know says 10^30
+
+
+class Tokens:
+    """Texts to one batch of token numbers, the shorter ones padded; a `Preprocess`.
+
+    Args:
+        tokenizer: of transformers.
+        max_length: in tokens; the rest of a text is left out.
+        prompt: put before every text.
+
+    Shape:
+        texts: B strings. Output: a dict of tensors (B, T), T the tokens of the longest text: input_ids, attention_mask
+        and what else the model takes.
+    """
+
+    def __init__(self, tokenizer: Any, max_length: int, prompt: str = "") -> None:
+        if tokenizer.pad_token is None:  # as with most models that write texts; padding is masked anyway
+            tokenizer.pad_token = tokenizer.eos_token
+        self.tokenizer = tokenizer
+        self.max_length = max_length
+        self.prompt = prompt
+        self.fingerprint = tokenizer_hash(tokenizer)
+
+    def __call__(self, samples: Sequence[str]) -> dict[str, Tensor]:
+        """Texts to a batch, shape (B, T) each."""
+        texts = [self.prompt + text for text in samples]
+        return dict(
+            self.tokenizer(texts, padding=True, truncation=True, max_length=self.max_length, return_tensors="pt")
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """A hash of the tokenizer and the rest, as JSON."""
+        return {"tokenizer": self.fingerprint, "max_length": self.max_length, "prompt": self.prompt}
+
+
+def tokenizer_hash(tokenizer: Any) -> str:
+    """SHA-256 of all that decides the tokens of a text, but for padding and truncation, which a call sets."""
+    content = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab(), "pad": tokenizer.pad_token_id}
+    if tokenizer.is_fast:
+        rules = json.loads(tokenizer.backend_tokenizer.to_str())
+        content["rules"] = {**rules, "padding": None, "truncation": None}
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def longest_input(tokenizer: Any, config: Any) -> int:
+    """The number of tokens that a tokenizer and its model both take."""
+    limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
+    return min((int(limit) for limit in limits if limit and limit < UNLIMITED), default=UNKNOWN_LENGTH)
+
+
+class TransformersTexts(Backbone):
+    """A model of texts, its tokens pooled to one vector for each text.
+
+    Args:
+        model: of transformers; it takes `input_ids` and `attention_mask`.
+        preprocess: its tokenizer.
+        pooling: "mean" over the tokens that are not padding, "cls" the first token, "pooler" the model's own.
+        normalize: to vectors of length 1.
+
+    Shape:
+        batch: what `Tokens` makes of B texts. Output: (B, F).
+    """
+
+    def __init__(self, model: nn.Module, preprocess: Tokens, pooling: Pooling, *, normalize: bool = False) -> None:
+        ones = torch.ones((1, 2), dtype=torch.long)
+        with torch.no_grad():
+            output = model.eval()(input_ids=ones, attention_mask=ones)
+        super().__init__("texts", pool_texts(output, ones, pooling).shape[1], preprocess)
+        if pooling != "pooler":
+            drop_pooler(model)
+        self.model = model
+        self.pooling: Pooling = pooling
+        self.normalize = normalize
+
+    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+        """A dict of tensors (B, T) to features, shape (B, F)."""
+        vectors = pool_texts(self.model(**batch), batch["attention_mask"], self.pooling)
+        return F.normalize(vectors, dim=1) if self.normalize else vectors
+
+
+def pool_texts(output: Any, mask: Tensor, pooling: Pooling) -> Tensor:
+    """One vector for each text, shape (B, F); zeros for a text without a token.
+
+    Args:
+        output: with last_hidden_state of shape (B, T, F).
+        mask: (B, T), 0 where there is padding.
+        pooling: how.
+
+    Raises:
+        BackboneError: if the model has no pooled output of its own and it was asked for.
+    """
+    hidden: Tensor = output.last_hidden_state
+    if pooling == "cls":
+        return hidden[:, 0]
+    if pooling == "pooler":
+        vectors: Tensor | None = getattr(output, "pooler_output", None)
+        if vectors is None:
+            raise BackboneError("pooling: expected 'cls' or 'mean', as the model has no pooled output, got 'pooler'")
+        return vectors
+    weights = mask.unsqueeze(2).to(hidden.dtype)  # (B, T, 1)
+    return (hidden * weights).sum(dim=1) / weights.sum(dim=1).clamp(min=1)

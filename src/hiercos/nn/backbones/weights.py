@@ -1,11 +1,32 @@
 """Trained weights from a safetensors file into a backbone."""
 
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from torch import Tensor, nn
 
 from hiercos.nn.backbones.backbone import BackboneError
+
+
+def import_extra(module: str, *, extra: str, backbone: str) -> ModuleType:
+    """A module of an optional library.
+
+    Args:
+        module: its name, such as "timm".
+        extra: of hiercos, which installs the library with all that it needs.
+        backbone: as the user wrote it, for the message.
+
+    Raises:
+        BackboneError: if the library, or one that it imports in turn, is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        missing = (error.name or module).partition(".")[0]
+        raise BackboneError(f"backbone {backbone!r} needs {missing}: pip install 'hiercos[{extra}]'") from error
+
 
 MOST_NAMES = 5  # of tensors, in one message
 

@@ -7,9 +7,8 @@ from reprlib import repr as shortened
 from typing import Any
 
 from hiercos.taxonomy.errors import TaxonomyError
-from hiercos.taxonomy.formats.flat import is_flat, taxonomy_from_dict
-from hiercos.taxonomy.formats.json_text import parsed_json
-from hiercos.taxonomy.found import FoundNodes
+from hiercos.taxonomy.formats.json_trees import is_flat, parsed_json, taxonomy_from_dict
+from hiercos.taxonomy.node_table import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = "root"

@@ -14,7 +14,7 @@ import numpy as np
 
 from hiercos.taxonomy.distances import leaf_order
 from hiercos.taxonomy.errors import HOLD_IDS, TaxonomyError
-from hiercos.taxonomy.found import FoundNodes
+from hiercos.taxonomy.node_table import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = -1

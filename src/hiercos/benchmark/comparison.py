@@ -1,0 +1,131 @@
+"""Several methods on the same features, splits, schedule and seeds, raw and under decision rules."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from lightning_fabric import Fabric
+
+from hiercos.benchmark.jobs import Nobody, Observer, crew
+from hiercos.benchmark.tuning import Tuned, Tuning, tune
+from hiercos.engine import RunData, TrainConfig, TrainingError, Watcher, rule_records, train_run
+from hiercos.records import Record
+
+RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of a comparison: its settings (the seed is replaced) and the rules its scores are reported under."""
+
+    config: TrainConfig
+    rules: tuple[str, ...] = ("none",)
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave: its own record, and its records under the rules asked for."""
+
+    record: Record
+    ruled: list[Record]
+
+    @property
+    def top1(self) -> float:
+        """On validation, at the epoch whose weights were kept."""
+        return self.record.history[self.record.best_epoch - 1]["top1"]
+
+    @property
+    def hops(self) -> float:
+        """On validation, at the epoch whose weights were kept."""
+        return self.record.history[self.record.best_epoch - 1]["hops"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One method with one seed: train it, test it once, under every rule, and leave a folder."""
+
+    config: TrainConfig
+    folder: Path
+    rules: tuple[str, ...]
+    tuning: Mapping[str, Any] | None = None
+    kind: str = "seed"
+
+    @property
+    def number(self) -> int:
+        """The seed."""
+        return self.config.seed
+
+    @property
+    def line(self) -> str:
+        """The method."""
+        return self.config.method
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return f"{self.config.method} seed {self.config.seed}"
+
+    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> RunResult:
+        """Train and test; what an earlier call finished is read."""
+        try:
+            record = train_run(fabric, data, self.config, self.folder, resume=True, watcher=watcher)
+        except TrainingError as error:
+            raise TrainingError(f"{self.name}: {error}") from error
+        record = self._with_tuning(fabric, record)
+        ruled = rule_records(fabric, data, record, self.folder, self.rules)
+        return RunResult(record, [self._with_tuning(fabric, each) for each in ruled])
+
+    def _with_tuning(self, fabric: Fabric, record: Record) -> Record:
+        """The record with the search that chose its settings, in its folder too."""
+        if self.tuning is None or record.tuning == self.tuning:
+            return record
+        tuned = replace(record, tuning=self.tuning)
+        if fabric.is_global_zero:
+            tuned.write(self.folder)
+        return tuned
+
+
+def compare(
+    fabric: Fabric,
+    data: RunData,
+    entries: Sequence[Entry],
+    seeds: Sequence[int],
+    folder: Path,
+    *,
+    jobs: int = 1,
+    tuning: Tuning | None = None,
+    observer: Observer | None = None,
+) -> list[Record]:
+    """Train and test every entry with every seed; what an earlier call finished is not run again.
+
+    Args:
+        fabric: where to run, launched.
+        data: the features all methods share.
+        entries: one per method.
+        seeds: of the runs.
+        folder: where to leave a folder per run.
+        jobs: runs at once, each in a process of its own with its share of the threads; on a CPU only.
+        tuning: search the settings of each method first, on validation data alone; as given by default.
+        observer: is told how it goes; nobody by default.
+
+    Returns:
+        The records, method by method, rule by rule and seed by seed.
+    """
+    observer = observer or Nobody()
+    with crew(fabric, data, jobs, folder) as workers:
+        chosen: list[Tuned | None] = [None] * len(entries)
+        if tuning is not None:
+            given = [replace(entry.config, seed=seeds[0]) for entry in entries]
+            chosen = [*tune(workers, given, tuning, folder, observer=observer)]
+        grid = [_runs(entry, tuned, seeds, folder / RUNS) for entry, tuned in zip(entries, chosen, strict=True)]
+        results = iter(workers.perform([run for runs in grid for run in runs], observer))
+    by_entry = [[next(results).ruled for _ in runs] for runs in grid]
+    return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
+
+
+def _runs(entry: Entry, tuned: Tuned | None, seeds: Sequence[int], folder: Path) -> list[Run]:
+    """An entry with every seed, under the settings that were chosen for it or else given."""
+    config, summary = (tuned.config, tuned.summary) if tuned else (entry.config, None)
+    place = folder / config.method
+    return [Run(replace(config, seed=seed), place / f"seed-{seed}", entry.rules, summary) for seed in seeds]

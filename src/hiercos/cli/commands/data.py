@@ -1,0 +1,88 @@
+"""`hiercos data`: the built-in data sets, whether they are here, what to put where, and downloads."""
+
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.options.groups import OptionError
+from hiercos.errors import suggestion
+
+if TYPE_CHECKING:
+    from hiercos.data import BuiltIn, Download
+
+FAILED = 1
+
+
+def data(
+    name: Annotated[str | None, typer.Argument(help="A data set to say more about; all are listed without it.")] = None,
+    root: Annotated[
+        Path | None, typer.Option(help="Folder of the data sets; HIERCOS_DATA or ~/.cache/hiercos/data by default.")
+    ] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch it into that folder, if it can be.")] = False,
+) -> None:
+    """List the built-in data sets, whether they are here, and what to put where."""
+    from hiercos.data import BUILT_IN, data_root
+
+    if name is not None and name not in BUILT_IN:
+        raise OptionError(f"no data set called {name!r} is built in{suggestion(name, BUILT_IN)}")
+    if download and name is None:
+        raise OptionError("--download: expected the name of a data set before it")
+    if download and name is not None:
+        _download(name, BUILT_IN[name], data_root(root))
+        return
+    typer.echo(
+        f"Files are looked for in {data_root(root)} (--root or the variable HIERCOS_DATA names another folder).\n"
+    )
+    for shown in [name] if name is not None else BUILT_IN:
+        _show(shown, BUILT_IN[shown], root, alone=name is not None)
+
+
+def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> None:
+    """One data set: its size, where it comes from, what is expected where, and what there is to download."""
+    from hiercos.data import shown_size
+
+    typer.echo(f"{name} ({'present' if entry.is_present(root) else 'absent'})")
+    lines = [entry.description]
+    if entry.classes is not None:
+        lines += [f"{entry.classes:,} classes, {entry.levels} levels"]
+    lines += [f"from {entry.origin}", f"looks for {entry.where}"]
+    if entry.downloads:
+        size = shown_size(sum(archive.size for archive in entry.downloads))
+        lines += [f"hiercos data {name} --download fetches {size}"]
+    for line in lines:
+        typer.echo(textwrap.indent(textwrap.fill(line, 112, break_long_words=False, break_on_hyphens=False), "    "))
+    for archive in entry.downloads if alone else ():
+        typer.echo(f"      {archive.url} ({_told(archive)})")
+
+
+def _told(archive: "Download") -> str:
+    """The size of an archive and its checksum."""
+    from hiercos.data import shown_size
+
+    return f"{shown_size(archive.size)}, {archive.checksum or 'no checksum is published'}"
+
+
+def _download(name: str, entry: "BuiltIn", root: Path) -> None:
+    """Fetch what is missing of a data set; where that fails, say what to put where and exit with 1."""
+    from hiercos.cli.display.row_progress import TransferDisplay
+    from hiercos.data import DownloadError, fetch
+
+    by_hand = f"into {root} by hand: {entry.where}"
+    if entry.is_present(root):
+        typer.echo(f"{name} is in {root} already.", err=True)
+        return
+    if not entry.downloads:
+        raise OptionError(f"--download: {name} cannot be downloaded; put it {by_hand}")
+    missing = [archive for archive in entry.downloads if not archive.is_done(root)]
+    for archive in missing:
+        typer.echo(f"{archive.url} ({_told(archive)}) into {root / archive.folder}", err=True)
+    for archive in missing:
+        try:
+            with TransferDisplay(archive.name) as display:
+                fetch(archive, root, display)
+        except DownloadError as error:
+            typer.echo(f"error: {error}; or put it {by_hand}", err=True)
+            raise typer.Exit(FAILED) from error
+    typer.echo(f"{name} is in {root}.", err=True)

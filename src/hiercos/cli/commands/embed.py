@@ -1,0 +1,54 @@
+"""`hiercos embed`: images or texts to features, once and for all."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.options import common as options
+from hiercos.cli.options.backbones import TFIDF, BackboneOptions
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+
+if TYPE_CHECKING:
+    from hiercos.data import Dataset
+
+
+@grouped
+def embed(
+    *,
+    data: options.Data,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
+    inputs: BackboneOptions,
+    columns: DataOptions,
+    place: DeviceOptions,
+    batch_size: options.BatchSize = None,
+) -> None:
+    """Make the features of images or texts with a frozen backbone, for train and compare to use.
+
+    Features are kept in a cache (the folder HIERCOS_CACHE, else ~/.cache/hiercos/features) as they are made: after an
+    interruption the same command goes on, and what was embedded once is not embedded again. The file holds features,
+    labels, splits and the taxonomy.
+    """
+    if output.suffix.lower() != ".npz":
+        raise OptionError(f"--output {output}: expected a file that ends in .npz")
+    if not output.parent.is_dir():
+        raise OptionError(f"--output {output}: there is no folder {output.parent}")
+    dataset = columns.read(data)
+    name = inputs.name_for(dataset)
+    if name is None or name == TFIDF:
+        raise OptionError(_not_for(dataset))
+    from hiercos.engine import embed_dataset, frozen_reader, write_features
+
+    backbone = frozen_reader(name, inputs.options()).backbone
+    how = place.reading(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
+    embedded = embed_dataset(how, backbone, dataset)
+    write_features(output, embedded.path, dataset, backbone.identity())
+    if not embedded.computed:
+        typer.echo(f"Nothing was embedded: the cache has these features ({embedded.path}).", err=True)
+    typer.echo(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.", err=True)
+
+
+def _not_for(dataset: "Dataset") -> str:
+    if dataset.kind == "vectors":
+        return f"{dataset.source} holds vectors already; expected images or texts"
+    return "expected --backbone NAME, such as minilm; TF-IDF is part of a model and made by train and compare"

@@ -1,0 +1,91 @@
+"""`hiercos export`: a model as an ONNX file, checked before it is written."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.display.row_progress import row_watcher
+from hiercos.cli.model_loading import held_out_samples
+from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped
+from hiercos.cli.options.path_checks import check_model_folder, check_target
+
+if TYPE_CHECKING:
+    from hiercos.data import TestSamples
+    from hiercos.onnx import OnnxExport
+
+STARTS = ("inputs", "features")
+
+
+@grouped
+def export(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
+    onnx: Annotated[Path, typer.Option(help="File to write; it ends in .onnx.")],
+    start: Annotated[
+        str,
+        typer.Option(
+            "--from",
+            help="What the file takes: inputs, as the model does, or features, which leaves out what makes them.",
+        ),
+    ] = "inputs",
+    int8: Annotated[
+        bool, typer.Option("--int8", help="Weights of eight bits: smaller, and a little less exact.")
+    ] = False,
+    data: Annotated[
+        str | None,
+        typer.Option(help="Labelled data, to measure what --int8 costs on its test rows.", show_default=False),
+    ] = None,
+    columns: ColumnOptions,
+) -> None:
+    """Write a model as an ONNX file that hiercos predict and any ONNX runtime can use without torch.
+
+    The file is compared with PyTorch in onnxruntime first: nothing is written where they differ by more than 1e-5.
+    """
+    _check_options(onnx, start, data, int8=int8)
+    check_model_folder(model)
+    from hiercos.data import kind_of
+    from hiercos.engine import load_model
+    from hiercos.errors import DataError
+    from hiercos.onnx import OPSET, export_onnx, to_int8
+
+    stored = load_model(model)
+    exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
+    samples = None if data is None else held_out_samples(model, stored, data, columns)
+    if samples is not None and kind_of(samples.inputs) != exact.description.kind:
+        raise DataError(
+            f"{data}: expected {exact.description.kind}, which the file takes, got {kind_of(samples.inputs)}"
+        )
+    written = to_int8(exact) if int8 else exact
+    cost = _cost(exact, written, samples) if int8 else None  # before anything is written
+    files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
+    agreement = f"as PyTorch to {exact.difference:.1e}" + (f", with int8 to {written.difference:.1e}" if int8 else "")
+    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule}, {agreement}.", err=True)
+    if cost:
+        typer.echo(cost, err=True)
+
+
+def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> None:
+    if onnx.suffix.lower() != ".onnx":
+        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
+    check_target("--onnx", onnx)
+    if start not in STARTS:
+        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
+    if data is not None and not int8:
+        raise OptionError("--data: expected --int8 with it, whose cost it measures")
+
+
+def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
+    """What eight bits cost, in a sentence."""
+    from hiercos.onnx import Asking, quality
+
+    if samples is None:
+        return "what int8 costs was not measured: give --data DATA with labelled test rows"
+    before, after = (
+        quality(model, samples.inputs, samples.labels, Asking(watcher=row_watcher(model.kind, "measuring")))
+        for model in (exact.opened(), written.opened())
+    )
+    return (
+        f"on {len(samples.labels):,} test rows int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) "
+        f"and top-1 {after.top1:.4f} ({after.top1 - before.top1:+.4f})"
+    )

@@ -1,0 +1,82 @@
+"""`hiercos predict`: answers of a model at every level."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format, deliver, emit, fiftyone_text
+from hiercos.cli.display.row_progress import checking_lines
+from hiercos.cli.model_loading import is_exported, open_exported, open_stored
+from hiercos.cli.options import common as options
+from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
+from hiercos.cli.options.path_checks import check_target
+
+
+@dataclass(frozen=True)
+class InputOptions:
+    """Where the inputs are, and what to do with faulty ones."""
+
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
+    ] = None
+    path_column: Annotated[
+        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    ] = None
+    root: Annotated[
+        Path | None, typer.Option(help="Folder that the paths of images start from.", show_default=False)
+    ] = None
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
+
+
+@grouped
+def predict(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left, or .onnx file of hiercos export.")],
+    inputs: Annotated[
+        str,
+        typer.Argument(
+            help="Folder of images, image, table of texts or paths, .npz of vectors, or - for an input a line."
+        ),
+    ],
+    place: DeviceOptions,
+    columns: InputOptions,
+    workers: options.Workers = 0,
+    batch_size: options.BatchSize = None,
+    top: Annotated[
+        int | None,
+        typer.Option(
+            min=1, help="Rows per input: the best classes, in the order of the model's rule.", show_default=False
+        ),
+    ] = None,
+    format: Annotated[
+        str | None, typer.Option(help="csv, json, parquet, table or fiftyone; by default as --output ends.")
+    ] = None,
+    output: options.Output = None,
+) -> None:
+    """Predict the class and its ancestors: one row per input, one column per level.
+
+    The levels are those of the class that wins, so they always form a path of the taxonomy. The column score is what
+    the model's decision rule ranks the classes by, confidence the probability of the class: the likeliest class need
+    not come first.
+    """
+    chosen = chosen_format(format, output, "csv")
+    if chosen != FIFTYONE:
+        check_format(chosen, output)
+    elif top is not None:
+        raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
+    check_target("--output", output)
+    from hiercos.data import read_inputs
+
+    kind, ask = open_exported(model, place) if is_exported(model) else open_stored(model, place)
+    if chosen == FIFTYONE and kind != "images":
+        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {kind}")
+    unlabelled = read_inputs(inputs, kind=kind, **asdict(columns), watch=checking_lines())
+    for note in unlabelled.notes:
+        typer.echo(note, err=True)
+    rows = ask(unlabelled, batch_size, workers, top)
+    if chosen == FIFTYONE:
+        deliver(fiftyone_text(rows), output)
+    else:
+        emit(rows, chosen, output)

@@ -1,0 +1,119 @@
+"""`hiercos reproduce`: the recipes of a published table, our figures beside the published ones."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.display.output import TableFormat, check_format
+from hiercos.cli.options import common as options
+from hiercos.cli.options.groups import DeviceOptions, grouped
+
+if TYPE_CHECKING:
+    from hiercos.benchmark import Attempt
+    from hiercos.benchmark.published import PublishedTable
+
+
+@grouped
+def reproduce(
+    *,
+    place: DeviceOptions,
+    table: Annotated[
+        str | None, typer.Argument(help="Name or number of a table of the paper; without one, they are listed.")
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="Only this data set, of a table that has several.")] = None,
+    methods: Annotated[str | None, typer.Option(help="Only these recipes, separated by commas.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each recipe; all of its own by default.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs other than the recipe's.")] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="Images of each class in each split; all by default.")
+    ] = None,
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Setting other than the recipe's, as backbone.width=1; repeatable."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder for the runs and the results.")] = Path("reproduced"),
+    root: Annotated[Path | None, typer.Option(help="Folder of built-in data.", show_default=False)] = None,
+    workers: options.Workers = 0,
+    format: TableFormat = "table",
+    only_published: Annotated[
+        bool, typer.Option("--published", help="Show the published figures with their notes, and run nothing.")
+    ] = False,
+) -> None:
+    """Run the recipes of a published table where the data is present, and print our figures beside the published ones.
+
+    What an earlier, interrupted call with the same --out finished is not run again.
+    """
+    check_format(format, None)
+    from hiercos.benchmark import Attempt, Conditions, RecipeError, load_recipes, table_recipes
+    from hiercos.benchmark import reproduce as run_recipes
+    from hiercos.benchmark.published import published_table
+    from hiercos.cli.display.published_table import results_json
+    from hiercos.cli.display.training import watcher
+    from hiercos.engine import Reading
+    from hiercos.files import write_atomically
+
+    if table is None:
+        _list_tables(root, format)
+        return
+    chosen = published_table(table)
+    names = [name.strip() for name in methods.split(",")] if methods else None
+    recipes = table_recipes(chosen, load_recipes(), dataset=dataset, names=names)
+    if only_published:
+        _tell(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
+        return
+    changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
+    if place.precision != DeviceOptions.precision:
+        changes["training.precision"] = place.precision
+    with place.processes() as fabric:
+        conditions = Conditions(
+            how=Reading(fabric, workers=workers),
+            folder=out,
+            watcher=watcher,
+            root=root,
+            seeds=seeds,
+            changes=changes,
+            limit=limit,
+        )
+        attempts = run_recipes(chosen, recipes, conditions)
+        if not any(attempt.records for attempt in attempts):
+            raise RecipeError(dict.fromkeys(str(attempt.obstacle) for attempt in attempts))
+        if fabric.is_global_zero:
+            write_atomically(out / f"{chosen.name}.json", results_json(chosen, attempts))
+            _tell(chosen, attempts, format)
+
+
+def _tell(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> None:
+    """Print a table in the form that was asked for; notes go to stderr where it is one for programs."""
+    from hiercos.cli.display.output import emit
+    from hiercos.cli.display.published_table import long_rows, notes, print_table
+
+    if format == "table":
+        print_table(table, attempts)
+        return
+    emit(long_rows(table, attempts), format, None)
+    typer.echo("\n".join(notes(table, attempts)), err=True)
+
+
+def _list_tables(root: Path | None, format: str) -> None:
+    """Print the tables of the paper, and whether their data are present."""
+    from hiercos.benchmark import absence
+    from hiercos.benchmark.published import published_tables
+    from hiercos.cli.display.output import emit
+
+    tables = published_tables().values()
+    absent = {dataset: absence(dataset, root) for table in tables for dataset in table.datasets}
+    rows = [
+        {
+            "table": table.name,
+            "number": "" if table.number is None else table.number,
+            "shows": table.title,
+            "present": ", ".join(dataset for dataset in table.datasets if not absent[dataset]),
+            "absent": ", ".join(dataset for dataset in table.datasets if absent[dataset]),
+        }
+        for table in tables
+    ]
+    emit(rows, format, None)
+    for sentence in absent.values():
+        if sentence:
+            typer.echo(sentence, err=True)

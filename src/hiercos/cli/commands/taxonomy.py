@@ -1,0 +1,162 @@
+"""`hiercos taxonomy`: show, check or convert a taxonomy."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hiercos.cli.options.groups import OptionError, grouped
+from hiercos.taxonomy import (
+    CATALOGUE,
+    FORMATS,
+    PARENTS,
+    Taxonomy,
+    TaxonomyError,
+    TaxonomyFacts,
+    counted,
+    open_taxonomy,
+    read_taxonomy,
+    read_terms,
+    taxonomy_facts,
+    tree_lines,
+    write_taxonomy,
+)
+from hiercos.taxonomy.formats import holds_terms
+
+REPEATED_SHOWN = 10  # names
+
+app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
+
+Source = Annotated[str, typer.Argument(metavar="FILE", help=f"A file, or a built-in taxonomy: {', '.join(CATALOGUE)}.")]
+FormatOption = Annotated[
+    str | None,
+    typer.Option("--format", help=f"Format of FILE ({', '.join(FORMATS)}); by default, by the extension."),
+]
+WRITTEN = [name for name, form in FORMATS.items() if form.write]
+
+
+@dataclass(frozen=True)
+class TermOptions:
+    """Which tree to take from a graph of terms, such as an ontology or WordNet."""
+
+    under: Annotated[
+        str | None, typer.Option(help="Id of the term that is the root: take what is below it.", show_default=False)
+    ] = None
+    classes: Annotated[
+        Path | None,
+        typer.Option(help="File with the ids of the classes, the first word of each line.", show_default=False),
+    ] = None
+    parents: Annotated[
+        str | None,
+        typer.Option(help="Of a term with several parents: one (an error, the default) or first.", show_default=False),
+    ] = None
+
+    def tree(self, source: str, file_format: str | None) -> Taxonomy:
+        """The taxonomy of a graph of terms in a file; what was left out of it goes to stderr."""
+        if self.parents not in (None, *PARENTS):
+            raise OptionError(f"--parents {self.parents}: expected one of {', '.join(PARENTS)}")
+        terms = read_terms(source, format=file_format)
+        for note in terms.notes:
+            typer.echo(f"{source}: {note}", err=True)
+        taxonomy = terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "one")
+        if self.classes is None and (lost := terms.lost_children_note(taxonomy)):
+            typer.echo(f"{source}: {lost}", err=True)
+        return taxonomy
+
+    def _class_ids(self) -> list[str]:
+        if self.classes is None:
+            return []
+        try:
+            lines = self.classes.read_text(encoding="utf-8-sig").splitlines()
+        except (OSError, UnicodeDecodeError) as error:
+            raise OptionError(f"--classes {self.classes}: cannot be read: {error}") from error
+        if not any(line.strip() for line in lines):
+            raise OptionError(f"--classes {self.classes}: expected an id on each line, got none")
+        return [line.split()[0] for line in lines if line.strip()]
+
+    def refuse_any(self, source: str) -> None:
+        """Raise an `OptionError` if any of them is given: the file holds a tree already."""
+        given = {"--under": self.under, "--classes": self.classes, "--parents": self.parents}
+        for name in (name for name, value in given.items() if value is not None):
+            raise OptionError(f"{name} goes with a graph of terms (obo, wordnet), and {source} is a tree")
+
+
+@app.command()
+@grouped
+def show(
+    *,
+    source: Source,
+    file_format: FormatOption = None,
+    choice: TermOptions,
+    depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to print.")] = 3,
+    children: Annotated[int, typer.Option(min=1, help="Children of a node to print; the rest are counted.")] = 8,
+) -> None:
+    """Print the tree with the classes below each node, and its counts."""
+    taxonomy = _taxonomy(source, file_format, choice)
+    for line in tree_lines(taxonomy, depth=depth, children=children):
+        typer.echo(line)
+    typer.echo(f"\n{_size(taxonomy)}\n{_facts_text(taxonomy_facts(taxonomy))}")
+
+
+@app.command()
+@grouped
+def check(*, source: Source, file_format: FormatOption = None, choice: TermOptions) -> None:
+    """Say every fault of a taxonomy, or that it is fine."""
+    typer.echo(f"{source}: fine, {_size(_taxonomy(source, file_format, choice))}")
+
+
+@app.command()
+@grouped
+def convert(
+    *,
+    source: Source,
+    output: Annotated[Path, typer.Argument(help="The file to write.")],
+    file_format: FormatOption = None,
+    to_format: Annotated[
+        str | None, typer.Option(help=f"Format of OUTPUT ({', '.join(WRITTEN)}); by default, by the extension.")
+    ] = None,
+    choice: TermOptions,
+    without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
+) -> None:
+    """Write a taxonomy in another format; names, ids and the order of the classes stay."""
+    taxonomy = _taxonomy(source, file_format, choice)
+    if without_ids:
+        taxonomy = _without_ids(taxonomy)
+    write_taxonomy(taxonomy, output, format=to_format)
+    typer.echo(f"wrote {output}: {_size(taxonomy)}", err=True)
+
+
+def _taxonomy(source: str, file_format: str | None, choice: TermOptions) -> Taxonomy:
+    """That of a file or a built-in one; what is given a format is a file."""
+    if holds_terms(source, file_format):
+        return choice.tree(source, file_format)
+    choice.refuse_any(source)
+    return open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
+
+
+def _without_ids(taxonomy: Taxonomy) -> Taxonomy:
+    try:
+        return replace(taxonomy, ids=())
+    except TaxonomyError as error:
+        raise TaxonomyError(f"--without-ids: {fault}" for fault in error.faults) from error
+
+
+def _size(taxonomy: Taxonomy) -> str:
+    nodes = counted(taxonomy.num_nodes, "node", "nodes")
+    classes = counted(taxonomy.num_classes, "class", "classes")
+    return f"{nodes}, {classes}, {counted(taxonomy.height, 'level', 'levels')}"
+
+
+def _facts_text(facts: TaxonomyFacts) -> str:
+    repeated = [f"{name!r} ({count})" for name, count in facts.repeated_names.items()]
+    more = f" and {len(repeated) - REPEATED_SHOWN} more" if len(repeated) > REPEATED_SHOWN else ""
+    families = f"{facts.fewest_children} to {facts.most_children}, mean {facts.mean_children:.1f}"
+    rows = {
+        "nodes per level": ", ".join(map(str, facts.nodes_per_level)),
+        "classes per level": ", ".join(map(str, facts.classes_per_level)),
+        "children of a node, the root included": families,
+        "nodes with one child, the root aside": str(facts.one_child_nodes),
+        "names of several nodes": ", ".join(repeated[:REPEATED_SHOWN]) + more if repeated else "none",
+    }
+    return "\n".join(f"{title}: {value}" for title, value in rows.items())

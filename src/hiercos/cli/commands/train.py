@@ -1,0 +1,74 @@
+"""`hiercos train`: one model."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hiercos.cli.display.output import TableFormat, check_format
+from hiercos.cli.options import common as options
+from hiercos.cli.options.backbones import FineTuningOptions
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.records import RECORD_FILE
+
+
+@grouped
+def train(
+    *,
+    data: options.Data,
+    out: Annotated[Path, typer.Option(help="Folder for the model and its record.")],
+    training: TrainingOptions,
+    columns: DataOptions,
+    place: DeviceOptions,
+    inputs: FineTuningOptions,
+    method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Decision rule on the scores: none, crm or hops.",
+            show_default="hops for the default method, else none",
+        ),
+    ] = None,
+    set_: options.Set = None,
+    dim: options.Dim = 256,
+    format: TableFormat = "table",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run in --out.")] = False,
+) -> None:
+    """Train one model, test it once, and leave it in a folder."""
+    check_format(format, None)
+    columns.check(data)
+    if not resume:
+        _refuse_finished(out)
+    from hiercos.cli.display.tables import print_records
+    from hiercos.cli.display.training import watcher
+    from hiercos.decisions import RULES
+    from hiercos.engine import adopt_rule, rule_records, train_run
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
+
+    if rule is None:
+        rule = DEFAULT_RULE if method == DEFAULT else "none"
+    RULES[rule]  # an unknown one is an error before any work is done
+    dataset = columns.read(data)
+    config = training.config(
+        method,
+        options.method_options(set_),
+        precision=place.precision,
+        samples=len(dataset.rows("train")),
+        most=64 if inputs.unfreeze else 256,
+        **inputs.settings(dataset),
+    )
+    with place.processes() as fabric:
+        prepared = inputs.run_data(fabric, dataset, dim=dim)
+        record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config, rule))
+        (ruled,) = rule_records(fabric, prepared, record, out, [rule])
+        if fabric.is_global_zero:
+            adopt_rule(out, ruled)
+            print_records([ruled], format)
+            typer.echo(f"The model is in {out}.", err=True)
+
+
+def _refuse_finished(out: Path) -> None:
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out {out}: expected a folder, got a file")
+    if (out / RECORD_FILE).exists():
+        raise OptionError(f"--out {out}: already holds a finished run; choose another folder")

@@ -1,0 +1,1 @@
+"""Progress, tables and files that commands write."""

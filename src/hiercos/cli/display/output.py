@@ -1,0 +1,159 @@
+"""Rows as CSV, JSON, Parquet, LaTeX, Markdown or a table, to standard output or to a file."""
+
+import csv
+import importlib.util
+import io
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hiercos.cli.options.groups import OptionError
+from hiercos.files import write_atomically
+
+Rows = Sequence[Mapping[str, Any]]
+TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
+FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
+FILE_FORMATS = ("csv", "json", "parquet")  # those whose names are endings of files
+ENDINGS = {"tex": "latex", "md": "markdown"}
+
+
+def chosen_format(format: str | None, output: Path | None, default: str) -> str:
+    """The format asked for, or that of the output file's ending, or the default where it has none.
+
+    Raises:
+        OptionError: for an ending of no format, where none was asked for.
+    """
+    if format is not None or output is None:
+        return format or default
+    suffix = output.suffix.lower().removeprefix(".")
+    found = ENDINGS.get(suffix, suffix)
+    if found and found not in FORMATS:
+        endings = ", ".join(f".{ending}" for ending in (*FILE_FORMATS, *ENDINGS))
+        raise OptionError(f"--output {output}: expected a name that ends in one of {endings}, or --format with it")
+    return found or default
+
+
+def check_format(format: str, output: Path | None) -> None:
+    """Raise an `OptionError` for a format that is unknown or cannot go where it should, before any work is done."""
+    if format not in FORMATS:
+        raise OptionError(f"--format {format}: expected one of {', '.join(FORMATS)}")
+    if format == "parquet" and output is None:
+        raise OptionError("--format parquet: expected --output FILE, Parquet does not go to a terminal")
+    if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
+        raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
+
+
+def emit(rows: Rows, format: str, output: Path | None) -> None:
+    """Write rows of the same keys, whole or not at all."""
+    writers: dict[str, Callable[[Rows], str | bytes]] = {
+        "csv": _csv,
+        "json": _json,
+        "parquet": _parquet,
+        "table": _table,
+        "latex": _latex,
+        "markdown": _markdown,
+    }
+    deliver(writers[format](rows), output)
+
+
+def deliver(content: str | bytes, output: Path | None) -> None:
+    """Write a text to standard output, or a text or bytes to a file, whole or not at all."""
+    if output is not None:
+        write_atomically(output, content)
+    else:
+        sys.stdout.write(str(content))
+
+
+def _csv(rows: Rows) -> str:
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _json(rows: Rows) -> str:
+    return json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n"
+
+
+def _parquet(rows: Rows) -> bytes:
+    import pyarrow
+    import pyarrow.parquet
+
+    sink = pyarrow.BufferOutputStream()
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([dict(row) for row in rows]), sink)
+    return bytes(sink.getvalue())
+
+
+def _table(rows: Rows) -> str:
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(*(escape(heading) for heading in rows[0]))
+    for row in rows:
+        table.add_row(*(escape(str(value)) for value in row.values()))
+    stream = io.StringIO()
+    Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
+    return stream.getvalue()
+
+
+def _latex(rows: Rows) -> str:
+    from hiercos.report import latex_text, tabular
+
+    head, *texts = [[latex_text(str(value)) for value in values] for values in _cells(rows)]
+    return tabular(head, texts, _alignment(rows))
+
+
+def _markdown(rows: Rows) -> str:
+    from hiercos.report import markdown_table
+
+    head, *texts = [[str(value) for value in values] for values in _cells(rows)]
+    return markdown_table(head, texts, _alignment(rows))
+
+
+def _cells(rows: Rows) -> list[list[Any]]:
+    return [list(rows[0]), *(list(row.values()) for row in rows)]
+
+
+def _alignment(rows: Rows) -> str:
+    """r for a column of numbers (or dashes), l for one of texts."""
+    columns = [[row[key] for row in rows] for key in rows[0]]
+    return "".join("r" if all(map(_is_number, column)) else "l" for column in columns)
+
+
+def _is_number(value: object) -> bool:
+    try:
+        float(str(value))
+    except ValueError:
+        return value == "–"
+    return True
+
+
+FIFTYONE = "fiftyone"
+
+
+def fiftyone_text(rows: Sequence[Mapping[str, Any]]) -> str:
+    """A JSON object with a label for each image by its absolute path.
+
+    Args:
+        rows: with `image`, `class` and `confidence`; the levels and the id become attributes of the label.
+    """
+    labels = {
+        os.path.abspath(row["image"]): {
+            "label": row["class"],
+            "confidence": row["confidence"],
+            "attributes": {key: value for key, value in row.items() if value and _is_attribute(key)},
+        }
+        for row in rows
+    }
+    return json.dumps({"labels": labels}, indent=2, ensure_ascii=False) + "\n"
+
+
+def _is_attribute(key: str) -> bool:
+    return key == "id" or key.startswith("level_")

@@ -1,0 +1,119 @@
+"""How training goes, on stderr: a live line or table on a terminal, a plain line per epoch elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+from hiercos.cli.display.progress_table import ProgressTable
+from hiercos.cli.options.groups import is_first_process
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hiercos.benchmark import Observer, Result, Task
+    from hiercos.engine import Epoch, RunProgress, TrainConfig
+
+
+BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
+
+
+def watcher(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
+    """A display for one run, live where stderr is a terminal; none in any process but the first.
+
+    Where the decision rule of the results is given, it explains its figures in the end.
+    """
+    if not is_first_process():
+        return None
+    console = Console(stderr=True)
+    name = f"{config.method} seed {config.seed}"
+    ruled = [] if rule in (None, "none") else [f"val HOPS is that before the rule {rule}; the results are under it."]
+    if console.is_terminal:
+        return LiveDisplay(console, name, config, ruled)
+    return PlainDisplay(name, [] if rule is None else [BEST, *ruled])
+
+
+def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
+    """A display for a comparison, a table where stderr is a terminal; none in any process but the first."""
+    if not is_first_process():
+        return nullcontext()
+    console = Console(stderr=True)
+    if console.is_terminal:
+        return ProgressTable(console, methods, seeds=seeds, trials=trials, jobs=jobs)
+    return nullcontext(PlainLines())
+
+
+class PlainLines:
+    """One line per epoch of every run and trial of a comparison."""
+
+    def begin(self, task: Task[Result]) -> PlainDisplay:
+        """What says how a task goes."""
+        return PlainDisplay(task.name)
+
+    def end(self, task: Task[Result], result: Result) -> None:
+        """The last epoch has said it."""
+
+
+def _figures(epoch: Epoch) -> str:
+    return f"loss {epoch.loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
+
+
+class PlainDisplay:
+    """One line per epoch, for logs and pipes."""
+
+    def __init__(self, name: str, legend: Sequence[str] = ()) -> None:
+        self.name, self.legend = name, legend
+        self.start, self.done = time.monotonic(), 0
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """Nothing is said of a single batch."""
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+        """Say what the epoch gave and how long the rest will take."""
+        self.done += 1
+        epoch = progress.history[-1]
+        left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
+        mark = " *" if epoch.number == progress.best_epoch else ""
+        sys.stderr.write(
+            f"{self.name}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {left:.0f} s left{mark}\n"
+        )
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        """Explain the lines, where there are any."""
+        if self.done:
+            sys.stderr.write("".join(f"{line}\n" for line in self.legend))
+
+
+class LiveDisplay:
+    """A progress bar that carries the figures of the last epoch; it stays when the run is done."""
+
+    def __init__(self, console: Console, name: str, config: TrainConfig, legend: Sequence[str]) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
+        self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
+        self.name, self.legend = name, legend
+        self.task = self.progress.add_task(self.name, total=config.epochs, figures="")
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """Move the bar, which appears with the first batch."""
+        self.progress.start()
+        self.progress.update(self.task, completed=epoch - 1 + done / total)
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+        """Show what the epoch gave."""
+        epoch = progress.history[-1]
+        description = f"{self.name}  epoch {epoch.number}/{config.epochs}"
+        figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
+        self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
+
+    def close(self) -> None:
+        """Leave the bar as it is, give the terminal back, and explain the figures, where there are any."""
+        self.progress.stop()
+        if self.progress.tasks[0].fields["figures"]:
+            for line in self.legend:
+                self.progress.console.print(line, highlight=False)

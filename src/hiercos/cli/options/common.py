@@ -1,0 +1,47 @@
+"""Single options that several commands share, and `name=value` pairs."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hiercos.cli.options.groups import OptionError
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
+    ),
+]
+Dim = Annotated[int, typer.Option(min=1, help="Number of features made of a text.")]
+Set = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),
+]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Rows at a time; by default, as suits them.")]
+Workers = Annotated[int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this one.")]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
+
+
+def method_options(pairs: list[str] | None) -> dict[str, Any]:
+    """The options of a method, given by --set."""
+    return named_values(pairs, "--set")
+
+
+def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:
+    """`name=value` texts, given by an option, as values by name; a value is JSON where it can be, else text."""
+    options = {}
+    for pair in pairs or []:
+        name, equals, value = pair.partition("=")
+        if not name or not equals:
+            raise OptionError(f"{option} {pair}: expected name=value")
+        options[name.replace("-", "_")] = _json_or_text(value)
+    return options
+
+
+def _json_or_text(value: str) -> Any:
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value

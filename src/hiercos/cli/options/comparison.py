@@ -1,0 +1,82 @@
+"""Options of the commands that compare runs, and how their results are told."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.display.output import check_format
+from hiercos.cli.options.groups import OptionError
+
+if TYPE_CHECKING:
+    from hiercos.report import Interval, Results
+
+
+@dataclass(frozen=True)
+class ResultOptions:
+    """How results are shown."""
+
+    format: Annotated[
+        str, typer.Option(help="table, markdown, latex, csv or json to standard output, or parquet into --out.")
+    ] = "table"
+    interval: Annotated[
+        str, typer.Option(help="sample: intervals from the sample deviation; published: as in the published tables.")
+    ] = "sample"
+
+    @property
+    def convention(self) -> "Interval":
+        """The interval asked for, which must be known."""
+        from hiercos.report import INTERVALS
+
+        for known in INTERVALS:
+            if known == self.interval:
+                return known
+        raise OptionError(f"--interval {self.interval}: expected one of {', '.join(INTERVALS)}")
+
+    def check(self) -> None:
+        """Raise an `OptionError` for what cannot be used, before any work is done."""
+        check_format(self.format, Path("results.parquet"))
+        self.convention  # noqa: B018  # an unknown one is an error
+
+    def tell(self, results: "Results", out: Path) -> None:
+        """Leave results.csv, .md, .tex, .json and report.html in a folder, and print the form that was asked for."""
+        from hiercos.cli.display.output import emit
+        from hiercos.cli.display.tables import print_results
+        from hiercos.report import results_text, write_results
+
+        report = write_results(results, out)
+        if self.format == "table":
+            print_results(results)
+        elif self.format == "parquet":
+            emit(results.rows, "parquet", out / "results.parquet")
+        else:
+            typer.echo(results_text(results, self.format), nl=False)
+        typer.echo(results.verdict, err=self.format != "table")
+        typer.echo(report, err=True)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(ResultOptions):
+    """How a comparison is shown."""
+
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="Line the others are set against: a method, or 'method + rule'; by default the best flat one."
+        ),
+    ] = None
+
+    def named_reference(self, names: Collection[str]) -> str | None:
+        """The reference as tables will call it, or none; one that is not among these names is an error."""
+        from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+        from hiercos.records import line_name
+        from hiercos.report import checked_reference
+
+        if self.reference is None:
+            return None
+        method, _, rule = (part.strip() for part in self.reference.partition("+"))
+        if method == DEFAULT:
+            return checked_reference(line_name(METHODS.canonical(DEFAULT), rule or DEFAULT_RULE), names)
+        return checked_reference(self.reference, names)

@@ -1,0 +1,206 @@
+"""Groups of options that several commands share, each a frozen dataclass."""
+
+import dataclasses
+import functools
+import inspect
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from hiercos.errors import FaultsError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from hiercos.data import Dataset
+    from hiercos.engine import Reading, TrainConfig
+
+
+STEPS = 20  # an epoch has at least so many, unless batches would be smaller than 16
+
+
+class OptionError(FaultsError):
+    """An option with a value that cannot be used."""
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take groups of options: every field of such a dataclass becomes an option of the command."""
+    hints = get_type_hints(command, include_extras=True)
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, Any] = {}
+    for parameter in inspect.signature(command).parameters.values():
+        if dataclasses.is_dataclass(hints[parameter.name]):
+            groups[parameter.name] = hints[parameter.name]
+            parameters += _field_parameters(hints[parameter.name])
+        else:
+            parameters.append(parameter.replace(annotation=hints[parameter.name]))
+
+    @functools.wraps(command)
+    def flat(**values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{entry.name: values.pop(entry.name) for entry in dataclasses.fields(group)})
+        command(**values)
+
+    ordered = sorted(parameters, key=lambda parameter: parameter.default is not parameter.empty)
+    flat.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]  # read by inspect.signature
+    flat.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return flat
+
+
+def _field_parameters(group: Any) -> list[inspect.Parameter]:
+    hints = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=hints[entry.name]
+        )
+        for entry in dataclasses.fields(group)
+    ]
+
+
+@dataclass(frozen=True)
+class ColumnOptions:
+    """Where the user's own data are, and what to do with faulty ones."""
+
+    text_column: Annotated[
+        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
+    ] = None
+    path_column: Annotated[
+        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    ] = None
+    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
+    split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
+    root: Annotated[
+        Path | None,
+        typer.Option(help="Folder of built-in data, or of the images in a table.", show_default=False),
+    ] = None
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
+
+
+@dataclass(frozen=True)
+class DataOptions(ColumnOptions):
+    """What goes with the user's own training data."""
+
+    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
+
+    def check(self, source: str) -> None:
+        """Raise for data or a taxonomy that is not there, before anything is read or imported that takes long."""
+        from hiercos.data import check_source
+        from hiercos.taxonomy import check_taxonomy_source
+
+        check_source(source)
+        if self.taxonomy is not None:
+            check_taxonomy_source(self.taxonomy)
+
+    def read(self, source: str) -> "Dataset":
+        """The data set a user named; what was decided while reading goes to stderr."""
+        from hiercos.cli.display.row_progress import checking_lines
+        from hiercos.data import load_dataset
+
+        dataset = load_dataset(source, **dataclasses.asdict(self), watch=checking_lines())
+        if is_first_process():
+            typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
+        return dataset
+
+
+@dataclass(frozen=True)
+class DeviceOptions:
+    """Where to run."""
+
+    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
+    precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
+
+    @contextmanager
+    def processes(self) -> "Iterator[Fabric]":
+        """Fabric over the processes that torchrun started, if it did; they end together, when the last is done."""
+        import torch
+
+        started = "LOCAL_WORLD_SIZE" in os.environ
+        fabric = self.fabric(**_torchrun_place() if started else {})
+        try:
+            yield fabric
+            fabric.barrier()
+        finally:
+            if torch.distributed.is_initialized():
+                torch.distributed.destroy_process_group()
+
+    def reading(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "Reading":
+        """How to read inputs of a kind here, in one process on one device; stderr shows how far it is."""
+        from hiercos.cli.display.row_progress import row_watcher
+        from hiercos.engine import Reading
+
+        return Reading(self.fabric(), batch_size, workers, row_watcher(kind, doing))
+
+    def fabric(self, **place: Any) -> "Fabric":
+        """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""
+        import torch
+        from lightning_fabric import Fabric
+
+        present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
+        if self.device not in present:
+            raise OptionError(f"--device {self.device}: expected one of {', '.join(present)}")
+        if not present[self.device]:
+            raise OptionError(f"--device {self.device}: there is no such device here")
+        place = place or {"devices": 1}
+        try:
+            fabric = Fabric(accelerator=self.device, precision=self.precision, **place)  # type: ignore[arg-type]
+        except ValueError as error:
+            raise OptionError(f"--precision {self.precision}: {error}") from error
+        fabric.launch()
+        return fabric
+
+
+def is_first_process() -> bool:
+    """Whether this process is the one that talks: the only one, or the first that torchrun started."""
+    return os.environ.get("RANK", "0") == "0"
+
+
+def _torchrun_place() -> dict[str, Any]:
+    """The processes torchrun started, as Fabric's options: it does not look for them on a CPU by itself."""
+    local, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
+    return {"devices": local, "num_nodes": everywhere // local, "strategy": "ddp"}
+
+
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How to train."""
+
+    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 20
+    batch_size: Annotated[
+        int | None,
+        typer.Option(min=1, help="Samples a step; by default 256 (64 with --unfreeze), less where data are few."),
+    ] = None
+    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 3e-3
+    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
+    optimizer: Annotated[str, typer.Option(help="adamw, sgd or amsgrad.")] = "adamw"
+    schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
+    gradient_clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None
+    width: Annotated[int, typer.Option(min=1, help="Width of the blocks of every method that has them.")] = 512
+    dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout before these blocks.")] = 0.1
+    as_published: Annotated[
+        bool, typer.Option("--as-published", help="Leave width and dropout to each method, as published.")
+    ] = False
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
+
+    def config(
+        self, method: str, options: dict[str, Any], *, precision: str, samples: int, most: int = 256, **others: Any
+    ) -> "TrainConfig":
+        """The settings of one method for so many training samples, by default at most so many a step.
+
+        Width and dropout go to methods that have them.
+        """
+        from hiercos.engine import TrainConfig
+        from hiercos.methods import METHODS
+
+        METHODS.check_options(method, options)
+        settings = dataclasses.asdict(self)
+        blocks = {name: settings.pop(name) for name in ("width", "dropout")}
+        known = () if settings.pop("as_published") else METHODS.options(method)
+        shared = {name: value for name, value in blocks.items() if name in known}
+        if settings["batch_size"] is None:
+            settings["batch_size"] = min(most, max(16, samples // STEPS))
+        return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)

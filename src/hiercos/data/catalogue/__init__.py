@@ -1,0 +1,1 @@
+"""Data sets known by name, and downloads of those that need files."""

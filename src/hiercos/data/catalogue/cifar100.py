@@ -1,0 +1,204 @@
+"""CIFAR-100: 60,000 images of 32 x 32 pixels in 100 classes, from the official files in either version."""
+
+import tarfile
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data.catalogue.cifar_binary import SIDE, Records, binary_records, upright
+from hiercos.data.catalogue.cifar_python import python_records
+from hiercos.data.catalogue.download import Download, fits
+from hiercos.data.dataset import Dataset
+from hiercos.data.images.collections import PixelImages
+from hiercos.data.splits import TextArray
+from hiercos.errors import DataError
+from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
+
+PARTS = ("train", "test")
+VAL_PART = 10  # one training image in so many is for validation: with 500 a class, the last 50
+
+Read = Callable[..., Records]
+
+
+@dataclass(frozen=True)
+class Version:
+    """One of the two forms in which CIFAR-100 is published.
+
+    Attributes:
+        folder: its name; the archive's is this and `.tar.gz`.
+        files: the file of the training and of the test images.
+        read: the bytes of such a file as records.
+        archive_checksum: of the official archive.
+        checksums: of the official files in the folder.
+    """
+
+    folder: str
+    files: Mapping[str, str]
+    read: Read
+    archive_checksum: str
+    checksums: Mapping[str, str]
+
+
+VERSIONS = (
+    Version(
+        folder="cifar-100-binary",
+        files={"train": "train.bin", "test": "test.bin"},
+        read=binary_records,
+        archive_checksum="md5:03b5dce01913d631647c71ecec9e9cb8",
+        checksums={
+            "train": "sha1:e207cd2e05b73b1393c74c7f5e7bea451d63e08e",
+            "test": "sha1:8fb6623e830365ff53cf14adec797474f5478006",
+        },
+    ),
+    Version(
+        folder="cifar-100-python",
+        files={"train": "train", "test": "test"},
+        read=python_records,
+        archive_checksum="md5:eb9058c3a382ffc7106e4002c42a8d85",
+        checksums={"train": "md5:16019d7e3df5f24257cddd939b257f8d", "test": "md5:f0ef6b0ae62326f3e7ffdfab6717acfc"},
+    ),
+)
+DOWNLOADS = (
+    Download(
+        url="https://www.cs.toronto.edu/~kriz/cifar-100-binary.tar.gz",
+        size=168_513_733,
+        checksum="md5:03b5dce01913d631647c71ecec9e9cb8",
+        folder="",
+        members=("cifar-100-binary",),
+    ),
+)
+LAYOUT = (
+    "cifar-100-binary/train.bin and test.bin, or cifar-100-python/train and test, or one of the archives as published: "
+    "cifar-100-binary.tar.gz or cifar-100-python.tar.gz (https://www.cs.toronto.edu/~kriz/cifar.html)"
+)
+
+
+def cifar100(root: Path) -> Dataset:
+    """CIFAR-100 with the paper's tree and split: 45,000 images to train on, 5,000 to validate, 10,000 to test.
+
+    The validation images are the last tenth of each class's training images, in the order of the file. Files that are
+    not the official ones are read all the same, and it is noted.
+
+    Args:
+        root: the folder that the archive or the extracted folder is in, or the extracted folder itself.
+
+    Raises:
+        DataError: if there are no such files, one is cut short, or a record's labels do not belong together.
+    """
+    found = _found(root)
+    if found is None:
+        raise DataError(f"cifar100 is not in {root}: expected {LAYOUT}")
+    place, version = found
+    contents = _archived(place, version) if place.is_file() else _extracted(place, version)
+    taxonomy = load_taxonomy("cifar100")
+    records = {part: version.read(contents[part], source=_source(place, version, part)) for part in PARTS}
+    for part, read in records.items():
+        _check_labels(read, taxonomy, source=_source(place, version, part))
+    official = _is_official(place, version, contents)
+    train, test = records["train"], records["test"]
+    return Dataset(
+        name="cifar100",
+        taxonomy=taxonomy,
+        inputs=_images(records, version),
+        labels=np.concatenate([train.fine, test.fine]),
+        split=np.concatenate([_train_or_val(train.fine), np.full(len(test.fine), "test")]),
+        notes=() if official else (_note(place, train, test),),
+        source=str(place),
+    )
+
+
+def is_present(root: Path) -> bool:
+    """Whether an archive or a folder of either version is below the root."""
+    return _found(root) is not None
+
+
+def _found(root: Path) -> tuple[Path, Version] | None:
+    """The first of the places that holds the files: the folders, then the archives, then the root itself."""
+    places = [(root / version.folder, version) for version in VERSIONS]
+    places += [(root / f"{version.folder}.tar.gz", version) for version in VERSIONS]
+    places += [(root, version) for version in VERSIONS]
+    for place, version in places:
+        if place.is_file() or all((place / name).is_file() for name in version.files.values()):
+            return place, version
+    return None
+
+
+def _source(place: Path, version: Version, part: str) -> str:
+    """What messages call one of the two files."""
+    return f"{place}: {version.files[part]}" if place.is_file() else str(place / version.files[part])
+
+
+def _extracted(folder: Path, version: Version) -> dict[str, bytes]:
+    return {part: (folder / name).read_bytes() for part, name in version.files.items()}
+
+
+def _archived(archive: Path, version: Version) -> dict[str, bytes]:
+    """The content of the two files, from one pass over the archive."""
+    wanted = {f"{version.folder}/{name}": part for part, name in version.files.items()}
+    contents = {}
+    try:
+        with tarfile.open(archive, "r:gz") as tar:
+            for member in tar:
+                if member.isfile() and member.name in wanted:
+                    file = tar.extractfile(member)
+                    assert file is not None  # only what is no file has none
+                    contents[wanted[member.name]] = file.read()
+    except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
+        raise DataError(f"{archive}: expected a whole .tar.gz archive, but {error}") from error
+    if missing := [name for name, part in wanted.items() if part not in contents]:
+        raise DataError(f"{archive}: expected a file {name} in the archive" for name in missing)
+    return contents
+
+
+def _check_labels(records: Records, taxonomy: Taxonomy, *, source: str) -> None:
+    """Raise a DataError for every record whose class or superclass is not one of CIFAR-100."""
+    names = [taxonomy.names[taxonomy.parents[leaf]] for leaf in taxonomy.leaves]
+    superclass = np.array([sorted(set(names)).index(name) for name in names])  # (C,) numbered as in the files
+    known = records.fine < len(names)
+    expected = superclass[np.where(known, records.fine, 0)]
+    faults = []
+    for row in np.flatnonzero(~known | (expected != records.coarse)).tolist():
+        fine, coarse = records.fine[row], records.coarse[row]
+        wanted = f"the coarse label {expected[row]} beside the fine label {fine}" if known[row] else "a label below 100"
+        faults.append(f"{source}, image {row + 1}: expected {wanted}, got {coarse if known[row] else fine}")
+    if faults:
+        raise DataError(faults)
+    if not len(records.fine):
+        raise DataError(f"{source}: expected images, got none")
+
+
+def _is_official(place: Path, version: Version, contents: Mapping[str, bytes]) -> bool:
+    """Whether the archive, or else each of its files, has the published checksum."""
+    if place.is_file():
+        return fits(place, version.archive_checksum)
+    return all(fits(contents[part], published) for part, published in version.checksums.items())
+
+
+def _note(place: Path, train: Records, test: Records) -> str:
+    return (
+        f"{place}: not the official CIFAR-100 by its checksums, with {len(train.fine):,} of 50,000 training images and "
+        f"{len(test.fine):,} of 10,000 test images; val is the last tenth of each class here, not the paper's images."
+    )
+
+
+def _train_or_val(labels: IntArray) -> TextArray:
+    """The split of the training images, shape (M,): the last tenth of each class is for validation, at least one."""
+    split = np.full(len(labels), "train")
+    for label in np.unique(labels):
+        rows = np.flatnonzero(labels == label)
+        count = max(len(rows) // VAL_PART, min(1, len(rows) - 1))
+        split[rows[len(rows) - count :]] = "val"
+    return split
+
+
+def _images(records: Mapping[str, Records], version: Version) -> PixelImages:
+    """The training images and then the test images."""
+    pixels = np.empty((sum(len(read.fine) for read in records.values()), SIDE, SIDE, 3), np.uint8)
+    names: list[str] = []
+    for part, read in records.items():
+        pixels[len(names) : len(names) + len(read.fine)] = upright(read.planes)
+        names += [f"{version.files[part]}, image {number}" for number in range(1, len(read.fine) + 1)]
+    return PixelImages(pixels, names)

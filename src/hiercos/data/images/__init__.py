@@ -1,0 +1,1 @@
+"""Collections of images: decoding, faults, and access on demand."""

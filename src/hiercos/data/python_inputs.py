@@ -1,0 +1,76 @@
+"""What a caller hands over in Python as inputs of a model: texts, images or vectors. Nothing here imports torch."""
+
+from collections.abc import Sequence
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hiercos.data.dataset import Inputs, Kind, check_inputs
+from hiercos.data.images.collections import Images, Rows, file_content
+from hiercos.data.images.decoding import pillow, upright_rgb
+from hiercos.errors import DataError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+
+def given_inputs(inputs: Any, kind: Kind) -> Inputs:
+    """What somebody passed to a model as inputs of its kind; one text or image alone counts as a list of one.
+
+    Raises:
+        DataError: naming the first input that is of another kind, or faulty.
+    """
+    if kind == "vectors":
+        try:
+            vectors = np.asarray(inputs, dtype=np.float32)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"inputs: expected vectors, shape (samples, features) ({error})") from error
+        check_inputs(vectors, source="inputs")
+        return vectors
+    items = [inputs] if _is_single(inputs) else list(inputs)
+    expected = (str,) if kind == "texts" else (str, PathLike, pillow().Image)
+    for row, item in enumerate(items, 1):
+        if not isinstance(item, expected):
+            wanted = "a text" if kind == "texts" else "a path or an image of Pillow"
+            raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
+    found: Inputs = tuple(items) if kind == "texts" else GivenImages(items)
+    check_inputs(found, source="inputs")
+    return found
+
+
+def _is_single(inputs: Any) -> bool:
+    return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
+
+
+class GivenImages(Images):
+    """Images as a caller has them: paths of files, or opened by Pillow.
+
+    Args:
+        images: M of them.
+    """
+
+    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
+        self._images = tuple(images)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def name(self, row: int) -> str:
+        """The path of a file, or which of the images it is."""
+        image = self._images[row]
+        return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
+
+    def content(self, row: int) -> bytes:
+        """The bytes of the file, or the pixels."""
+        image = self._images[row]
+        return file_content(fspath(image)) if isinstance(image, str | PathLike) else image.tobytes()
+
+    def open(self, row: int) -> "Image":
+        """The image, upright and RGB."""
+        image = self._images[row]
+        return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
+
+    def take(self, rows: Rows) -> Images:
+        """The images at these rows."""
+        return self._taken(GivenImages([self._images[row] for row in rows]), rows)

@@ -1,0 +1,147 @@
+"""Folders of images: nested folders are the taxonomy, and the innermost ones are the classes.
+
+Folders `train`, `val` and `test` at the top are splits. Hidden files and what file managers leave behind are passed
+over; any other file that is no image is counted and said.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import NoReturn
+
+from hiercos.data.images.collections import ImageFiles
+from hiercos.data.images.decoding import SUFFIXES
+from hiercos.data.samples import Samples, SourceOptions, with_usable_images
+from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
+from hiercos.errors import MOST_NAMES, DataError
+from hiercos.taxonomy import PATH_SEPARATOR
+
+LEFT_BEHIND = ("thumbs.db", "desktop.ini", "__macosx")  # by Windows and macOS
+MOST_KINDS = 5  # of other files, told by their extension
+
+Parts = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ImageTree:
+    """What lies below a folder.
+
+    Attributes:
+        images: the image files, by path from the folder, in sorted order.
+        others: how many other files there are of each extension.
+        empty: the innermost folders without an image, by path from the folder.
+    """
+
+    images: tuple[PurePath, ...]
+    others: Counter[str]
+    empty: tuple[PurePath, ...]
+
+
+def image_tree(folder: Path) -> ImageTree:
+    """Every image below a folder, by the extension of its name.
+
+    Raises:
+        DataError: for a folder that cannot be read, a link to a folder around it, or no image at all.
+    """
+    images: list[PurePath] = []
+    others: Counter[str] = Counter()
+    empty: list[PurePath] = []
+    for place, folders, files in os.walk(folder, followlinks=True, onerror=_refuse):
+        here = PurePath(place).relative_to(folder)
+        folders[:] = sorted(name for name in folders if _counts(name))
+        _check_links(Path(place), folders)
+        found = [here / name for name in files if _counts(name)]
+        pictures = [file for file in found if file.suffix.lower() in SUFFIXES]
+        others.update(file.suffix.lower() for file in found if file.suffix.lower() not in SUFFIXES)
+        images += pictures
+        if not pictures and not folders:
+            empty.append(here)
+    if not images:
+        raise DataError(f"{folder}: expected images ({', '.join(SUFFIXES)}), got {others.total()} other files")
+    return ImageTree(tuple(sorted(images)), others, tuple(sorted(empty)))
+
+
+def _counts(name: str) -> bool:
+    return not name.startswith(".") and name.lower() not in LEFT_BEHIND
+
+
+def _refuse(error: OSError) -> NoReturn:
+    raise DataError(f"{error.filename}: the folder cannot be read ({error.strerror})") from error
+
+
+def _check_links(place: Path, folders: Sequence[str]) -> None:
+    """Raise a DataError for a link to a folder that it lies in, where walking would never end."""
+    for link in (place / name for name in folders if (place / name).is_symlink()):
+        if place.resolve().is_relative_to(link.resolve()):
+            raise DataError(f"{link}: the link leads to a folder that it lies in")
+
+
+def read_folder(folder: Path, options: SourceOptions) -> Samples:
+    """The images below a folder, labelled by the path of the folders they are in.
+
+    Raises:
+        DataError: for images beside folders of images or in none, splits beside other folders, or (unless
+            `options.on_error` is "skip") images that cannot be decoded.
+    """
+    tree = image_tree(folder)
+    splits = _splits(folder, tree.images)
+    parts = [image.parts[bool(splits) : -1] for image in tree.images]
+    _check_places(folder, tree.images, parts)
+    samples = Samples(
+        inputs=ImageFiles([folder / image for image in tree.images]),
+        labels=[PATH_SEPARATOR.join(part) for part in parts],
+        split=[splits[image.parts[0]] for image in tree.images] if splits else None,
+        row_name=lambda row: str(tree.images[row]),
+        notes=other_files(folder, tree) + _empty_folders(folder, tree),
+        path_form="folders within folders",
+    )
+    return with_usable_images(samples, source=str(folder), options=options)
+
+
+def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
+    """A sentence about the files that are no images, where there are such."""
+    if not tree.others:
+        return ()
+    kinds = [f"{count:,} {kind or 'without an extension'}" for kind, count in tree.others.most_common(MOST_KINDS)]
+    shown = ", ".join([*kinds, *["…"] * (len(tree.others) > MOST_KINDS)])
+    return (f"{folder}: left out what is no image: {shown} ({tree.others.total():,} in all).",)
+
+
+def _empty_folders(folder: Path, tree: ImageTree) -> tuple[str, ...]:
+    """A sentence about the folders that are no classes for want of images, where there are such."""
+    if not tree.empty:
+        return ()
+    shown = ", ".join([*map(str, tree.empty[:MOST_NAMES]), *["…"] * (len(tree.empty) > MOST_NAMES)])
+    return (f"{folder}: without images, and so no classes: {shown} ({len(tree.empty):,} in all).",)
+
+
+def _splits(folder: Path, images: Sequence[PurePath]) -> dict[str, str]:
+    """The split that each folder at the top stands for; none where they are classes.
+
+    A lone folder `train` among others may well be a class of vehicles; with `test` or `val` beside it, it is a split.
+    """
+    top = sorted({image.parts[0] for image in images if len(image.parts) > 1})
+    splits = {name: split for name in top if (split := OTHER_NAMES.get(folded(name), folded(name))) in SPLITS}
+    others = [name for name in top if name not in splits]
+    if others and len(set(splits.values())) > 1:
+        raise DataError(
+            f"{folder}: expected only splits beside {' and '.join(splits)}, got the folder {name!r}" for name in others
+        )
+    return {} if others else splits
+
+
+def _check_places(folder: Path, images: Sequence[PurePath], parts: Sequence[Parts]) -> None:
+    """Raise a DataError for every folder with images that is no class: one around other folders, in any split."""
+    inside = {part[:end]: part[end] for part in parts for end in range(len(part))}  # a folder within each inner one
+    misplaced = [row for row, part in enumerate(parts) if not part or part in inside]
+    counts = Counter(images[row].parent for row in misplaced)
+    first = {images[row].parent: row for row in reversed(misplaced)}
+    if misplaced:
+        raise DataError(
+            f"{folder / place}: expected images in the innermost folders only, which are the classes, "
+            f"got {counts[place]:,} (such as {images[row].name!r}) "
+            + (f"beside the folder {inside[parts[row]]!r}" if parts[row] in inside else "in no such folder")
+            for place, row in sorted(first.items())
+        )

@@ -1,0 +1,145 @@
+"""Files that hold tables, opened: CSV and TSV record by record, Parquet by its columns."""
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from hiercos.errors import DataError
+
+DELIMITERS = {".csv": ",", ".tsv": "\t"}
+PARQUET = ".parquet"
+TABLES = (*DELIMITERS, PARQUET)  # what scores come in
+JSONL = ".jsonl"
+SAMPLE_TABLES = (*TABLES, JSONL)  # what samples come in
+
+Record = tuple[int, list[str]]  # the line a record begins on, and its cells
+
+
+@contextmanager
+def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
+    """The names in the header of a CSV or TSV file, and the records below it, read one at a time.
+
+    Raises:
+        DataError: now or while records are read, for an empty file, text that is not UTF-8 or quotes that do not close.
+    """
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
+            _, header = next(records, (1, None))
+            if header is None:
+                raise DataError(f"{path}: the file is empty; expected a header and rows below it")
+            yield [name.strip() for name in header], records
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
+
+
+def _records(path: Path, reader: Any) -> Iterator[Record]:
+    """Each record with its line; blank lines are left out."""
+    while True:
+        line = reader.line_num + 1
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            raise DataError(f"{path}: row {line}: {error}") from error
+        if record is None:
+            return
+        if record:
+            yield line, record
+
+
+def length_fault(path: Path, record: Record, width: int) -> str | None:
+    """A sentence about a record that has not as many cells as the header."""
+    line, cells = record
+    if len(cells) == width:
+        return None
+    return f"{path}: row {line}: expected {width} cells as in the header, got {len(cells)}"
+
+
+def _encoding_fault(path: Path) -> str:
+    """Where a file first is not UTF-8."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            try:
+                line.decode("utf-8")
+            except UnicodeDecodeError as error:
+                return f"row {number}: byte 0x{line[error.start]:02x} is not UTF-8"
+    return "its end is not UTF-8"
+
+
+@contextmanager
+def parquet_file(path: Path) -> Iterator[Any]:
+    """A `pyarrow.parquet.ParquetFile`.
+
+    Raises:
+        DataError: now or while it is read, for another kind of file or a damaged one, and without pyarrow.
+    """
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'") from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            yield file
+    except ArrowException as error:
+        raise DataError(f"{path}: expected a Parquet file, but {error}") from error
+
+
+def column_names(path: Path) -> list[str]:
+    """The names of a table's columns, in their order; of JSON Lines, the keys of every object."""
+    if path.suffix.lower() == JSONL:
+        return list(dict.fromkeys(name for _, values in json_lines(path) for name in values))
+    if path.suffix.lower() == PARQUET:
+        with parquet_file(path) as file:
+            return list(file.schema_arrow.names)
+    with delimited_file(path) as (names, _):
+        return names
+
+
+Object = tuple[int, dict[str, Any]]  # a line as people count, and what stands on it
+
+
+def json_lines(path: Path) -> Iterator[Object]:
+    """The objects of a file, read one at a time; blank lines are left out.
+
+    Raises:
+        DataError: while they are read, for a line that is no JSON object, text that is not UTF-8, or an empty file.
+    """
+    found = False
+    with path.open("rb") as file:
+        for line, content in enumerate(file, 1):
+            text = _decoded(path, line, content)
+            if text.strip():
+                found = True
+                yield line, _object(path, line, text)
+    if not found:
+        raise DataError(f"{path}: the file is empty; expected an object a line")
+
+
+def _decoded(path: Path, line: int, content: bytes) -> str:
+    try:
+        return content.decode("utf-8-sig" if line == 1 else "utf-8")
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{content[error.start]:02x}"
+        raise DataError(f"{path}: row {line}: {byte} is not UTF-8; expected the file in UTF-8") from error
+
+
+def _object(path: Path, line: int, text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise DataError(f"{path}: row {line}: expected a JSON object ({error})") from error
+    if not isinstance(value, dict):
+        raise DataError(f"{path}: row {line}: expected a JSON object, got {type(value).__name__}")
+    return value
+
+
+def cell_text(value: object) -> str | None:
+    """A value as text: integers in their shortest form, null as empty; None for anything else."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    return str(value)

@@ -1,0 +1,12 @@
+from .best_order import best_order_scores as best_order_scores
+from .crm import crm_scores as crm_scores
+from .expected_cost import cost_steps as cost_steps
+from .expected_cost import expected_costs as expected_costs
+from .hops_order import hops_order_scores as hops_order_scores
+from .paths import predicted_classes as predicted_classes
+from .paths import predicted_paths as predicted_paths
+from .rules import RULES as RULES
+from .rules import Rule as Rule
+from .rules import RuleError as RuleError
+from .temperature import class_probabilities as class_probabilities
+from .temperature import fit_temperature as fit_temperature

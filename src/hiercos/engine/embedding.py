@@ -1,0 +1,156 @@
+"""Where features are kept between commands, under a name that says what they were made of and how."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.data import CACHE_VARIABLE, Dataset, Images
+from hiercos.engine.encoders import FrozenReader, Reading
+from hiercos.engine.feature_file import GrowingFeatures
+from hiercos.engine.streaming import RawInputs
+from hiercos.errors import FaultsError
+from hiercos.nn.backbones import Backbone
+
+FORMAT = "hiercos-features 1"
+
+
+def cache_folder() -> Path:
+    """The folder of cached features: that of the environment variable HIERCOS_CACHE, else one in the user's home."""
+    named = os.environ.get(CACHE_VARIABLE)
+    return Path(named) if named else Path.home() / ".cache" / "hiercos" / "features"
+
+
+def feature_key(inputs: RawInputs, identity: Mapping[str, Any], precision: str) -> str:
+    """A SHA-256 of everything that decides features: each input's content in order, the backbone, the precision.
+
+    Args:
+        inputs: images or texts; an image counts by its content, not by its name.
+        identity: of the backbone: name, options, preprocessing, hash of the weights.
+        precision: as Lightning Fabric names it.
+    """
+    how = json.dumps([FORMAT, precision, identity], sort_keys=True)
+    digest = hashlib.sha256(how.encode())
+    if isinstance(inputs, Images):
+        digest.update(inputs.digests.tobytes())
+    else:
+        for text in inputs:
+            digest.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    return digest.hexdigest()
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file that one process at a time can hold; the others wait, and a process that dies lets go of it.
+
+    Where the system has no such locks (Windows), nobody waits.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        yield
+        return
+    with path.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+class EmbeddingError(FaultsError):
+    """Features that cannot be made or used."""
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """The features of some inputs.
+
+    Attributes:
+        path: an .npy file of float32, shape (M, F), in the cache.
+        computed: how many rows this call computed; 0 if the cache had them all.
+    """
+
+    path: Path
+    computed: int
+
+
+def embed(how: Reading, backbone: Backbone, inputs: RawInputs) -> Embedded:
+    """Make the features of inputs with a frozen backbone, or find them in the cache.
+
+    Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
+    that was killed is gone on with at the batch it left unfinished; processes that want the same features wait for
+    the first of them.
+
+    Args:
+        how: to read the inputs, where to run, and who is told.
+        backbone: makes the features.
+        inputs: M images or texts.
+
+    Raises:
+        EmbeddingError: if the backbone makes a feature that is not finite.
+        ImageError: for an image that cannot be read.
+    """
+    folder = cache_folder()
+    folder.mkdir(parents=True, exist_ok=True)
+    key = feature_key(inputs, backbone.identity(), precision_of(how.fabric))
+    finished, partial, lock = (folder / f"{key}.{ending}" for ending in ("npy", "partial", "lock"))
+    if finished.exists():
+        return Embedded(finished, 0)
+    with locked(lock):
+        if finished.exists():  # by the process that was waited for
+            return Embedded(finished, 0)
+        computed = _append_features(partial, how, backbone, inputs)
+        os.replace(partial, finished)
+        lock.unlink(missing_ok=True)  # whoever takes a new one finds the features finished
+    return Embedded(finished, computed)
+
+
+def embed_dataset(how: Reading, backbone: Backbone, dataset: Dataset) -> Embedded:
+    """`embed` the inputs of a data set.
+
+    Raises:
+        EmbeddingError: if the backbone does not look at what the data are.
+    """
+    check_kind(dataset, backbone)
+    assert not isinstance(dataset.inputs, np.ndarray)  # no backbone looks at vectors
+    return embed(how, backbone, dataset.inputs)
+
+
+def check_kind(dataset: Dataset, backbone: Backbone) -> None:
+    """Raise an `EmbeddingError` if a backbone does not look at what the data are."""
+    if dataset.kind != backbone.kind:
+        raise EmbeddingError(
+            f"the backbone {backbone.name!r} looks at {backbone.kind}, and {dataset.source} holds {dataset.kind}"
+        )
+
+
+def _append_features(path: Path, how: Reading, backbone: Backbone, inputs: RawInputs) -> int:
+    """Complete a file of features; returns how many rows were missing."""
+    samples = FrozenReader(backbone).samples(inputs, torch.full((len(inputs),), -1), how)
+    with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
+        already = file.done
+        if already < len(inputs):  # unless it was killed after its last batch
+            parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
+            for features in how.watched(samples, already).batches(parts):
+                _check_finite(features, inputs, file.done)
+                file.append(features.cpu())
+    return len(inputs) - already
+
+
+def _check_finite(features: torch.Tensor, inputs: RawInputs, first: int) -> None:
+    wrong = (~features.isfinite().all(dim=1)).nonzero().flatten()
+    if len(wrong):
+        row = first + int(wrong[0])
+        name = inputs.name(row) if isinstance(inputs, Images) else f"text {row + 1}"
+        raise EmbeddingError(f"{name}: the backbone makes a feature that is not finite; try --precision 32-true")
+
+
+def precision_of(fabric: Fabric) -> str:
+    """The precision of a fabric by its name, such as "32-true"."""
+    return str(fabric.strategy.precision.precision)

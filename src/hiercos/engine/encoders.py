@@ -1,0 +1,189 @@
+"""What turns raw inputs into what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor
+
+from hiercos.callbacks import RowWatcher
+from hiercos.data import Kind, TextFeatures
+from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples, WatchedSamples
+from hiercos.engine.streaming import RAW_AT_ONCE, RawInputs, RawSamples
+from hiercos.nn.backbones import Backbone, blank_sample, load_backbone
+
+CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How inputs are read.
+
+    Attributes:
+        fabric: where features are made, launched.
+        batch_size: how many inputs at a time; None for what suits them.
+        workers: processes that read and prepare; 0 for none but this one.
+        watcher: is told how far it is; None for nobody.
+    """
+
+    fabric: Fabric
+    batch_size: int | None = None
+    workers: int = 0
+    watcher: RowWatcher | None = None
+
+    def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
+        """Inputs prepared for a backbone."""
+        at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
+        return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+    def watched(self, samples: Samples, already: int = 0) -> Samples:
+        """The samples, such that the watcher is told of them."""
+        return samples if self.watcher is None else WatchedSamples(samples, self.watcher, already)
+
+
+def suitable_batch(backbone: Backbone, device: torch.device) -> int:
+    """How many inputs a backbone is quickest with.
+
+    On a CPU, few images at a time: what a layer makes of them should stay below the 32 MB beyond which the C library
+    takes memory from the system anew, page by page, for every layer, which makes EfficientNet-Lite0 twice as slow.
+    """
+    if device.type != "cpu" or backbone.kind == "texts":
+        return RAW_AT_ONCE
+    numbers: int = backbone.preprocess([blank_sample("images")]).numel()
+    return max(1, min(RAW_AT_ONCE, CPU_NUMBERS // numbers))
+
+
+class Reader(Protocol):
+    """What stands between raw inputs and a model, and travels with it."""
+
+    @property
+    def kind(self) -> Kind:
+        """What it reads."""
+
+    def samples(self, inputs: Any, labels: Tensor, how: Reading) -> Samples:
+        """Inputs of its kind as samples for the model.
+
+        Args:
+            inputs: M of them.
+            labels: their classes, shape (M,); -1 where they are not known.
+            how: to read them.
+        """
+
+
+@dataclass(frozen=True)
+class TfidfReader:
+    """Texts to vectors by a fitted map."""
+
+    features: TextFeatures
+    kind: Kind = "texts"
+
+    def samples(self, inputs: Sequence[str], labels: Tensor, how: Reading) -> LabelledVectors:
+        """The vectors of the texts."""
+        vectors = torch.tensor(self.features.transform(inputs))
+        return LabelledVectors(vectors, labels, how.batch_size or VECTORS_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class FrozenReader:
+    """Images or texts to features by a backbone that is not trained.
+
+    Attributes:
+        backbone: the backbone.
+        found_by_name: whether `load_backbone` finds its weights again by name and options.
+    """
+
+    backbone: Backbone
+    found_by_name: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """What the backbone looks at."""
+        return self.backbone.kind
+
+    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> "EmbeddedSamples":
+        """The inputs, seen through the backbone batch by batch."""
+        return EmbeddedSamples(how.raw_samples(self.backbone, inputs, labels), self.backbone, how.fabric)
+
+
+def frozen_reader(name: str, options: Mapping[str, Any]) -> FrozenReader:
+    """A backbone by its name, with trained weights.
+
+    Whatever is drawn at random all the same, such as a stem, is the same on every call.
+
+    Args:
+        name: as `load_backbone` takes it.
+        options: of the backbone.
+    """
+    return FrozenReader(seeded_backbone(name, options), found_by_name="weights" not in options)
+
+
+def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
+    """`load_backbone` from a seed of its own, which leaves torch's random state as it was."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return load_backbone(name, pretrained=pretrained, **options)
+
+
+@dataclass(frozen=True)
+class FineTunedReader:
+    """Images or texts for a model with its backbone inside."""
+
+    backbone: Backbone
+
+    @property
+    def kind(self) -> Kind:
+        """What the backbone looks at."""
+        return self.backbone.kind
+
+    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> RawSamples:
+        """The inputs, prepared for the backbone."""
+        return how.raw_samples(self.backbone, inputs, labels)
+
+
+@dataclass(frozen=True)
+class EmbeddedSamples:
+    """Raw samples as the features that a frozen backbone makes of them, batch by batch and never all at once."""
+
+    raw: RawSamples
+    backbone: Backbone
+    fabric: Fabric
+
+    @property
+    def labels(self) -> Tensor:
+        """The class of each, shape (M,)."""
+        return self.raw.labels
+
+    @property
+    def at_once(self) -> int:
+        """See `Samples`."""
+        return self.raw.at_once
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def to(self, device: torch.device) -> "EmbeddedSamples":
+        """The same with the labels on a device."""
+        return replace(self, raw=self.raw.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
+        """The features of each part, shape (B, F), float32."""
+        self.backbone.to(self.fabric.device).eval()
+        channels_last(self.backbone)
+        for batch in self.raw.batches(parts, seed=seed):
+            yield backbone_features(self.fabric, self.backbone, batch)
+
+
+def channels_last(backbone: Backbone) -> None:
+    """Lay out the weights of convolutions as batches of images are laid out, which is quicker."""
+    if backbone.kind == "images":
+        backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a documented form of `to`
+
+
+@torch.inference_mode()
+def backbone_features(fabric: Fabric, backbone: Backbone, batch: Any) -> Tensor:
+    """The features of a prepared batch, shape (B, F), float32, in the precision of the fabric."""
+    with fabric.autocast():
+        features: Tensor = backbone(fabric.to_device(batch))
+    return features.float()

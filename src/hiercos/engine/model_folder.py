@@ -1,0 +1,218 @@
+"""What reads a model's inputs, in its folder: TF-IDF as JSON and arrays, a backbone by name or with its weights."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+import safetensors.torch
+from safetensors import SafetensorError
+
+from hiercos.data import Kind, TextFeatures
+from hiercos.decisions import RULES
+from hiercos.engine.checkpoint import CHECKPOINT
+from hiercos.engine.encoders import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
+from hiercos.engine.model import Model
+from hiercos.errors import FaultsError
+from hiercos.files import write_atomically
+from hiercos.nn.backbones import Backbone
+from hiercos.records import line_name
+from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
+
+TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
+BACKBONE_WEIGHTS = "backbone.safetensors"
+
+
+class ModelError(FaultsError):
+    """A folder that does not hold a usable model."""
+
+
+def save_reader(folder: Path, reader: Reader | None) -> None:
+    """Write the files a reader needs beside its description; a frozen backbone found by its name needs none."""
+    if isinstance(reader, TfidfReader):
+        values, arrays = reader.features.state()
+        write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
+        rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
+        write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
+    elif isinstance(reader, FrozenReader | FineTunedReader) and _travels(reader):
+        weights = reader.backbone.state_dict().items()
+        content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
+        write_atomically(folder / BACKBONE_WEIGHTS, content)
+
+
+def describe_backbone(reader: Reader | None) -> dict[str, Any] | None:
+    """A reader's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
+    if not isinstance(reader, FrozenReader | FineTunedReader):
+        return None
+    fine_tuned = isinstance(reader, FineTunedReader)
+    return {**reader.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(reader)}
+
+
+def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Reader | None:
+    """The reader that was saved with a model of this kind and description.
+
+    Raises:
+        ModelError: if a file is missing or damaged, or the backbone found here is not the one the model was made with.
+    """
+    if backbone is not None:
+        found = _load_backbone(folder, backbone)
+        if backbone["fine_tuned"]:
+            return FineTunedReader(found)
+        return FrozenReader(found, found_by_name=not backbone["in_folder"])
+    return TfidfReader(_load_text_features(folder)) if kind == "texts" else None
+
+
+def _travels(reader: FrozenReader | FineTunedReader) -> bool:
+    return isinstance(reader, FineTunedReader) or not reader.found_by_name
+
+
+def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
+    """The backbone of a description, checked to be the same to the last weight."""
+    backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
+    if expected["in_folder"]:
+        try:
+            backbone.load_state_dict(safetensors.torch.load((folder / BACKBONE_WEIGHTS).read_bytes()))
+        except (OSError, RuntimeError, SafetensorError) as error:
+            raise ModelError(f"{folder}: the weights of the backbone cannot be read: {error}") from error
+    found = json.loads(json.dumps(backbone.identity()))
+    if changed := sorted(key for key in found if found[key] != expected.get(key)):
+        raise ModelError(
+            f"{folder}: the backbone {expected['name']!r} found here has other {' and '.join(changed)} "
+            "than the one this model was trained with"
+        )
+    return backbone.eval()
+
+
+def _load_text_features(folder: Path) -> TextFeatures:
+    values = read_json(folder / TEXT_CONFIG, folder)
+    try:
+        arrays = safetensors.numpy.load((folder / TEXT_ARRAYS).read_bytes())
+        return TextFeatures.from_state(values, arrays)
+    except (KeyError, OSError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{folder}: the text features cannot be read: {error}") from error
+
+
+def read_json(path: Path, folder: Path) -> dict[str, Any]:
+    """The object in a file of a model's folder; a `ModelError` says what is wrong with it."""
+    if (folder / CHECKPOINT).is_file() and not path.is_file():
+        raise ModelError(f"{folder}: an unfinished run; train it to its end with --resume")
+    if not path.is_file():
+        raise ModelError(f"{folder}: not a model folder, it has no {path.name}")
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ModelError(f"{path}: not JSON ({error})") from error
+    if not isinstance(values, dict):
+        raise ModelError(f"{path}: expected an object, got {type(values).__name__}")
+    return values
+
+
+FORMAT, VERSION = "hiercos-model", 2
+READABLE = (1, 2)  # version 1 knew no backbones
+CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
+INSIDE = "backbone."  # what the names of a fine-tuned backbone's weights begin with; they have a file of their own
+
+_FIELDS: dict[str, Any] = {
+    "kind": str,
+    "method": str,
+    "options": dict,
+    "in_features": int,
+    "rule": str,
+    "temperature": int | float,
+}
+_WORDS: dict[Any, str] = {str: "a text", dict: "an object", int: "a whole number", int | float: "a number"}
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """What a model folder holds.
+
+    Attributes:
+        model: the model, on the CPU.
+        reader: what turns raw inputs into what it takes; None for a model of vectors.
+        rule: the decision rule on its scores, a name of `hiercos.decisions.RULES`.
+        temperature: of the probabilities that the rule reads.
+    """
+
+    model: Model
+    reader: Reader | None
+    rule: str = "none"
+    temperature: float = 1.0
+
+    def __repr__(self) -> str:
+        return f"StoredModel({line_name(self.model.method, self.rule)}, {self.kind}, {self.model.taxonomy!r})"
+
+    @property
+    def kind(self) -> Kind:
+        """What the model reads: "images", "texts" or "vectors"."""
+        return "vectors" if self.reader is None else self.reader.kind
+
+
+def save_model(folder: Path, stored: StoredModel) -> None:
+    """Write a model into a folder; the configuration comes last, so a folder with one is whole."""
+    folder.mkdir(parents=True, exist_ok=True)
+    state = stored.model.state_dict()
+    weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(INSIDE)}
+    write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
+    write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
+    save_reader(folder, stored.reader)
+    write_config(folder, stored)
+
+
+def write_config(folder: Path, stored: StoredModel) -> None:
+    """Write the configuration of a model whose other files are there."""
+    model = stored.model
+    config = {
+        "format": FORMAT,
+        "version": VERSION,
+        "kind": stored.kind,
+        "method": model.method,
+        "options": model.options,
+        "in_features": model.in_features,
+        "rule": stored.rule,
+        "temperature": stored.temperature,
+        "backbone": describe_backbone(stored.reader),
+    }
+    write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
+
+
+def load_model(folder: str | Path) -> StoredModel:
+    """Read a model folder.
+
+    Raises:
+        ModelError: if the folder, one of its files or its version is not what this package writes.
+    """
+    folder = Path(folder)
+    config = read_json(folder / CONFIG, folder)
+    if config.get("format") != FORMAT or config.get("version") not in READABLE:
+        found = f"{config.get('format')!r} version {config.get('version')!r}"
+        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
+    _check_config(folder / CONFIG, config)
+    try:
+        taxonomy = taxonomy_from_dict(read_json(folder / TAXONOMY, folder))
+        model = Model(taxonomy, config["in_features"], config["method"], config["options"])
+        model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
+    except ModelError:
+        raise
+    except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
+        raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
+    reader = load_reader(folder, config["kind"], config.get("backbone"))
+    if isinstance(reader, FineTunedReader):
+        model.backbone = reader.backbone
+    return StoredModel(model.eval(), reader, config["rule"], float(config["temperature"]))
+
+
+def _check_config(path: Path, config: dict[str, Any]) -> None:
+    faults = [
+        f"{key}: expected {_WORDS[kind]}, got {config.get(key)!r}"
+        for key, kind in _FIELDS.items()
+        if not isinstance(config.get(key), kind)
+    ]
+    if not faults and config["rule"] not in RULES:
+        faults = [f"rule: expected one of {', '.join(RULES)}, got {config['rule']!r}"]
+    if not isinstance(config.get("backbone"), dict | None):
+        faults.append(f"backbone: expected an object or null, got {config['backbone']!r}")
+    if faults:
+        raise ModelError(f"{path}: {fault}" for fault in faults)

@@ -1,0 +1,191 @@
+"""A data set as vectors on which any method can be trained."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+
+from hiercos.data import Dataset, features_of, taken
+from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.config import TrainConfig
+from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
+from hiercos.engine.encoders import (
+    FineTunedReader,
+    FrozenReader,
+    Reader,
+    Reading,
+    TfidfReader,
+    channels_last,
+    seeded_backbone,
+)
+from hiercos.engine.feature_file import mapped_features
+from hiercos.engine.model import Model
+from hiercos.engine.streaming import RawSamples
+from hiercos.nn.backbones import Backbone, ImageTransform, TrainTransform, load_backbone
+from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class PreparedData:
+    """A data set with its features, and what made them, so that it can travel with a model.
+
+    Attributes:
+        dataset: the data as read.
+        features: shape (M, F), float32.
+        made_by: what made the features of raw inputs; None for vectors.
+    """
+
+    dataset: Dataset
+    features: torch.Tensor
+    made_by: Reader | None
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The tree of the data set."""
+        return self.dataset.taxonomy
+
+    def samples(self, split: str) -> LabelledVectors:
+        """The vectors of one split: "train", "val" or "test"."""
+        rows = torch.from_numpy(self.dataset.rows(split))
+        return LabelledVectors(self.features[rows], torch.tensor(self.dataset.labels)[rows])
+
+    def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are as they are
+        """The vectors of the training split."""
+        return self.samples("train")
+
+    def model(self, config: TrainConfig) -> Model:
+        """A fresh model whose weights depend on the seed alone."""
+        torch.manual_seed(config.seed)
+        return Model(self.taxonomy, self.features.shape[1], config.method, config.options)
+
+    def reader(self, model: Model) -> Reader | None:  # noqa: ARG002  # the same for every model
+        """What made the features."""
+        return self.made_by
+
+    def summary(self) -> dict[str, object]:
+        """Name, source, fingerprint and sizes, for a record, and the backbone that made the features."""
+        summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
+        if isinstance(self.made_by, FrozenReader):
+            summary["backbone"] = self.made_by.backbone.identity()
+        return summary
+
+
+def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
+    """Turn texts into `dim` features fitted on the training split; vectors stay as they are."""
+    features, text_features = features_of(dataset, dim=dim, seed=seed)
+    reader = None if text_features is None else TfidfReader(text_features)
+    return PreparedData(dataset, torch.tensor(features), reader)
+
+
+def prepare_embedded(how: Reading, dataset: Dataset, reader: FrozenReader) -> PreparedData:
+    """Turn images or texts into the features of a frozen backbone, by way of the cache; see `embed_dataset`."""
+    path = embed_dataset(how, reader.backbone, dataset).path
+    return PreparedData(dataset, torch.from_numpy(mapped_features(path)), reader)
+
+
+def dataset_summary(dataset: Dataset) -> dict[str, object]:
+    """Name, source, fingerprint and sizes of a data set, for a record."""
+    return {
+        "name": dataset.name,
+        "source": dataset.source,
+        "kind": dataset.kind,
+        "fingerprint": dataset.fingerprint,
+        "sizes": {split: len(dataset.rows(split)) for split in ("train", "val", "test")},
+    }
+
+
+def taxonomy_summary(taxonomy: Taxonomy) -> dict[str, object]:
+    """Fingerprint and shape of a taxonomy, for a record."""
+    return {
+        "fingerprint": taxonomy.fingerprint,
+        "nodes": taxonomy.num_nodes,
+        "classes": taxonomy.num_classes,
+        "height": taxonomy.height,
+    }
+
+
+@dataclass(frozen=True)
+class FineTuningData:
+    """A data set of images or texts, and the backbone to train on it.
+
+    Attributes:
+        dataset: the data as read.
+        backbone: as it is before training; every model starts from one of its own.
+        options: of the backbone, as given.
+        pretrained: whether models start from trained weights.
+        how: to read the inputs.
+    """
+
+    dataset: Dataset
+    backbone: Backbone
+    options: Mapping[str, Any]
+    pretrained: bool
+    how: Reading
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The tree of the data set."""
+        return self.dataset.taxonomy
+
+    def samples(self, split: str) -> RawSamples:
+        """The inputs of one split: "train", "val" or "test"."""
+        rows = self.dataset.rows(split)
+        inputs: Any = taken(self.dataset.inputs, rows)
+        return self.how.raw_samples(self.backbone, inputs, torch.tensor(self.dataset.labels[rows]))
+
+    def training_samples(self, config: TrainConfig) -> RawSamples:
+        """The inputs of the training split, changed at random as the settings say.
+
+        Raises:
+            EmbeddingError: if random changes are asked for where the preprocessing knows none.
+        """
+        samples = self.samples("train")
+        if config.augment == "none":
+            return samples
+        transform = self.backbone.preprocess
+        if not isinstance(transform, ImageTransform):
+            raise EmbeddingError(f"augment {config.augment!r}: expected none, {self.backbone.name!r} knows no changes")
+        return replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+
+    def model(self, config: TrainConfig) -> Model:
+        """A fresh model with its backbone inside; what is drawn at random depends on the seed alone."""
+        torch.manual_seed(config.seed)
+        backbone = load_backbone(self.backbone.name, pretrained=self.pretrained, **self.options)
+        channels_last(backbone)
+        return Model(self.taxonomy, backbone.num_features, config.method, config.options, backbone=backbone)
+
+    def reader(self, model: Model) -> FineTunedReader:
+        """What prepares inputs for a trained model."""
+        assert model.backbone is not None
+        return FineTunedReader(model.backbone)
+
+    def summary(self) -> dict[str, Any]:
+        """Name, source, fingerprint and sizes, for a record, and the backbone before training."""
+        identity = {**self.backbone.identity(), "fine_tuned": True}
+        if not self.pretrained:
+            identity["weights"] = None  # drawn by each run from its seed
+        return {**dataset_summary(self.dataset), "features": self.backbone.num_features, "backbone": identity}
+
+
+def prepare_fine_tuning(
+    how: Reading, dataset: Dataset, name: str, options: Mapping[str, Any], *, pretrained: bool = True
+) -> FineTuningData:
+    """A data set with a backbone to train on it.
+
+    Args:
+        how: to read the inputs.
+        dataset: of images or texts.
+        name: of the backbone, as `load_backbone` takes it.
+        options: of the backbone.
+        pretrained: start from trained weights; otherwise from random ones.
+
+    Raises:
+        BackboneError: as `load_backbone`.
+        EmbeddingError: if the backbone does not look at what the data are, or cannot be trained.
+    """
+    backbone = seeded_backbone(name, options, pretrained=pretrained)
+    check_kind(dataset, backbone)
+    if not any(weight.requires_grad for weight in backbone.parameters()):
+        raise EmbeddingError(f"the backbone {name!r} has no weights that could be trained; it can only be used frozen")
+    return FineTuningData(dataset, backbone, options, pretrained, how)

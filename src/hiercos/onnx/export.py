@@ -1,0 +1,152 @@
+"""A stored model as an ONNX file that needs nothing else: the graph, and in its metadata the tree and the rule."""
+
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+
+from hiercos.data import TextFeatures
+from hiercos.engine import FineTunedReader, FrozenReader, Reader, StoredModel, TfidfReader
+from hiercos.errors import check_choice
+from hiercos.files import write_atomically, written_atomically
+from hiercos.nn.backbones import Backbone, OnnxBackbone
+from hiercos.onnx.format import FEATURES, IMAGES, OnnxDescription, OnnxError, onnx_library, output_names
+from hiercos.onnx.graph import CHECKED, TOLERANCE, AllAnswers, disagreement, onnx_graph, serialized
+from hiercos.onnx.model import OnnxModel, open_onnx_model
+from hiercos.onnx.text_map import describe_text_map, text_map_content
+from hiercos.pixels import PixelTransform
+
+Start = Literal["inputs", "features"]
+
+
+@dataclass(frozen=True)
+class OnnxExport:
+    """A graph with its description, not yet written.
+
+    Attributes:
+        graph: an `onnx.ModelProto` without metadata.
+        description: what goes into its metadata.
+        module: what it was made of.
+        sample: inputs that it was checked with.
+        text_features: for a model of texts, the map that goes beside it.
+        difference: the `largest_difference` to PyTorch on these inputs.
+    """
+
+    graph: Any
+    description: OnnxDescription
+    module: AllAnswers
+    sample: Tensor
+    text_features: TextFeatures | None
+    difference: float
+
+    def content(self) -> bytes:
+        """The bytes of the file."""
+        model = type(self.graph)()
+        model.CopyFrom(self.graph)
+        model.doc_string = "Written by hiercos export; see docs/export.md."
+        onnx_library("onnx").helper.set_model_props(model, self.description.properties())
+        return serialized(model)
+
+    def opened(self) -> OnnxModel:
+        """The model in onnxruntime, as it will be read from the file."""
+        return open_onnx_model(self.content(), text_features=self.text_features)
+
+    def write(self, path: str | PathLike[str]) -> list[Path]:
+        """Write the file, and for texts the one beside it: both or neither; returns what was written."""
+        file = Path(path)
+        _check_no_folder(file)
+        if self.text_features is None:
+            write_atomically(file, self.content())
+            return [file]
+        beside = text_map_content(self.text_features)
+        text_file = describe_text_map(file, beside)
+        content = replace(self, description=replace(self.description, text_file=text_file)).content()
+        text_path = file.with_name(text_file.name)
+        _check_no_folder(text_path)
+        with written_atomically(text_path) as texts, written_atomically(file) as graph:
+            texts.write(beside)
+            graph.write(content)
+        return [file, text_path]
+
+
+def _check_no_folder(file: Path) -> None:
+    if file.is_dir():
+        raise OnnxError(f"{file}: expected the name of a file, this is a folder")
+
+
+def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
+    """A model as an ONNX graph that was compared with PyTorch.
+
+    Args:
+        stored: the model, on the CPU, as `load_model` gives it.
+        start: "inputs" to take what the model takes: prepared images, vectors, or the features of texts, whose map
+            goes beside the file; "features" for the part behind the features alone, a model of vectors.
+
+    Raises:
+        OnnxError: without the extra `onnx`, for a backbone that cannot be part of the graph, or if onnxruntime and
+            PyTorch differ by more than 1e-5.
+    """
+    check_choice("start", start, get_args(Start))
+    reader = stored.reader if start == "inputs" else None
+    backbone, transform = _image_part(reader)
+    description = OnnxDescription(
+        stored.model.taxonomy,
+        "vectors" if reader is None else reader.kind,
+        stored.model.method,
+        stored.rule,
+        stored.temperature,
+        transform,
+    )
+    module = AllAnswers(stored.model, stored.temperature, backbone).eval()
+    sample = _image_sample(transform) if transform else _feature_sample(stored)
+    names = output_names(stored.model.taxonomy)
+    graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
+    texts = reader.features if isinstance(reader, TfidfReader) else None
+    return compared(OnnxExport(graph, description, module, sample, texts, 0.0))
+
+
+def compared(export: OnnxExport) -> OnnxExport:
+    """The same with its difference to PyTorch.
+
+    Raises:
+        OnnxError: if that is more than 1e-5, or no number.
+    """
+    difference = disagreement(export.opened().session, export.module, export.sample)
+    if not difference <= TOLERANCE:
+        raise OnnxError(
+            f"onnxruntime and PyTorch differ by {difference:.2g}, more than {TOLERANCE:g}: nothing was written"
+        )
+    return replace(export, difference=difference)
+
+
+def _image_part(reader: Reader | None) -> tuple[Backbone | None, PixelTransform | None]:
+    """The backbone to export with a model, and the transform before it; neither where features come in.
+
+    Raises:
+        OnnxError: for a backbone of texts, one in an ONNX file, or one with a preparation of its own.
+    """
+    if not isinstance(reader, FrozenReader | FineTunedReader):
+        return None, None
+    backbone, advice = reader.backbone, "export the part behind its features (--from features)"
+    if backbone.kind != "images":
+        raise OnnxError(f"backbone {backbone.name!r} takes texts, whose tokens ONNX cannot make: {advice}")
+    if any(isinstance(part, OnnxBackbone) for part in backbone.modules()):
+        raise OnnxError(f"backbone {backbone.name!r} is an ONNX file itself: {advice}")
+    if not isinstance(backbone.preprocess, PixelTransform):
+        raise OnnxError(f"backbone {backbone.name!r} prepares images in a way of its own: {advice}")
+    return backbone, PixelTransform(**backbone.preprocess.to_dict())
+
+
+def _image_sample(transform: PixelTransform) -> Tensor:
+    """Noise as prepared images, shape (7, 3, S, S)."""
+    return torch.randn(max(CHECKED), 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
+
+
+def _feature_sample(stored: StoredModel) -> Tensor:
+    """Noise with the mean and deviation of the training features, shape (7, F)."""
+    scaling = stored.model.standardize
+    noise = torch.randn(max(CHECKED), stored.model.in_features, generator=torch.Generator().manual_seed(0))
+    return scaling.mean + scaling.scale * noise

@@ -1,0 +1,138 @@
+"""What an exported ONNX file says of itself, in its metadata: all that is needed to use it without anything else."""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from types import ModuleType
+from typing import Any, get_args
+
+from hiercos.data import Kind
+from hiercos.errors import FaultsError, check_choice
+from hiercos.pixels import PixelTransform
+from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
+
+FORMAT, VERSION = "hiercos-onnx", 1
+OPSET = 18  # of ONNX: the first whose ScatterElements takes maxima; onnxruntime knows it since 1.14
+PREFIX = "hiercos."  # of the names in the metadata
+FEATURES, IMAGES = "features", "images"  # the input's name: (B, F), or (B, 3, S, S)
+RULES = ("none", "crm", "hops")  # the decision rules that an exported model can have
+LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
+
+
+class OnnxError(FaultsError):
+    """A model that cannot be exported, or an ONNX file that cannot be used."""
+
+
+def onnx_library(module: str) -> ModuleType:
+    """A library of the extra `onnx`, such as onnxruntime.
+
+    Raises:
+        OnnxError: where it is not installed.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        missing = (error.name or module).partition(".")[0]
+        raise OnnxError(f"ONNX files need {missing}: pip install 'hiercos[onnx]'") from error
+
+
+def output_names(taxonomy: Taxonomy) -> list[str]:
+    """The outputs of the graph: of the classes, of each level's nodes, of all nodes, probabilities, and for `crm`."""
+    levels = [f"level_{level}_scores" for level in range(1, taxonomy.height + 1)]
+    return [LEAVES, *levels, NODES, PROBABILITIES, RISKS]
+
+
+@dataclass(frozen=True)
+class TextFile:
+    """The file beside the ONNX file that turns texts into features.
+
+    Attributes:
+        name: of the file, without a folder.
+        sha256: of its content.
+    """
+
+    name: str
+    sha256: str
+
+
+@dataclass(frozen=True)
+class OnnxDescription:
+    """What goes with the graph.
+
+    Attributes:
+        taxonomy: the tree.
+        kind: what `hiercos predict` reads for it.
+        method: the name of the method.
+        rule: the decision rule, one of `RULES`.
+        temperature: of the probabilities.
+        transform: from images to the graph's input; None for other kinds.
+        text_file: from texts to the graph's input; None for other kinds.
+    """
+
+    taxonomy: Taxonomy
+    kind: Kind
+    method: str
+    rule: str
+    temperature: float
+    transform: PixelTransform | None = None
+    text_file: TextFile | None = None
+
+    def properties(self) -> dict[str, str]:
+        """The metadata: texts by name, JSON where they are more than a text."""
+        values = {
+            "format": FORMAT,
+            "version": json.dumps(VERSION),
+            "taxonomy": json.dumps(taxonomy_to_dict(self.taxonomy)),
+            "kind": self.kind,
+            "method": self.method,
+            "rule": self.rule,
+            "temperature": json.dumps(self.temperature),
+        }
+        if self.transform is not None:
+            values["preprocessing"] = json.dumps(self.transform.to_dict())
+        if self.text_file is not None:
+            values["text_features"] = json.dumps(vars(self.text_file))
+        return {PREFIX + name: value for name, value in values.items()}
+
+
+def read_description(properties: Mapping[str, str], source: str) -> OnnxDescription:
+    """The description in the metadata of a file.
+
+    Args:
+        properties: the metadata.
+        source: what messages call the file.
+
+    Raises:
+        OnnxError: for a file that `hiercos export` did not write, a newer one, or one that was changed since.
+    """
+    values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
+    if values.get("format") != FORMAT:
+        raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote; it says nothing of a taxonomy")
+    if values.get("version") != json.dumps(VERSION):
+        raise OnnxError(f"{source}: expected {FORMAT} version {VERSION}, got version {values.get('version')}")
+    try:
+        return _description(values)
+    except (KeyError, TypeError, ValueError) as error:  # what is missing, or is not what was written
+        raise OnnxError(f"{source}: its metadata were changed after hiercos export ({error})") from error
+
+
+def _description(values: Mapping[str, str]) -> OnnxDescription:
+    for name, choices in (("kind", get_args(Kind)), ("rule", RULES)):
+        check_choice(name, values[name], choices)
+    transform, text_file = (_optional(values, name) for name in ("preprocessing", "text_features"))
+    return OnnxDescription(
+        taxonomy_from_dict(json.loads(values["taxonomy"])),
+        values["kind"],  # type: ignore[arg-type]  # one of the kinds
+        values["method"],
+        values["rule"],
+        json.loads(values["temperature"]),
+        None if transform is None else PixelTransform(**transform),
+        None if text_file is None else TextFile(**text_file),
+    )
+
+
+def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
+    found: dict[str, Any] | None = json.loads(values[name]) if name in values else None
+    return found

@@ -1,0 +1,5 @@
+"""Prediction files of other programs in, answers out as rows and dicts."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

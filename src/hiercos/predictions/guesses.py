@@ -1,0 +1,145 @@
+"""Answers of somebody's model by image, some of the best for each: matched to labels and to classes, as scores."""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from hiercos.data import LABEL_COLUMN, PATH_COLUMN, read_table
+from hiercos.errors import DataError
+from hiercos.predictions.matching import ABSENT, LooseNames, matched_images
+from hiercos.predictions.score_set import ScoreArray, ScoreSet
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
+
+
+class Guess(NamedTuple):
+    """One answer.
+
+    Attributes:
+        shown: what messages call it.
+        names: whatever may tell which class it is, the surest first.
+    """
+
+    shown: str
+    names: tuple[str, ...]
+
+
+class ImageGuesses(NamedTuple):
+    """The path of an image and the answers for it, best first."""
+
+    image: str
+    guesses: Sequence[Guess]
+
+
+@dataclass(frozen=True)
+class LabelledImages:
+    """The true classes of images.
+
+    Attributes:
+        paths: of M images, each once.
+        classes: shape (M,).
+        source: the name of the file, for messages.
+    """
+
+    paths: tuple[str, ...]
+    classes: IntArray
+    source: str
+
+
+def read_labelled_images(
+    path: Path, taxonomy: Taxonomy, *, path_column: str = PATH_COLUMN, label_column: str = LABEL_COLUMN
+) -> LabelledImages:
+    """Read a table with a column of paths to images and one of labels.
+
+    Raises:
+        DataError: for a missing column, a label that is no class, and a path that is empty or there twice.
+    """
+    table = read_table(path, columns=(path_column, label_column))
+    classes = LabelReader(taxonomy).read(table.columns[label_column], source=str(path), row_name=table.row_name)
+    rows: dict[str, int] = {}
+    faults = []
+    for row, image in enumerate(table.columns[path_column]):
+        if not image.strip():
+            faults.append(f"{path}: {table.row_name(row)}: expected the path of an image, got nothing")
+        elif (first := rows.setdefault(image, row)) != row:
+            faults.append(f"{path}: {table.row_name(row)}: {image!r} is already {table.row_name(first)}")
+    if faults:
+        raise DataError(faults)
+    return LabelledImages(table.columns[path_column], classes, str(path))
+
+
+def guessed_scores(
+    found: Sequence[ImageGuesses], labelled: LabelledImages, taxonomy: Taxonomy, source: str
+) -> ScoreSet:
+    """Scores of the classes for every labelled image, which fall with their place among its answers.
+
+    Answers that are no class of the taxonomy are left out, so that the next one moves up; of two that are the same
+    class the first counts. An image without answers has none of its classes ranked: it counts in no metric.
+
+    Args:
+        found: the answers by image, each image once.
+        labelled: the images to score.
+        taxonomy: the tree over the classes.
+        source: of the answers, for messages.
+
+    Raises:
+        DataError: if paths cannot be told apart, or no labelled image has an answer that is a class.
+    """
+    places = matched_images(labelled.paths, [image.image for image in found], source=source)
+    if all(place == ABSENT for place in places):
+        there, here = found[0].image, labelled.paths[0]
+        raise DataError(f"{source}: none of its images is in {labelled.source}: such as {there!r} there, {here!r} here")
+    names = LooseNames(taxonomy)
+    answers = [[] if place == ABSENT else found[place].guesses for place in places]
+    classes = [[names.find(guess.names) for guess in guesses] for guesses in answers]
+    ranked = [list(dict.fromkeys(label for label in row if label is not None)) for row in classes]
+    depth = np.array([len(row) for row in ranked], dtype=np.int64)
+    notes = [*_missing(places, len(found), labelled, source), *_unknown(answers, classes)]
+    notes += _shallow(depth, [place != ABSENT for place in places], taxonomy)
+    if not depth.any():
+        raise DataError([f"{source}: no answer is a class of the taxonomy", *notes])
+    return ScoreSet(_falling(ranked, taxonomy.num_classes), labelled.classes, depth, tuple(notes))
+
+
+def _falling(ranked: Sequence[Sequence[int]], count: int) -> ScoreArray:
+    """Scores (M, C) that fall from the number of ranked classes to 1, and are 0 for the others."""
+    scores = np.zeros((len(ranked), count), dtype=np.float32)
+    for row, labels in enumerate(ranked):
+        scores[row, labels] = np.arange(len(labels), 0, -1)
+    return scores
+
+
+def _missing(places: Sequence[int], found: int, labelled: LabelledImages, source: str) -> Iterator[str]:
+    absent = sum(place == ABSENT for place in places)
+    if absent:
+        images = f"{absent} of {len(places)} images of {labelled.source}"
+        yield f"{source} has no answer for {images}: no figure counts these."
+    if unused := found - (len(places) - absent):
+        yield f"{labelled.source} has no label for {unused} of {found} images of {source}: these are left out."
+
+
+def _unknown(answers: Sequence[Sequence[Guess]], classes: Sequence[Sequence[int | None]]) -> Iterator[str]:
+    """A sentence about answers that are no class."""
+    pairs = [list(zip(guesses, labels, strict=True)) for guesses, labels in zip(answers, classes, strict=True)]
+    others = Counter(guess.shown for row in pairs for guess, label in row if label is None)
+    if others:
+        (name, times), total = others.most_common(1)[0], sum(map(len, pairs))
+        first = sum(bool(row) and row[0][1] is None for row in pairs)
+        yield (
+            f"The taxonomy has no class for {others.total()} of {total} answers, such as {name!r} ({times} of them): "
+            f"these are left out and those below move up (images whose first answer is left out: {first})."
+        )
+
+
+def _shallow(depth: IntArray, answered: Sequence[bool], taxonomy: Taxonomy) -> Iterator[str]:
+    """Sentences about images with no class, and with fewer than all."""
+    if empty := int((depth[np.array(answered)] == 0).sum()):
+        yield f"No class is left for {empty} of {sum(answered)} images: no figure counts these."
+    ranked = depth[depth > 0]
+    if len(ranked) and ranked.min() < taxonomy.num_classes:
+        low, high = int(ranked.min()), int(ranked.max())
+        shown = f"{low}" if low == high else f"{low} to {high}"
+        yield f"Images have {shown} of {taxonomy.num_classes} classes ranked: what needs more leaves them out."

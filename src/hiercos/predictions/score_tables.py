@@ -1,0 +1,56 @@
+"""Tables of class scores: a column of labels and a column of numbers for each class."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data import PARQUET, delimited_file, length_fault, parquet_file, read_table
+from hiercos.errors import DataError, RowName
+from hiercos.predictions.score_set import ScoreArray
+
+LABEL = "label"
+
+
+def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:
+    """The labels, the scores (M, C) in the order of the other columns, and what messages call a row.
+
+    Raises:
+        DataError: for a row of another length, a cell that is no number, or no rows.
+    """
+    if path.suffix.lower() == PARQUET:
+        return _read_parquet(path, [name for name in names if name != LABEL])
+    return _read_delimited(path)
+
+
+def _read_delimited(path: Path) -> tuple[list[str], ScoreArray, RowName]:
+    """Read row by row: the texts of a large table would take many times the memory of its numbers."""
+    labels, rows, lines = [], [], []
+    with delimited_file(path) as (names, records):
+        place = names.index(LABEL)
+        for line, cells in records:
+            if fault := length_fault(path, (line, cells), len(names)):
+                raise DataError(fault)
+            labels.append(cells.pop(place))
+            rows.append(_numbers(path, line, cells))
+            lines.append(line)
+    if not rows:
+        raise DataError(f"{path}: expected at least one row below the header, got none")
+    return labels, np.stack(rows), lambda row: f"row {lines[row]}"
+
+
+def _numbers(path: Path, line: int, cells: Sequence[str]) -> ScoreArray:
+    try:
+        return np.array([float(cell) for cell in cells])
+    except ValueError as error:
+        raise DataError(f"{path}: row {line}: expected a number in every class column ({error})") from error
+
+
+def _read_parquet(path: Path, names: list[str]) -> tuple[list[str], ScoreArray, RowName]:
+    table = read_table(path, columns=(LABEL,))
+    with parquet_file(path) as file:
+        columns = [column.to_numpy() for column in file.read(columns=names).columns]
+    for name, column in zip(names, columns, strict=True):
+        if column.dtype.kind not in "fiu":
+            raise DataError(f"{path}: column {name!r}: expected numbers in every class column, got {column.dtype}")
+    return list(table.columns[LABEL]), np.column_stack(columns), table.row_name

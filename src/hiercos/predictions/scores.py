@@ -1,0 +1,145 @@
+"""Predictions made elsewhere: files of class scores, or of class names from best to worst, with the true labels.
+
+An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
+taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
+column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given as everywhere: by id,
+path or name, or in .npz by index. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold
+no labels: these come from a table of their own.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data import TABLES, array_row_name, column_names, read_npz, read_table
+from hiercos.errors import DataError, RowName, suggestion
+from hiercos.predictions.guess_tables import guess_table_faults, is_guess_table, read_guess_table
+from hiercos.predictions.guesses import ImageGuesses, LabelledImages, guessed_scores
+from hiercos.predictions.score_set import ScoreArray, ScoreSet
+from hiercos.predictions.score_tables import LABEL, read_score_columns
+from hiercos.predictions.speciesnet import read_speciesnet
+from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy
+
+RANK = "rank_"
+JSON = ".json"
+
+
+def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = None) -> ScoreSet:
+    """Read a file of scores, of ranked class names or of predictions by image; the module says what it holds.
+
+    Args:
+        path: the file.
+        taxonomy: the tree over the classes.
+        labels: the true classes where the file has none, which it must not have otherwise.
+
+    Raises:
+        DataError: for another kind of file, one without samples, a missing array or column, a class that is unknown,
+            missing or there twice, a score that is no number, or labels that are missing or too many, naming the file
+            and the row.
+    """
+    suffix = path.suffix.lower()
+    if suffix not in (".npz", JSON, *TABLES):
+        raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json")
+    names = column_names(path) if suffix in TABLES else []
+    if suffix == JSON or is_guess_table(names):
+        return _from_guesses(path, names, taxonomy, labels)
+    if labels is not None and names:
+        raise DataError(f"{path}: {fault}" for fault in guess_table_faults(names))
+    if labels is not None:
+        raise DataError(f"{path}: expected predictions by image, without labels, because {labels.source} has them")
+    if suffix == ".npz":
+        return _from_npz(path, taxonomy)
+    read = _from_rank_columns if f"{RANK}1" in names else _from_score_columns
+    return read(path, names, taxonomy)
+
+
+def _from_guesses(path: Path, names: Sequence[str], taxonomy: Taxonomy, labels: LabelledImages | None) -> ScoreSet:
+    if labels is None:
+        raise DataError(f"{path}: predictions by image hold no labels: expected a table of them (--labels FILE)")
+    found: list[ImageGuesses] = read_guess_table(path, names) if names else read_speciesnet(path)
+    return guessed_scores(found, labels, taxonomy, str(path))
+
+
+def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
+    reader = LabelReader(taxonomy)
+    arrays = read_npz(path, arrays=("labels",), optional=("scores", "classes", "ranked"))
+    if not arrays["labels"].size:
+        raise DataError(f"{path}: expected at least one sample, got none in 'labels'")
+    labels = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
+    if "scores" in arrays:
+        scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)
+        if "classes" in arrays:
+            scores = scores[:, _column_order(path, arrays["classes"], reader)]
+        depth = taxonomy.num_classes
+    elif "ranked" in arrays:
+        scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
+    else:
+        raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
+    if len(scores) != len(labels):
+        raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(labels)}")
+    return ScoreSet(scores, labels, depth)
+
+
+def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
+    columns = [f"{RANK}{place}" for place in range(1, sum(name.startswith(RANK) for name in names) + 1)]
+    table = read_table(path, columns=(LABEL, *columns))
+    reader = LabelReader(taxonomy)
+    labels = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name)
+    ranked = np.column_stack([np.array(table.columns[name], dtype=object) for name in columns])
+    scores, depth = _scores_of_ranked(path, ranked, reader, table.row_name)
+    return ScoreSet(scores, labels, depth)
+
+
+def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
+    reader = LabelReader(taxonomy)
+    if LABEL not in names:
+        raise DataError(f"{path}: expected a column {LABEL!r} and one column per class{suggestion(LABEL, names)}")
+    order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
+    texts, scores, row_name = read_score_columns(path, names)
+    labels = reader.read(texts, source=str(path), row_name=row_name)
+    return ScoreSet(_score_matrix(path, scores, taxonomy, row_name)[:, order], labels, taxonomy.num_classes)
+
+
+def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
+    """The column of each class, from the class of each column; every class must be there once."""
+    named = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
+    counts = np.bincount(named, minlength=reader.taxonomy.num_classes)
+    wrong = np.flatnonzero(counts != 1)
+    if len(wrong):
+        raise DataError(
+            f"{path}: expected one score column for class {reader.taxonomy.class_names[label]!r}, got {counts[label]}"
+            for label in wrong
+        )
+    return np.argsort(named)
+
+
+def _score_matrix(path: Path, scores: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> ScoreArray:
+    """Scores of shape (M, C) as they are, if they are real numbers and none is NaN."""
+    if scores.dtype.kind not in "fiu" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
+        raise DataError(
+            f"{path}: expected scores as numbers of shape (M, {taxonomy.num_classes}), one column per class, "
+            f"got {scores.shape} of {scores.dtype}"
+        )
+    rows = np.flatnonzero(np.isnan(scores).any(axis=1))
+    if len(rows):
+        raise DataError(f"{path}: {row_name(int(rows[0]))}: a score is NaN")
+    return scores if scores.dtype.kind == "f" else scores.astype(np.float64)
+
+
+def _scores_of_ranked(path: Path, ranked: AnyArray, reader: LabelReader, row_name: RowName) -> tuple[ScoreArray, int]:
+    """Scores (M, C) that fall with the place of a class, 0 for classes not named; and K."""
+    if ranked.ndim != 2 or not 1 <= ranked.shape[1] <= reader.taxonomy.num_classes:
+        raise DataError(
+            f"{path}: expected ranked classes of shape (M, K), K from 1 to {reader.taxonomy.num_classes}, "
+            f"got {ranked.shape}"
+        )
+    count, depth = ranked.shape
+    classes = reader.read(ranked.reshape(-1), source=str(path), row_name=lambda cell: row_name(cell // depth))
+    classes = classes.reshape(count, depth)
+    twice = np.flatnonzero((np.diff(np.sort(classes, axis=1), axis=1) == 0).any(axis=1))
+    if len(twice):
+        raise DataError(f"{path}: {row_name(int(twice[0]))}: a class is ranked twice")
+    scores = np.zeros((count, reader.taxonomy.num_classes), dtype=np.float32)
+    np.put_along_axis(scores, classes, np.arange(depth, 0, -1, dtype=np.float32)[None, :], axis=1)
+    return scores, depth

@@ -1,0 +1,5 @@
+"""Scikit-learn estimators and scorers over a taxonomy."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,251 @@
+"""What every scikit-learn estimator of this package does, whichever method it trains."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+from torch import Tensor
+
+from hiercos.decisions import RULES
+from hiercos.engine import TrainConfig, array_scores, random_state_kept
+from hiercos.methods import METHODS
+from hiercos.sklearn.hiclass import hiclass_labels
+from hiercos.sklearn.labels import LabelCodec, label_array, label_codec, path_texts
+from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
+from hiercos.sklearn.ranking import answer_scores, log_probabilities, ranking_scores
+from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
+from hiercos.sklearn.stream import Moments, Stream
+from hiercos.sklearn.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
+from hiercos.taxonomy import AnyArray, IntArray
+
+MOST_SEED = 2**31 - 1
+LONG_STREAM = 10_000  # samples that partial_fit is taken to see in the end
+
+
+class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A method over a taxonomy as a scikit-learn classifier; the constructor's parameters are those of the subclass."""
+
+    taxonomy: Any
+    epochs: int | None
+    batch_size: int
+    learning_rate: float | None
+    weight_decay: float | None
+    validation_fraction: float | None
+    sparse_components: int
+    warm_start: bool
+    random_state: Any
+    device: str
+    verbose: bool
+    _stream: Stream | None
+
+    @abstractmethod
+    def _method(self) -> tuple[str, Mapping[str, Any]]:
+        """The name of the method, and its options."""
+
+    @abstractmethod
+    def _rule(self) -> str:
+        """The name of the decision rule."""
+
+    @abstractmethod
+    def _usual_pace(self, in_features: int, samples: int) -> Pace:
+        """The learning rate, weight decay and number of steps where the user gives none."""
+
+    @abstractmethod
+    def _usual_share(self) -> float:
+        """The share of samples to hold out where the user gives none."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on samples.
+
+        Args:
+            X: shape (M, F), dense or sparse.
+            y: shape (M,): class names, ids, paths such as `a > b > c`, or class indices; or (M, L), names by level with
+                "", None or nan to the right of a sample's last level.
+            sample_weight: how much each sample counts, shape (M,), >= 0.
+        """
+        self._check_parameters()
+        warm = self.warm_start and hasattr(self, "model_")
+        X, y = checked_samples(self, X, y, reset=not warm)
+        codec = self._codec(y)
+        start = self._start(codec) if warm else None
+        data = labelled(X, y, codec, sample_weight)
+        config = self._config(X, X.shape[0], scale=start is None)
+        trained, progress = train(
+            data,
+            codec.taxonomy,
+            config,
+            held_out=self._usual_share() if self.validation_fraction is None else self.validation_fraction,
+            most_features=self.sparse_components,
+            device=self.device,
+            start=start,
+            watcher=EpochLines() if self.verbose else None,
+        )
+        self._keep(codec, trained)
+        self.history_, self.best_epoch_ = progress.history, progress.best_epoch
+        self.n_iter_ = len(self.history_)
+        self._stream = None
+        return self
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Go on training with one pass over more samples; nothing is held out of them.
+
+        Args:
+            X: shape (M, F), M at least 2.
+            y: as in `fit`.
+            classes: every label there will be; needed in the first call, unless the constructor has a taxonomy.
+            sample_weight: as in `fit`.
+        """
+        self._check_parameters()
+        first = not hasattr(self, "model_")
+        X, y = checked_samples(self, X, y, reset=first)
+        codec = self._first_codec(y, classes) if first else self._same_codec(classes)
+        data = labelled(X, y, codec, sample_weight)
+        config = self._config(X, LONG_STREAM, scale=False, epochs=1, schedule="constant")
+        if first:
+            stream = self._fresh_stream(X, codec, config)
+        else:
+            stream = self._stream or Stream(self.model_, self._trained.projection, moments=None)
+        stream.learn(data, config, self.device)
+        self._keep(codec, Trained(stream.model, stream.projection, 1.0 if first else self.temperature_))
+        self._stream = stream
+        self.n_iter_ = stream.calls
+        return self
+
+    def predict(self, X: Any) -> AnyArray:
+        """The class of each sample, as a label of the kind that `fit` was given: shape (M,) or (M, L)."""
+        classes = self._answers(X)
+        labels: AnyArray = self.labels_.labels[classes]
+        return labels
+
+    def predict_path(self, X: Any) -> AnyArray:
+        """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
+        return hiclass_labels(self._answers(X), self.taxonomy_)
+
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row has the sum 1.
+
+        They are calibrated by a temperature where `fit` held samples out.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict_log_proba(self, X: Any) -> AnyArray:
+        """Logarithms of the probabilities, shape (M, C), columns as in `classes_`."""
+        logs: AnyArray = self._logs(X).numpy()[:, self.labels_.columns]
+        return logs
+
+    def decision_function(self, X: Any) -> AnyArray:
+        """Scores by which the rule ranks the classes, highest first, columns as in `classes_`.
+
+        The highest is that of the class which `predict` answers. Under the rule `hops` this takes milliseconds a
+        sample, `predict` does not.
+
+        Returns:
+            Shape (M, C); for two classes shape (M,), above 0 for the second.
+        """
+        logs = self._logs(X)
+        ranked = ranking_scores(logs, self._first(logs), self._rule(), self.taxonomy_)
+        scores: AnyArray = ranked.numpy()[:, self.labels_.columns]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose class is right (top-1); y of the kind that `fit` was given.
+
+        A label that `fit` did not know is a mistake like any other, as everywhere in scikit-learn.
+        """
+        true, answers = label_array(y), self.predict(X)
+        if answers.ndim == 2:
+            true, answers = path_texts(true), path_texts(answers)
+        return float(accuracy_score(true, answers, sample_weight=sample_weight))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_parameters(self.get_params(deep=False))
+        RULES[self._rule()]  # an unknown one is an error
+
+    def _codec(self, y: AnyArray) -> LabelCodec:
+        return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+
+    def _start(self, codec: LabelCodec) -> Trained:
+        """What a warm start goes on from."""
+        if not codec.agrees_with(self.labels_):
+            raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
+        method, options = self._method()
+        if METHODS.canonical(method) != self.model_.method or dict(options) != self.model_.options:
+            raise ValueError(
+                f"warm_start: expected the method and options of the first fit, {self.model_.method!r} with "
+                f"{self.model_.options}, got {method!r} with {dict(options)}"
+            )
+        return self._trained
+
+    def _config(
+        self, X: Any, samples: int, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle"
+    ) -> TrainConfig:
+        """The settings for so many samples; `epochs` instead of the user's."""
+        method, options = self._method()
+        epochs = self.epochs if epochs is None else epochs
+        features = min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1]
+        pace = self._usual_pace(features, samples)
+        return TrainConfig(
+            method=method,
+            options=options,
+            epochs=enough_epochs(samples, self.batch_size, pace.steps) if epochs is None else epochs,
+            batch_size=self.batch_size,
+            learning_rate=pace.learning_rate if self.learning_rate is None else self.learning_rate,
+            weight_decay=pace.weight_decay if self.weight_decay is None else self.weight_decay,
+            schedule=schedule,
+            standardize=scale,
+            seed=int(check_random_state(self.random_state).randint(MOST_SEED)),
+        )
+
+    def _keep(self, codec: LabelCodec, trained: Trained) -> None:
+        self.labels_, self._trained = codec, trained
+        self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
+        self.model_, self.temperature_ = trained.model, trained.temperature
+
+    def _first_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
+        if classes is None and self.taxonomy is None:
+            raise ValueError("classes must be passed on the first call to partial_fit, where there is no taxonomy")
+        return self._codec(y if classes is None else label_array(classes))
+
+    def _same_codec(self, classes: Any) -> LabelCodec:
+        if classes is not None and not self._codec(label_array(classes)).agrees_with(self.labels_):
+            raise ValueError("partial_fit: expected the same classes as in the first call, got others")
+        return self.labels_
+
+    def _fresh_stream(self, X: Any, codec: LabelCodec, config: TrainConfig) -> Stream:
+        """A fresh model for batches to come."""
+        if issparse(X) and X.shape[1] > self.sparse_components:
+            raise ValueError(
+                f"partial_fit: expected dense samples, or at most {self.sparse_components} columns, got {X.shape[1]} "
+                "sparse ones: put a fitted TruncatedSVD in front"
+            )
+        with random_state_kept():
+            model = fresh_model(codec.taxonomy, X.shape[1], config)
+        return Stream(model, Projection(None), Moments.none(X.shape[1]))
+
+    def _logs(self, X: Any) -> Tensor:
+        """Log-probabilities in the order of the taxonomy's classes, shape (M, C)."""
+        check_is_fitted(self, "model_")
+        X = validate_data(self, X, **TAKEN, reset=False)
+        features = np.ascontiguousarray(self._trained.projection(X))
+        return log_probabilities(array_scores(self.model_, features, self.device), self.temperature_)
+
+    def _answers(self, X: Any) -> IntArray:
+        """The class of each sample, shape (M,)."""
+        return self._first(answer_scores(self._logs(X), self._rule(), self.taxonomy_))
+
+    def _first(self, scores: Tensor) -> IntArray:
+        """The class with the highest score, by the order of `classes_` among equals, shape (M,)."""
+        columns = self.labels_.columns
+        first: IntArray = columns[scores.numpy()[:, columns].argmax(axis=1)]
+        return first

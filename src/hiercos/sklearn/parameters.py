@@ -1,0 +1,97 @@
+"""The parameters of an estimator, checked when it is fitted: scikit-learn wants none checked in the constructor."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+from hiercos.errors import FaultsError
+from hiercos.options import description, fits
+from hiercos.taxonomy import Taxonomy, TaxonomyError, open_taxonomy, path_parts
+
+TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
+
+
+def taxonomy_argument(source: TaxonomyArgument) -> Taxonomy:
+    """The taxonomy that an argument stands for.
+
+    Pairs whose second names all differ are edges (parent, child): for a tree of two levels both readings are the same.
+
+    Args:
+        source: a `Taxonomy`; a file, or a name of the catalogue; a list of paths, each a tuple of names or a text such
+            as `a > b > c`, in class order; or a list of edges (parent, child).
+
+    Raises:
+        TaxonomyError: for another kind of value, or a tree that cannot be built.
+
+    Example:
+        >>> taxonomy_argument(["pet > cat", "pet > dog", "vehicle > car"]).class_names
+        ('cat', 'dog', 'car')
+        >>> taxonomy_argument([("animal", "pet"), ("pet", "cat"), ("pet", "dog")]).height
+        3
+    """
+    if isinstance(source, Taxonomy):
+        return source
+    if isinstance(source, str | PathLike):
+        return open_taxonomy(Path(source))
+    if not isinstance(source, Sequence) or not len(source):
+        raise TaxonomyError(f"expected a Taxonomy, a file, or a list of paths or edges, got {source!r}")
+    for row, path in enumerate(source, 1):
+        if not isinstance(path, Sequence) or not all(isinstance(name, str) for name in path):
+            raise TaxonomyError(f"row {row}: expected a path, a text or a tuple of names, got {path!r}")
+    paths = [path_parts(path) if isinstance(path, str) else tuple(path) for path in source]
+    if _are_edges(paths):
+        return Taxonomy.from_edges(cast(list[tuple[str, str]], paths))
+    return Taxonomy.from_paths(paths)
+
+
+def _are_edges(paths: Sequence[tuple[str, ...]]) -> bool:
+    pairs = all(len(path) == 2 for path in paths)
+    return pairs and len({child for _, child in paths}) == len(paths)
+
+
+KINDS: dict[str, Any] = {
+    "method": str,
+    "rule": str | None,
+    "epochs": int | None,
+    "batch_size": int,
+    "learning_rate": float | None,
+    "weight_decay": float | None,
+    "validation_fraction": float | None,
+    "dropout": float,
+    "sparse_components": int,
+    "warm_start": bool,
+    "verbose": bool | int,
+    "device": str,
+}
+LEAST = {
+    "batch_size": 2,
+    "weight_decay": 0,
+    "dropout": 0,
+    "sparse_components": 1,
+}  # `TrainConfig` knows others
+
+
+class ParameterError(FaultsError):
+    """Parameters of the wrong kind or beyond a limit, every one of them."""
+
+
+def check_parameters(values: dict[str, Any]) -> None:
+    """Raise a `ParameterError` unless every parameter that is known here, by name, has a possible value.
+
+    Example:
+        >>> check_parameters({"epochs": 2.5})
+        Traceback (most recent call last):
+        hiercos.sklearn.parameters.ParameterError: epochs: expected an integer or none, got 2.5
+    """
+    kinds = {name: kind for name, kind in KINDS.items() if name in values}
+    if faults := [
+        f"{name}: expected {description(kind)}, got {values[name]!r}"
+        for name, kind in kinds.items()
+        if not fits(values[name], kind)
+    ]:
+        raise ParameterError(faults)
+    if values.get("dropout", 0) >= 1:
+        raise ParameterError(f"dropout: expected a share below 1, got {values['dropout']}")
+    if low := [name for name, least in LEAST.items() if values.get(name) is not None and values[name] < least]:
+        raise ParameterError(f"{name}: expected at least {LEAST[name]}, got {values[name]}" for name in low)

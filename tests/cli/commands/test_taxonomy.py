@@ -1,0 +1,193 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from hiercos import Taxonomy, TaxonomyError
+from hiercos.cli.commands.taxonomy import app
+from hiercos.cli.options.groups import OptionError
+from trees import TOY
+
+
+def run(*arguments: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    TOY.write(tmp_path / "toy.csv")
+    return tmp_path / "toy.csv"
+
+
+def test_show_prints_the_tree_and_its_counts(toy: Path) -> None:
+    result = run("show", toy)
+    assert result.exit_code == 0
+    assert result.stdout.splitlines() == [
+        "├── pet (2 classes)",
+        "│   ├── cat",
+        "│   └── dog",
+        "└── vehicle (1 class)",
+        "    └── car",
+        "",
+        "5 nodes, 3 classes, 2 levels",
+        "nodes per level: 2, 3",
+        "classes per level: 0, 3",
+        "children of a node, the root included: 1 to 2, mean 1.7",
+        "nodes with one child, the root aside: 1",
+        "names of several nodes: none",
+    ]
+
+
+def test_show_folds_what_is_deep_or_large(toy: Path) -> None:
+    lines = run("show", toy, "--depth", "1", "--children", "1").stdout.splitlines()
+    assert lines[:2] == ["├── pet (2 classes) …", "└── … 1 more (1 class)"]
+
+
+def test_show_lists_the_names_of_several_nodes(tmp_path: Path) -> None:
+    paths = [(top, f"x{number}") for top in "ab" for number in range(12)]
+    Taxonomy.from_paths(paths).write(tmp_path / "tree.txt")
+    last = run("show", tmp_path / "tree.txt").stdout.splitlines()[-1]
+    assert last.startswith("names of several nodes: 'x0' (2), 'x1' (2), ")
+    assert last.endswith("'x9' (2) and 2 more")
+
+
+def test_a_built_in_taxonomy_is_shown_by_its_name() -> None:
+    assert "134 nodes, 100 classes, 5 levels" in run("show", "cifar100").stdout
+
+
+def test_check_says_in_one_line_that_a_file_is_fine(toy: Path) -> None:
+    assert run("check", toy).stdout == f"{toy}: fine, 5 nodes, 3 classes, 2 levels\n"
+
+
+@pytest.mark.parametrize("command", ["show", "check"])
+def test_a_bad_file_raises_every_fault_with_its_row(tmp_path: Path, command: str) -> None:
+    (tmp_path / "tree.csv").write_text("a,b\nx,\n,y\nx,z\n")
+    result = run(command, tmp_path / "tree.csv")
+    assert isinstance(result.exception, TaxonomyError)
+    assert len(result.exception.faults) == 2
+    assert result.stdout == ""
+
+
+def test_convert_writes_another_format_and_says_so_on_stderr(toy: Path, tmp_path: Path) -> None:
+    result = run("convert", toy, tmp_path / "toy.json")
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert result.stderr == f"wrote {tmp_path / 'toy.json'}: 5 nodes, 3 classes, 2 levels\n"
+    assert Taxonomy.read(tmp_path / "toy.json") == TOY
+
+
+def test_convert_takes_formats_that_the_extensions_do_not_tell(toy: Path, tmp_path: Path) -> None:
+    assert run("convert", toy, tmp_path / "a", "--to-format", "edges").exit_code == 0
+    assert run("convert", tmp_path / "a", tmp_path / "b.txt", "--format", "edges").exit_code == 0
+    assert (tmp_path / "b.txt").read_text() == "pet > cat\npet > dog\nvehicle > car\n"
+
+
+def test_convert_refuses_what_a_format_cannot_hold(tmp_path: Path) -> None:
+    Taxonomy.from_paths([("a", "x"), ("b", "x")]).write(tmp_path / "tree.csv")
+    result = run("convert", tmp_path / "tree.csv", tmp_path / "out.csv", "--to-format", "edges")
+    assert isinstance(result.exception, TaxonomyError)
+    assert not (tmp_path / "out.csv").exists()
+
+
+OBO = """ontology: pets
+
+[Term]
+id: P:1
+name: pet
+
+[Term]
+id: P:2
+name: cat
+is_a: P:1
+
+[Term]
+id: P:3
+name: kitten
+is_a: P:2
+is_a: P:1
+
+[Term]
+id: P:4
+name: dodo
+is_obsolete: true
+"""
+
+
+@pytest.fixture
+def obo(tmp_path: Path) -> Path:
+    (tmp_path / "pets.obo").write_text(OBO)
+    return tmp_path / "pets.obo"
+
+
+def test_a_tree_is_taken_from_a_graph_of_terms_and_what_is_left_out_is_said(obo: Path) -> None:
+    result = run("show", obo, "--under", "P:1", "--parents", "first")
+    assert result.stdout.splitlines()[:2] == ["└── cat [P:2] (1 class)", "    └── kitten [P:3]"]
+    assert result.stderr == f"{obo}: 1 obsolete term was left out.\n"
+    strict = run("check", obo)
+    assert "row 13: P:3 ('kitten') has 2 parents, P:2, P:1" in str(strict.exception)
+
+
+def test_a_term_that_loses_its_last_child_is_said_unless_the_classes_are_chosen(obo: Path, tmp_path: Path) -> None:
+    obo.write_text(OBO.replace("is_a: P:2\nis_a: P:1", "is_a: P:1\nis_a: P:2"))
+    note = f"{obo}: 1 term lost its last child and is now a class: P:2 cat.\n"
+    for arguments in (["check", obo], ["convert", obo, tmp_path / "out.csv"]):
+        assert note in run(*arguments, "--parents", "first").stderr
+    (tmp_path / "classes.txt").write_text("P:2\nP:3\n")
+    chosen = run("check", obo, "--parents", "first", "--classes", tmp_path / "classes.txt")
+    assert (chosen.exit_code, "lost" in chosen.stderr) == (0, False)
+
+
+def test_ids_are_dropped_on_request_where_a_format_has_no_place_for_them(obo: Path, tmp_path: Path) -> None:
+    arguments = ["convert", obo, tmp_path / "out.nwk", "--parents", "first"]
+    assert "newick cannot hold ids; csv, edges, json and yaml can" in str(run(*arguments).exception)
+    assert run(*arguments, "--without-ids").exit_code == 0
+    assert (tmp_path / "out.nwk").read_text() == "(((kitten)cat)pet);\n"
+
+
+def test_ids_that_alone_tell_siblings_apart_are_not_dropped(tmp_path: Path) -> None:
+    Taxonomy.from_arrays(["a", "a"], [-1, -1], ids=["1", "2"]).write(tmp_path / "tree.json")
+    result = run("convert", tmp_path / "tree.json", tmp_path / "out.nwk", "--without-ids")
+    assert str(result.exception).startswith("--without-ids: 2 nodes under the root are called 'a'")
+
+
+def test_sizes_agree_in_number(tmp_path: Path) -> None:
+    Taxonomy.from_paths([("cat",)]).write(tmp_path / "one.txt")
+    assert run("check", tmp_path / "one.txt").stdout.endswith(": fine, 1 node, 1 class, 1 level\n")
+
+
+def test_classes_come_from_the_first_words_of_a_file(obo: Path, tmp_path: Path) -> None:
+    (tmp_path / "classes.txt").write_text("P:2 cat, house cat\n\n")
+    assert run("convert", obo, tmp_path / "out.csv", "--classes", tmp_path / "classes.txt").exit_code == 0
+    assert Taxonomy.read(tmp_path / "out.csv").names == ("pet", "cat")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--parents", "last"], "--parents last: expected one of one, first"),
+        (["--classes", "nothing.txt"], "--classes nothing.txt: cannot be read"),
+        (["--classes", "/dev/null"], "--classes /dev/null: expected an id on each line, got none"),
+    ],
+)
+def test_bad_choices_of_terms_are_refused(obo: Path, options: list[str], message: str) -> None:
+    result = run("check", obo, *options)
+    assert isinstance(result.exception, OptionError)
+    assert message in str(result.exception)
+
+
+@pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"], ["--parents", "one"]])
+def test_choices_of_terms_do_not_go_with_a_tree(toy: Path, option: list[str]) -> None:
+    result = run("check", toy, *option)
+    assert str(result.exception) == f"{option[0]} goes with a graph of terms (obo, wordnet), and {toy} is a tree"
+
+
+def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_path: Path) -> None:
+    for step, following in (("toy.csv", "toy.nwk"), ("toy.nwk", "toy.yaml"), ("toy.yaml", "back.csv")):
+        assert run("convert", tmp_path / step, tmp_path / following).exit_code == 0
+    assert (tmp_path / "back.csv").read_text() == toy.read_text()
+
+
+def test_taxonomies_are_read_without_importing_torch() -> None:
+    code = "import sys, hiercos.taxonomy.describe; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

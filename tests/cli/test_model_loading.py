@@ -1,0 +1,31 @@
+"""A model is measured on what it did not learn from."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blobs import cloud
+from hiercos.cli.app import run
+from hiercos.hub import PretrainedModel
+from trees import TOY17
+
+
+@pytest.mark.parametrize("rule", ["none", "crm"])
+def test_a_saved_model_is_measured_on_the_test_rows_of_what_it_was_trained_on(
+    rule: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
+    features, labels = cloud(TOY17, 340)
+    np.savez(data, features=features.numpy(), labels=labels.numpy())
+    TOY17.write(tree)
+    settings = ["--method", "cross-entropy", "--rule", rule, "--epochs", "1", "--device", "cpu"]
+    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    PretrainedModel.from_pretrained(model).save_pretrained(tmp_path / "saved")
+    said = []
+    for folder in (model, str(tmp_path / "saved")):
+        capsys.readouterr()
+        assert run(["evaluate", folder, data, "--device", "cpu"]) == 0
+        said.append(capsys.readouterr())
+    assert "data.npz is what the model was trained on: only its" in said[0].err
+    assert said[0] == said[1]

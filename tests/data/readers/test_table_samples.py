@@ -1,0 +1,102 @@
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyarrow import parquet
+
+from hiercos.data import load_dataset
+from hiercos.data.images.collections import Images
+from hiercos.errors import DataError
+from pictures import TREE, picture, write
+
+ROWS = [("a.png", "cat", "train"), ("b.png", "dog", "train"), ("c/c.png", "car", "val"), ("d.png", "cat", "test")]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for number, (path, _, _) in enumerate(ROWS):
+        write(tmp_path / "images" / path, picture(number))
+    return tmp_path / "images"
+
+
+def table(folder: Path, name: str = "t.csv", first: str = "path") -> Path:
+    path = folder / name
+    rows = [dict(zip((first, "label", "split"), row, strict=True)) for row in ROWS]
+    if name.endswith(".parquet"):
+        parquet.write_table(pa.Table.from_pylist(rows), path)
+    elif name.endswith(".jsonl"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        sign = "\t" if name.endswith(".tsv") else ","
+        lines = [sign.join(rows[0]), *(sign.join(row.values()) for row in rows)]
+        path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def fault_of(path: Path, **options: object) -> str:
+    with pytest.raises(DataError) as error:
+        load_dataset(path, taxonomy=TREE, **options)
+    return str(error.value).replace(str(path.parent) + "/", "")
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet", "t.jsonl"])
+def test_a_table_of_paths_is_a_data_set_of_images(folder: Path, name: str) -> None:
+    dataset = load_dataset(table(folder, name), taxonomy=TREE)
+    assert (dataset.name, dataset.kind, dataset.labels.tolist()) == ("t", "images", [0, 1, 2, 0])
+    assert isinstance(dataset.inputs, Images)
+    assert dataset.inputs.content(2) == picture(2)
+    assert dataset.split.tolist() == ["train", "train", "val", "test"]
+
+
+def test_paths_start_from_the_folder_of_the_table_or_the_root(folder: Path, tmp_path: Path) -> None:
+    path = table(tmp_path)
+    assert "a.png: the file cannot be read (No such file or directory)" in fault_of(path)
+    assert len(load_dataset(path, taxonomy=TREE, root=folder)) == 4
+    path.write_text(path.read_text("utf-8").replace("a.png", str(folder / "a.png")), "utf-8")
+    assert len(load_dataset(path, taxonomy=TREE, root=str(folder))) == 4
+
+
+def test_texts_in_json_lines_are_read(tmp_path: Path) -> None:
+    dataset = load_dataset(table(tmp_path, "t.jsonl", first="text"), taxonomy=TREE)
+    assert (dataset.kind, dataset.inputs) == ("texts", ("a.png", "b.png", "c/c.png", "d.png"))
+
+
+def test_the_column_of_paths_can_be_named(folder: Path) -> None:
+    path = table(folder, first="file")
+    assert load_dataset(path, taxonomy=TREE, path_column="file").kind == "images"
+    assert load_dataset(path, taxonomy=TREE, text_column="file").kind == "texts"
+    assert fault_of(path) == "t.csv: expected a column 'text' or 'path'; there are: file, label, split"
+    assert fault_of(path, path_column="image") == "t.csv: expected a column 'image'; there are: file, label, split"
+
+
+def test_of_texts_and_paths_one_must_be_chosen(tmp_path: Path) -> None:
+    path = write(tmp_path / "t.csv", b"text,path,label\na,a.png,cat\n")
+    assert fault_of(path) == (
+        "t.csv: there are both columns 'text' and 'path': expected --text-column or --path-column to choose one"
+    )
+    assert fault_of(path, text_column="text", path_column="path") == (
+        "t.csv: expected a column of texts or one of paths to images, got 'text' and 'path'"
+    )
+
+
+def test_empty_paths_and_faulty_images_are_named_by_row(folder: Path) -> None:
+    path = table(folder)
+    write(folder / "b.png", b"text")
+    assert fault_of(path).startswith("t.csv: row 3: b.png: not an image; expected one of JPEG")
+    dataset = load_dataset(write(path, path.read_bytes() + b"\na.png,dog,train"), taxonomy=TREE, on_error="skip")
+    assert dataset.notes[0].endswith("t.csv: 1 of 5 images cannot be decoded; left out:")
+    assert "t.csv: row 3: " in dataset.notes[1]
+    assert dataset.labels.tolist() == [0, 2, 0, 1]
+    assert fault_of(write(path, path.read_bytes() + b"\n ,cat,test")) == "t.csv: row 7: the path is empty"
+
+
+def test_labels_are_named_by_their_own_row_when_others_were_skipped(folder: Path) -> None:
+    path = table(folder)
+    write(folder / "a.png", b"text")
+    write(path, path.read_bytes().replace(b"c/c.png,car", b"c/c.png,cow"))
+    assert fault_of(path, on_error="skip") == "t.csv: row 4: unknown label 'cow'"
+
+
+def test_another_way_to_treat_faults_is_refused(folder: Path) -> None:
+    assert fault_of(table(folder), on_error="drop") == "expected on_error to be one of fail, skip, got 'drop'"

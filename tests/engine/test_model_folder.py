@@ -1,0 +1,160 @@
+import json
+from pathlib import Path
+
+import pytest
+import safetensors.torch
+import torch
+from lightning_fabric import Fabric
+
+from colours import TREE, colour_images
+from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data.text_features import TextFeatures
+from hiercos.engine import Model, ModelError, Reading, StoredModel, frozen_reader, load_model, save_model
+from hiercos.engine.encoders import FrozenReader, TfidfReader
+from hiercos.engine.prediction import prediction_rows
+from hiercos.nn.backbones import load_backbone
+from trees import TOY17
+
+TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("car", "cat", "castle", "cloud")]
+
+
+def stored(folder: Path) -> StoredModel:
+    torch.manual_seed(0)
+    features = TextFeatures.fit(TEXTS, dim=6, seed=0)
+    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfReader(features))
+    save_model(folder, model)
+    return model
+
+
+def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) -> None:
+    before, after = stored(tmp_path / "m"), load_model(tmp_path / "m")
+    assert after.kind == "texts"
+    assert after.model.taxonomy == TOY17
+    assert isinstance(before.reader, TfidfReader)
+    assert isinstance(after.reader, TfidfReader)
+    vectors = torch.tensor(before.reader.features.transform(TEXTS))
+    assert torch.equal(torch.tensor(after.reader.features.transform(TEXTS)), vectors)
+    assert torch.equal(after.model(vectors), before.model(vectors))
+
+
+def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    names = {file.name for file in (tmp_path / "m").iterdir()}
+    assert names == {
+        "config.json",
+        "taxonomy.json",
+        "model.safetensors",
+        "text_features.json",
+        "text_features.safetensors",
+    }
+
+
+@pytest.mark.parametrize("missing", ["config.json", "taxonomy.json", "text_features.json"])
+def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
+    stored(tmp_path / "m")
+    (tmp_path / "m" / missing).unlink()
+    with pytest.raises(ModelError, match=f"m: not a model folder, it has no {missing}"):
+        load_model(tmp_path / "m")
+
+
+def test_another_version_is_an_error(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 2, got 'hiercos-model' version 99"):
+        load_model(tmp_path / "m")
+
+
+def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "in_features": 7}))
+    with pytest.raises(ModelError, match="the parts of the model do not fit together"):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("in_features", "x", "in_features: expected a whole number, got 'x'"),
+        ("rule", "best", "rule: expected one of none, crm, hops, got 'best'"),
+        ("temperature", None, "temperature: expected a number, got None"),
+    ],
+)
+def test_a_wrong_setting_is_named(tmp_path: Path, key: str, value: object, message: str) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(ModelError, match=message):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]"])
+def test_a_damaged_configuration_is_named(tmp_path: Path, text: str) -> None:
+    stored(tmp_path / "m")
+    (tmp_path / "m" / "config.json").write_text(text)
+    with pytest.raises(ModelError, match=r"config\.json: "):
+        load_model(tmp_path / "m")
+
+
+def test_a_folder_of_the_first_version_still_loads(tmp_path: Path) -> None:
+    before = stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    config = json.loads(path.read_text())
+    assert config.pop("backbone") is None
+    path.write_text(json.dumps({**config, "version": 1}))
+    after = load_model(tmp_path / "m")
+    assert after.kind == "texts"
+    vectors = torch.randn(5, 6)
+    assert torch.equal(after.model(vectors), before.model(vectors))
+
+
+def frozen(folder: Path, **options: object) -> StoredModel:
+    reader = frozen_reader("wide-resnet-28", {"width": 1, "size": 8, **options})
+    model = StoredModel(Model(TREE, reader.backbone.num_features, "cross-entropy").eval(), reader)
+    save_model(folder, model)
+    return model
+
+
+@pytest.fixture
+def weights(tmp_path: Path) -> str:
+    """A file of weights, as users have them."""
+    torch.manual_seed(0)
+    backbone = load_backbone("wide-resnet-28", pretrained=False, width=1, size=8)
+    safetensors.torch.save_file(backbone.state_dict(), tmp_path / "weights.safetensors")
+    return str(tmp_path / "weights.safetensors")
+
+
+def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, weights: str, fabric: Fabric) -> None:
+    before = frozen(tmp_path / "m", weights=weights)
+    Path(weights).unlink()
+    after = load_model(tmp_path / "m")
+    assert after.kind == "images"
+    expected, found = (
+        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), Reading(fabric))
+        for model in (before, after)
+    )
+    assert found == expected
+    assert {file.name for file in (tmp_path / "m").iterdir()} >= {"backbone.safetensors", "model.safetensors"}
+
+
+def test_a_backbone_found_by_name_leaves_no_weights_and_must_be_the_same(tmp_path: Path) -> None:
+    reader = frozen_reader("efficientnet-lite0", {"size": 32})
+    save_model(tmp_path / "m", StoredModel(Model(TREE, 1280, "cross-entropy").eval(), reader))
+    assert not (tmp_path / "m" / "backbone.safetensors").exists()
+    loaded = load_model(tmp_path / "m").reader
+    assert isinstance(loaded, FrozenReader)
+    assert loaded.backbone.identity() == reader.backbone.identity()
+    path = tmp_path / "m" / "config.json"
+    config = json.loads(path.read_text())
+    config["backbone"]["weights"] = "0" * 64
+    path.write_text(json.dumps(config))
+    with pytest.raises(ModelError, match="'efficientnet-lite0' found here has other weights than the one"):
+        load_model(tmp_path / "m")
+
+
+def test_damaged_weights_of_a_backbone_are_an_error(tmp_path: Path, weights: str) -> None:
+    frozen(tmp_path / "m", weights=weights)
+    (tmp_path / "m" / "backbone.safetensors").write_bytes(b"damaged")
+    with pytest.raises(ModelError, match="the weights of the backbone cannot be read"):
+        load_model(tmp_path / "m")

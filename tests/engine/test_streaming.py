@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+from colours import colour_images
+from hiercos.engine.streaming import RawSamples
+from hiercos.nn.backbones import ImageTransform, TrainTransform
+
+TRANSFORM = ImageTransform(8)
+PARTS = list(torch.randperm(20, generator=torch.Generator().manual_seed(0)).split(6))
+
+
+def batches(workers: int, seed: int, *, augment: bool = True) -> list[torch.Tensor]:
+    changes = TrainTransform(TRANSFORM, "pad-crop") if augment else None
+    samples = RawSamples(colour_images(20), torch.arange(20) % 4, TRANSFORM, changes, workers)
+    return list(samples.batches(PARTS, seed=seed))
+
+
+def test_random_changes_depend_on_the_seed_and_not_on_the_workers() -> None:
+    state = torch.get_rng_state()
+    here, workers, other = batches(0, seed=3), batches(2, seed=3), batches(0, seed=4)
+    assert all(torch.equal(*pair) for pair in zip(here, workers, strict=True))
+    assert not any(torch.equal(*pair) for pair in zip(here, other, strict=True))
+    assert not torch.equal(batches(0, seed=3, augment=False)[0], here[0])
+    assert torch.equal(torch.get_rng_state(), state)  # which dropout draws from
+
+
+def test_batches_hold_their_rows_in_order() -> None:
+    images = colour_images(20)
+    for rows, batch in zip(PARTS, batches(0, seed=0, augment=False), strict=True):
+        assert torch.equal(batch, TRANSFORM([images.open(row) for row in rows.tolist()]))
+
+
+def test_a_reader_that_stops_early_leaves_no_thread_behind() -> None:
+    samples = RawSamples(("a", "b", "c", "d"), torch.zeros(4), _Upper())
+    stream = samples.batches(torch.arange(4).split(1))
+    assert next(stream) == ["A"]
+    stream.close()
+    with pytest.raises(StopIteration):
+        next(stream)
+
+
+class _Upper:
+    def __call__(self, samples: list[str]) -> list[str]:
+        return [text.upper() for text in samples]
+
+    def to_dict(self) -> dict[str, object]:
+        return {}

@@ -1,0 +1,140 @@
+import math
+from pathlib import Path
+
+import pytest
+import torch
+from lightning_fabric import Fabric
+
+from blobs import FEATURES, blob_data, cloud
+from hiercos.engine import Model, TrainConfig, evaluate, fit
+from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.training import RunProgress, TrainingError
+from trees import TOY, TOY17
+
+OPTIONS = {"dropout": 0.3}
+
+
+def model_of(config: TrainConfig) -> Model:
+    torch.manual_seed(config.seed)
+    return Model(TOY17, FEATURES, config.method, config.options)
+
+
+def data() -> tuple[LabelledVectors, LabelledVectors]:
+    prepared = blob_data(TOY17, 340)
+    return prepared.samples("train"), prepared.samples("val")
+
+
+class StopAfter:
+    """A watcher that stops the run in the middle of an epoch, as a kill would."""
+
+    def __init__(self, epoch: int) -> None:
+        self.last, self.closed = epoch, False
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        if epoch > self.last and done == 2:
+            raise KeyboardInterrupt
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+        pass
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+@pytest.mark.parametrize("method", ["hier-cos", "cross-entropy-mlp"])
+def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, method: str, optimizer: str) -> None:
+    config = TrainConfig(method=method, options=OPTIONS, epochs=5, batch_size=32, optimizer=optimizer)
+    train, val = data()
+    whole = model_of(config)
+    history = fit(fabric, whole, train, val, config)
+    watcher = StopAfter(2)
+    with pytest.raises(KeyboardInterrupt):
+        fit(fabric, model_of(config), train, val, config, folder=tmp_path, watcher=watcher)
+    assert watcher.closed
+    assert len((tmp_path / "log.csv").read_text().splitlines()) == 3  # a header and two epochs
+    resumed = model_of(config)
+    again = fit(fabric, resumed, train, val, config, folder=tmp_path, resume=True)
+    assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
+    figures = [(epoch.loss, epoch.top1, epoch.hops) for epoch in history.history]
+    assert [(epoch.loss, epoch.top1, epoch.hops) for epoch in again.history] == figures
+
+
+def test_the_weights_of_the_best_epoch_are_kept(fabric: Fabric) -> None:
+    config = TrainConfig(epochs=6, batch_size=16, learning_rate=0.02, schedule="constant")
+    train, val = data()
+    model = model_of(config)
+    progress = fit(fabric, model, train, val, config)
+    best = max(progress.history, key=lambda epoch: epoch.top1)
+    assert progress.best == best
+    assert evaluate(fabric, model, val)["top1"] == best.top1
+
+
+def test_training_learns_and_a_clipped_gradient_still_does(fabric: Fabric) -> None:
+    config = TrainConfig(method="cross-entropy", epochs=12, batch_size=32, learning_rate=0.05, gradient_clip=0.5)
+    train, val = data()
+    progress = fit(fabric, model_of(config), train, val, config)
+    assert progress.history[-1].loss < progress.history[0].loss / 2
+    assert progress.best.top1 > 0.9
+
+
+def test_features_are_standardized_over_the_training_data(fabric: Fabric) -> None:
+    train, val = data()
+    shifted = LabelledVectors(train.features * 50 + 7, train.labels)
+    config = TrainConfig(epochs=1)
+    model = model_of(config)
+    fit(fabric, model, shifted, val, config)
+    scaled = model.standardize(shifted.features)
+    torch.testing.assert_close(scaled.mean(dim=0), torch.zeros(FEATURES), atol=1e-4, rtol=0)
+    torch.testing.assert_close(scaled.std(dim=0, correction=0), torch.ones(FEATURES), atol=1e-4, rtol=0)
+
+
+def test_bfloat16_runs_through_the_same_loop() -> None:
+    fabric = Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")
+    fabric.launch()
+    config = TrainConfig(epochs=3, batch_size=32, learning_rate=0.01, precision="bf16-mixed")
+    train, val = data()
+    progress = fit(fabric, model_of(config), train, val, config)
+    assert progress.history[-1].loss < progress.history[0].loss
+
+
+def test_a_loss_that_is_no_longer_finite_stops_the_run(fabric: Fabric) -> None:
+    train, val = data()
+    config = TrainConfig(method="cross-entropy", epochs=3, batch_size=8, learning_rate=1e38, optimizer="sgd")
+    with pytest.raises(TrainingError, match=r"epoch \d: the loss is"):
+        fit(fabric, model_of(config), train, val, config)
+
+
+def test_one_sample_is_too_few(fabric: Fabric) -> None:
+    features, labels = cloud(TOY, 1)
+    one = LabelledVectors(features, labels)
+    with pytest.raises(TrainingError, match="at least 2 training samples, got 1"):
+        fit(fabric, Model(TOY, FEATURES, "cross-entropy"), one, one, TrainConfig())
+
+
+def test_without_validation_the_last_epoch_stays(fabric: Fabric) -> None:
+    config = TrainConfig("cross-entropy", epochs=3, batch_size=32)
+    progress = fit(fabric, model_of(config), data()[0], None, config)
+    assert progress.best_epoch == 3
+    assert all(math.isnan(epoch.top1) for epoch in progress.history)
+
+
+def test_a_sample_of_weight_2_counts_as_two_and_one_of_weight_0_not_at_all(fabric: Fabric) -> None:
+    train, _ = data()
+    repeats = torch.arange(len(train)) % 3
+    rows = torch.arange(len(train)).repeat_interleave(repeats)
+    config = TrainConfig("cross-entropy", epochs=5, batch_size=1000, standardize=False)
+    weighted, repeated = model_of(config), model_of(config)
+    fit(fabric, weighted, train, None, config, weights=repeats.float())
+    fit(fabric, repeated, LabelledVectors(train.features[rows], train.labels[rows]), None, config)
+    torch.testing.assert_close(weighted.state_dict(), repeated.state_dict(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_batch_counts_as_much_as_its_samples_together(fabric: Fabric) -> None:
+    train, _ = data()
+    weights = torch.arange(1, len(train) + 1).float()
+    config = TrainConfig("cross-entropy", epochs=1, batch_size=2, learning_rate=1e-9, standardize=False)
+    model = model_of(config)
+    whole = model.loss(model(train.features), train.labels, weights)
+    progress = fit(fabric, model, train, None, config, weights=weights)
+    assert progress.history[0].loss == pytest.approx(float(whole.detach()), rel=1e-4)

@@ -1,0 +1,233 @@
+"""Models as the Hugging Face Hub keeps them."""
+
+import shlex
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from blobs import cloud
+from colours import TREE, small_backbone
+from hiercos.cli.app import run
+from hiercos.engine import Model, ModelError, StoredModel
+from hiercos.engine.encoders import FrozenReader
+from hiercos.hub import PretrainedModel
+from hiercos.hub.card import MEANINGS, OWN_LEVELS, model_card
+from hiercos.hub.pretrained import HubError
+from hub_server import TOKEN, Repositories, hub
+from trees import TOY17
+
+huggingface_hub = pytest.importorskip("huggingface_hub")
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that the command left, with options and a rule of its own."""
+    folder = tmp_path_factory.mktemp("trained")
+    TOY17.write(folder / "tree.json")
+    features, labels = cloud(TOY17, 340)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    words = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "model")]
+    settings = ["--method", "hier-cos", "--rule", "crm", "--epochs", "3", "--lr", "0.02", "--set", "alpha=0.1"]
+    assert run([*words, *settings, "--width", "24", "--device", "cpu"]) == 0
+    return folder / "model"
+
+
+def answers(model: PretrainedModel) -> torch.Tensor:
+    network = model.stored.model
+    with torch.no_grad():
+        return network.rule(network(cloud(TOY17, 34, seed=5)[0]))
+
+
+def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
+    before = PretrainedModel.from_pretrained(trained)
+    before.save_pretrained(tmp_path / "toys")
+    after = PretrainedModel.from_pretrained(str(tmp_path / "toys"))
+    assert torch.equal(answers(after), answers(before))
+    assert (after.stored.rule, after.stored.temperature) == (before.stored.rule, before.stored.temperature)
+    assert after.taxonomy == TOY17
+    assert before.record is not None
+    assert after.record == replace(before.record, data={**before.record.data, "source": "data.npz"})
+    assert {file.name for file in (tmp_path / "toys").iterdir()} == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "record-crm.json",
+        "taxonomy.json",
+    }
+
+
+def test_a_folder_with_the_record_of_another_rule_is_refused(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    (tmp_path / "record.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"expected a folder without the record of another run, it has record\.json$"):
+        model.save_pretrained(tmp_path)
+    assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+
+
+def test_a_card_that_is_there_stays(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    (tmp_path / "README.md").write_text("my own words")
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "README.md").read_text() == "my own words"
+    assert torch.equal(answers(PretrainedModel.from_pretrained(tmp_path)), answers(model))
+
+
+def test_a_model_is_shown_in_one_line(trained: Path) -> None:
+    shown = "PretrainedModel(hier-cos + crm, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
+    assert repr(PretrainedModel.from_pretrained(trained)) == shown
+
+
+def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(trained: Path, tmp_path: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    model.save_pretrained(tmp_path / "toys")
+    card = huggingface_hub.ModelCard.load(tmp_path / "toys" / "README.md")
+    assert card.data.library_name == "hiercos"
+    assert card.data.pipeline_tag == "tabular-classification"
+    assert {"hierarchical-classification", "taxonomy", "hier-cos"} <= set(card.data.tags)
+    assert model.record is not None
+    figures = {result.metric_type: result.metric_value for result in card.data.eval_results}
+    assert figures["accuracy"] == pytest.approx(model.record.metrics["top1"], abs=1e-6)
+    levels = [(5, 4), (2, 0), (6, 3), (10, 10)]  # nodes of each level, and classes that end there
+    for level, (nodes, classes) in enumerate(levels, 1):
+        accuracy = model.record.metrics[f"accuracy_level_{level}"]
+        assert f"| {level} | {nodes} | {classes} | {100 * accuracy:.2f} |" in card.text
+    assert OWN_LEVELS not in card.text
+    assert "load_pipeline(" in card.text
+    assert str(trained.parent) not in card.content
+
+
+def test_the_card_says_whose_the_accuracy_is_where_each_level_was_chosen_by_itself(trained: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    assert model.record is not None
+    assert OWN_LEVELS in model_card(model.stored, replace(model.record, rule="none"), "toys")
+
+
+def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(trained: Path) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    card = model_card(model.stored, model.record, "someone/toys")
+    assert "\npip install 'hiercos[hf]'\n" in card
+    assert "by the decision rule `crm`" in card
+    assert MEANINGS in card
+    plain = model_card(replace(model.stored, rule="none"), None, "toys")
+    assert "\npip install hiercos\n" in plain
+    assert "decision rule" not in plain
+    assert MEANINGS not in plain
+
+
+def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
+    backbone = small_backbone()
+    backbone.name = "timm:tiny"
+    frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenReader(backbone))
+    card = model_card(frozen, None, "someone/colours")
+    assert "\npip install 'hiercos[hf,images,timm]'\n" in card
+    assert "The frozen backbone `timm:tiny` is not among the files: it is found by its name." in card
+    whole = model_card(replace(frozen, reader=FrozenReader(backbone, found_by_name=False)), None, "colours")
+    assert "not among the files" not in whole
+
+
+def test_the_command_of_the_card_makes_the_same_model_again(
+    trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    model.save_pretrained(tmp_path)
+    (tmp_path / "data.npz").write_bytes((trained.parent / "data.npz").read_bytes())
+    lines = (tmp_path / "README.md").read_text().splitlines()
+    (command,) = [line for line in lines if line.startswith("hiercos train")]
+    monkeypatch.chdir(tmp_path)
+    assert run([*shlex.split(command)[1:], "--device", "cpu"]) == 0
+    again = PretrainedModel.from_pretrained("model")
+    assert torch.equal(answers(again), answers(model))
+    assert (again.stored.rule, again.stored.temperature) == (model.stored.rule, model.stored.temperature)
+
+
+def test_a_model_without_a_record_has_a_card_without_figures(trained: Path, tmp_path: Path) -> None:
+    PretrainedModel(PretrainedModel.from_pretrained(trained).stored).save_pretrained(tmp_path / "toys")
+    assert "accuracy" not in (tmp_path / "toys" / "README.md").read_text()
+    assert PretrainedModel.from_pretrained(tmp_path / "toys").record is None
+
+
+@pytest.fixture
+def repositories(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> object:
+    """A hub of this machine, and an empty cache for what comes from it."""
+    with hub() as (address, found):
+        names = {
+            "ENDPOINT": address,
+            "HUGGINGFACE_CO_URL_TEMPLATE": f"{address}/{{repo_id}}/resolve/{{revision}}/{{filename}}",
+        }
+        for name, value in {**names, "HF_HUB_CACHE": str(tmp_path / "cache")}.items():
+            monkeypatch.setattr(huggingface_hub.constants, name, value)
+        huggingface_hub.utils.disable_progress_bars()
+        yield found
+        huggingface_hub.utils.enable_progress_bars()
+
+
+def test_a_pushed_model_comes_back_from_the_hub(trained: Path, repositories: Repositories) -> None:
+    model = PretrainedModel.from_pretrained(trained)
+    address = model.push_to_hub("someone/toys", token=TOKEN)
+    assert address.endswith("/someone/toys/commit/" + "a" * 40)
+    assert set(repositories["someone/toys"]) == {
+        "README.md",
+        "config.json",
+        "model.safetensors",
+        "record-crm.json",
+        "taxonomy.json",
+    }
+    assert 'load_pipeline("someone/toys")' in repositories["someone/toys"]["README.md"].decode()
+    repositories["someone/toys"]["evil.pkl"] = b"never downloaded"
+    again = PretrainedModel.from_pretrained("someone/toys")
+    assert torch.equal(answers(again), answers(model))
+    assert again.record is not None
+
+
+def test_a_card_in_the_repository_stays(trained: Path, repositories: Repositories) -> None:
+    repositories["someone/toys"] = {"README.md": b"my own words", "config.json": b"an older one"}
+    PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token=TOKEN)
+    assert repositories["someone/toys"]["README.md"] == b"my own words"
+    assert b"hier-cos" in repositories["someone/toys"]["config.json"]
+    assert "model.safetensors" in repositories["someone/toys"]
+
+
+def test_what_the_hub_does_not_have_is_one_sentence(repositories: Repositories) -> None:
+    sentence = "someone/none: there is no such folder, and the Hugging Face Hub has no such model"
+    with pytest.raises(HubError, match=rf"^{sentence} \(Repository not found\)$"):
+        PretrainedModel.from_pretrained("someone/none")
+
+
+def test_a_wrong_token_is_one_sentence(trained: Path, repositories: Repositories) -> None:
+    sentence = "someone/toys: the model cannot be pushed, the Hugging Face Hub refuses"
+    with pytest.raises(HubError, match=rf"^{sentence} \(Invalid username or password\)$"):
+        PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token="hf_wrong")
+
+
+def test_a_hub_out_of_reach_is_one_sentence(trained: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(huggingface_hub.constants, "ENDPOINT", "http://127.0.0.1:9")
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+    pushed = r"^someone/toys: the model cannot be pushed, the Hugging Face Hub cannot be reached \(.+refused\)$"
+    with pytest.raises(HubError, match=pushed):
+        PretrainedModel.from_pretrained(trained).push_to_hub("someone/toys", token=TOKEN)
+    loaded = r"^someone/toys: there is no such folder, and the Hugging Face Hub cannot be reached \(.+refused\)$"
+    with pytest.raises(HubError, match=loaded):
+        PretrainedModel.from_pretrained("someone/toys")
+
+
+def test_a_name_that_no_repository_can_have_is_one_sentence() -> None:
+    with pytest.raises(HubError, match=r"^some one/toys: .+ the Hugging Face Hub takes no such name \(.+\)$"):
+        PretrainedModel.from_pretrained("some one/toys")
+
+
+def test_names_that_are_neither_folders_nor_repositories_are_refused(tmp_path: Path) -> None:
+    for name in ("nowhere", "./nowhere", "a/b/c"):
+        with pytest.raises(ModelError, match="expected a folder with a model, or a repository"):
+            PretrainedModel.from_pretrained(name)
+    with pytest.raises(ModelError, match=r"not a model folder, it has no config\.json"):
+        PretrainedModel.from_pretrained(tmp_path)
+
+
+def test_without_huggingface_hub_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "huggingface_hub", None)
+    with pytest.raises(HubError, match=r"pip install 'hiercos\[hf\]'"):
+        PretrainedModel.from_pretrained("someone/toys")

@@ -1,0 +1,301 @@
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor, nn
+
+from blobs import FEATURES, cloud
+from colours import TREE, small_backbone
+from hiercos import Taxonomy
+from hiercos.data.text_features import TextFeatures
+from hiercos.decisions import RULES
+from hiercos.engine import Model, StoredModel, save_model
+from hiercos.engine.encoders import FineTunedReader, FrozenReader
+from hiercos.methods import METHODS
+from hiercos.nn.backbones import Backbone
+from hiercos.onnx import format as onnx_format
+from hiercos.onnx.format import OPSET, OnnxError
+from hiercos.pixels import PixelTransform
+from trees import TOY17
+
+onnx = pytest.importorskip("onnx")
+onnxruntime = pytest.importorskip("onnxruntime")
+pytest.importorskip("onnxscript")
+from hiercos.cli.app import run  # noqa: E402
+from hiercos.onnx.export import compared, export_onnx  # noqa: E402
+from hiercos.onnx.graph import disagreement, largest_difference, onnx_graph, with_simple_activations  # noqa: E402
+from hiercos.onnx.int8 import quality, to_int8  # noqa: E402
+from hiercos.onnx.model import load_onnx_model  # noqa: E402
+from onnx_exports import TEXTS, of_images, of_texts, of_vectors, untrained  # noqa: E402
+
+SHAPES = (["batch", 3], [3], ["batch", 3])  # of an activation's input, slopes and output
+UNEVEN = Taxonomy.from_paths([("f",), ("a", "d"), ("b", "e"), ("a", "c")])
+
+
+class EveryMethod(nn.Module):
+    """Class and node scores of all methods, in one module because torch takes a second for each graph."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        features = 3 + 2 * torch.randn(64, FEATURES, generator=torch.Generator().manual_seed(1))
+        self.models = nn.ModuleDict({name: untrained(UNEVEN, features, name) for name in METHODS})
+
+    def forward(self, features: Tensor) -> tuple[Tensor, ...]:
+        outputs = {name: model(features) for name, model in self.models.items()}
+        answers = [(model.rule(outputs[name]), model.levels(outputs[name])) for name, model in self.models.items()]
+        return tuple(scores for pair in answers for scores in pair)
+
+
+def test_every_method_gives_the_same_in_onnxruntime_for_any_batch() -> None:
+    methods = EveryMethod().eval()
+    sample = 3 + 2 * torch.randn(7, FEATURES, generator=torch.Generator().manual_seed(2))
+    names = [f"{method} {part}" for method in METHODS for part in ("classes", "nodes")]
+    graph = onnx_graph(methods, sample, takes="features", gives=names)
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    assert [output.name for output in session.get_outputs()] == names
+    assert disagreement(session, methods, sample) <= 1e-5
+
+
+def test_a_parametric_rectifier_is_made_of_simple_operators_with_the_same_bits() -> None:
+    x, slope, y = (
+        onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in zip("xsy", SHAPES, strict=True)
+    )
+    graph = onnx.helper.make_graph([onnx.helper.make_node("PRelu", ["x", "s"], ["y"])], "prelu", [x, slope], [y])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=10)
+    values = {"x": np.float32([[-2, 0, 3], [0.5, -1e-3, -7]]), "s": np.float32([0.25, -1, 0.1])}
+    before = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+        None, values
+    )
+    simple = with_simple_activations(model)
+    onnx.checker.check_model(simple, full_check=True)
+    assert {node.op_type for node in simple.graph.node} == {"Relu", "Min", "Mul", "Add"}
+    after = onnxruntime.InferenceSession(simple.SerializeToString(), providers=["CPUExecutionProvider"]).run(
+        None, values
+    )
+    np.testing.assert_array_equal(after, before)
+
+
+def test_a_difference_is_a_share_of_the_largest_score_above_one_and_no_nan_is_missed() -> None:
+    expected = [torch.tensor([[0.5, 100.0]]), torch.tensor([[0.25]])]
+    assert largest_difference([np.array([[1.5, 98.0]]), np.array([[0.25]])], expected) == 0.02
+    assert largest_difference([np.array([[1.5, 98.0]]), np.array([[0.75]])], expected) == 0.5
+    assert np.isnan(largest_difference([np.array([[np.nan, 100.0]]), np.array([[1.5]])], expected))
+    assert largest_difference([np.array([[0.5]]), np.array([[1.0]])], expected) == np.inf
+
+
+@pytest.mark.parametrize("rows", [1, 5])
+def test_the_outputs_are_those_of_the_model_by_name(rows: int) -> None:
+    stored, export = of_vectors()
+    model, features = stored.model, cloud(TOY17, rows, seed=3)[0]
+    with torch.no_grad():
+        outputs = model(features)
+        scores, nodes = model.rule(outputs), model.levels(outputs)
+    expected = {
+        "leaf_scores": scores,
+        **{f"level_{level}_scores": nodes[:, TOY17.level(level)] for level in (1, 2, 3, 4)},
+        "node_scores": nodes,
+        "probabilities": (scores.double() / 0.8).softmax(dim=1),
+        "crm_scores": RULES["crm"](scores, 0.8, TOY17),
+    }
+    found = export.opened().outputs(features.numpy())
+    assert list(found) == list(expected)
+    for name, tensor in expected.items():
+        np.testing.assert_allclose(found[name], tensor.numpy(), rtol=1e-5, atol=1e-5, err_msg=name)
+
+
+def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_path: Path) -> None:
+    export = of_vectors().export
+    assert export.write(tmp_path / "model.onnx") == list(tmp_path.iterdir()) == [tmp_path / "model.onnx"]
+    content = (tmp_path / "model.onnx").read_bytes()
+    assert content == export.content()
+    assert b"site-packages" not in content
+    assert b"hiercos/" not in content
+    written = onnx.load_model(str(tmp_path / "model.onnx"))
+    onnx.checker.check_model(written, full_check=True)
+    assert [(entry.domain, entry.version) for entry in written.opset_import if not entry.domain] == [("", OPSET)]
+    assert {
+        entry.name: [axis.dim_param or axis.dim_value for axis in entry.type.tensor_type.shape.dim]
+        for entry in written.graph.input
+    } == {"features": ["batch", FEATURES]}
+    read = load_onnx_model(tmp_path / "model.onnx").description
+    assert read == export.description
+    assert (read.taxonomy, read.kind, read.method, read.rule, read.temperature) == (
+        TOY17,
+        "vectors",
+        "path-softmax",
+        "hops",
+        0.8,
+    )
+
+
+def test_an_exported_model_can_have_every_rule() -> None:
+    assert set(onnx_format.RULES) == set(RULES)
+
+
+def test_a_tree_of_one_level_is_exported_too() -> None:
+    flat = Taxonomy.from_paths([("a",), ("b",), ("c",)])
+    model = untrained(flat, torch.eye(2), "cross-entropy")
+    found = export_onnx(StoredModel(model, None)).opened().outputs(np.zeros((2, 2), np.float32))
+    np.testing.assert_array_equal(found["level_1_scores"], found["node_scores"])
+
+
+@pytest.mark.parametrize(("change", "shown"), [(1e-3, r"\d\S*"), (float("nan"), "nan")])
+def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) -> None:
+    export = of_vectors().export
+    module = deepcopy(export.module)
+    with torch.no_grad():
+        next(module.head.parameters()).add_(change)
+    with pytest.raises(OnnxError, match=rf"^onnxruntime and PyTorch differ by {shown}, more than 1e-05: nothing was"):
+        compared(replace(export, module=module))
+    assert compared(export).difference <= 1e-5
+
+
+@pytest.mark.parametrize(("name", "choices"), [("rule", "none, crm, hops"), ("kind", "vectors, texts, images")])
+def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, choices: str) -> None:
+    export = of_vectors().export
+    changed = replace(export, description=replace(export.description, **{name: "x"}))
+    with pytest.raises(OnnxError, match=rf"expected {name} to be one of {choices}, got 'x'"):
+        changed.opened()
+
+
+def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:
+    stored, whole = of_images()
+    assert isinstance(stored.reader, FrozenReader)
+    images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        features = stored.reader.backbone(images)
+        expected = stored.model.rule(stored.model(features))
+    np.testing.assert_allclose(whole.opened().outputs(images.numpy())["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
+    assert (whole.description.kind, whole.description.transform) == ("images", PixelTransform(8))
+    part = export_onnx(stored, start="features")
+    assert (part.description.kind, part.description.transform) == ("vectors", None)
+    np.testing.assert_allclose(part.opened().outputs(features.numpy())["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
+
+
+def test_a_fine_tuned_backbone_is_exported_with_its_model() -> None:
+    backbone = small_backbone().eval()
+    model = Model(TREE, 6, "cross-entropy", backbone=backbone).eval()
+    images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
+    with torch.no_grad():
+        expected = model.rule(model(images))
+    found = export_onnx(StoredModel(model, FineTunedReader(backbone))).opened().outputs(images.numpy())
+    np.testing.assert_allclose(found["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
+
+
+class WordCount(Backbone):
+    def __init__(self) -> None:
+        super().__init__("texts", 6, small_backbone().preprocess)
+
+    def forward(self, batch: Tensor) -> Tensor:
+        return batch
+
+
+def test_a_backbone_of_texts_is_refused_with_what_to_do() -> None:
+    stored = replace(of_images().stored, reader=FrozenReader(WordCount()))
+    with pytest.raises(OnnxError, match=r"^backbone 'WordCount' takes texts, .*\(--from features\)$"):
+        export_onnx(stored)
+
+
+def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    stored, exact = of_vectors()
+    save_model(tmp_path / "model", stored)
+    features, labels = cloud(TOY17, 60)
+    np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
+    command = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "small.onnx"), "--int8"]
+    assert run([*command, "--data", str(tmp_path / "data.npz")]) == 0
+    told = capsys.readouterr().err
+    small = load_onnx_model(tmp_path / "small.onnx")
+    before, after = (quality(model, features.numpy(), labels.numpy()) for model in (exact.opened(), small))
+    assert f"int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) and top-1" in told
+    assert "on 60 test rows" in told
+    assert f"ONNX opset {OPSET}, rule hops" in told
+    assert (tmp_path / "small.onnx").stat().st_size < 0.7 * len(exact.content())
+    assert 0 < to_int8(exact).difference < 0.5
+
+
+def test_int8_weights_of_a_convolution_are_rounded_by_channel() -> None:
+    exact = of_images().export
+    small = to_int8(exact)
+    onnx.checker.check_model(small.graph, full_check=True)
+    kinds = {tensor.name: tensor.data_type for tensor in small.graph.graph.initializer}
+    (name,) = [node.input[1] for node in exact.graph.graph.node if node.op_type == "Conv"]
+    assert kinds[f"{name}.int8"] == onnx.TensorProto.INT8
+    assert name not in kinds
+    assert 0 < small.difference < 0.2
+    images = torch.randn(2, 3, 8, 8, generator=torch.Generator().manual_seed(6)).numpy()
+    plain = onnxruntime.InferenceSession(small.content(), providers=["CPUExecutionProvider"])  # keeps them int8
+    found = plain.run(["leaf_scores"], {"images": images})[0]
+    np.testing.assert_allclose(found, small.opened().outputs(images)["leaf_scores"], rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--onnx", "model.pt"], "--onnx model.pt: expected a name that ends in .onnx"),
+        (["--onnx", "nowhere/model.onnx"], "--onnx nowhere/model.onnx: there is no folder nowhere"),
+        (["--onnx", "folder.onnx"], "--onnx folder.onnx: expected the name of a file, this is a folder"),
+        (["--onnx", "model.onnx", "--from", "texts"], "--from texts: expected one of inputs, features"),
+        (["--onnx", "model.onnx", "--data", "d.npz"], "--data: expected --int8 with it, whose cost it measures"),
+    ],
+)
+def test_options_that_make_no_sense_are_one_sentence(
+    options: list[str],
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder.onnx").mkdir()
+    assert run(["export", "model", *options]) == 2
+    assert capsys.readouterr().err == f"error: {message}\n"
+    assert [path.name for path in tmp_path.iterdir()] == ["folder.onnx"]
+
+
+def test_texts_take_their_map_along(tmp_path: Path) -> None:
+    export = of_texts().export
+    assert sorted(export.write(tmp_path / "model.onnx")) == sorted(tmp_path.iterdir())
+    read = load_onnx_model(tmp_path / "model.onnx")
+    assert read.text_features is not None
+    assert export.text_features is not None
+    texts = ["a red dog"]
+    np.testing.assert_array_equal(read.text_features.transform(texts), export.text_features.transform(texts))
+    beside = tmp_path / "model.text.safetensors"
+    replace(export, text_features=TextFeatures.fit(TEXTS[:3], dim=2, seed=0)).write(tmp_path / "other.onnx")
+    beside.write_bytes((tmp_path / "other.text.safetensors").read_bytes())
+    with pytest.raises(OnnxError, match=r"model.text.safetensors: not the file that was written with model.onnx$"):
+        load_onnx_model(tmp_path / "model.onnx")
+    beside.unlink()
+    with pytest.raises(OnnxError, match=r"there is no such file; model.onnx needs it beside it to read texts$"):
+        load_onnx_model(tmp_path / "model.onnx")
+
+
+@pytest.mark.parametrize("name", ["model.onnx", "model.text.safetensors"])
+def test_of_two_files_none_is_written_where_one_cannot_be(name: str, tmp_path: Path) -> None:
+    (tmp_path / name).mkdir()
+    with pytest.raises(OnnxError, match=f"{name}: expected the name of a file, this is a folder$"):
+        of_texts().export.write(tmp_path / "model.onnx")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(OnnxError, match=r"no.onnx: there is no such file$"):
+        load_onnx_model(tmp_path / "no.onnx")
+    (tmp_path / "bad.onnx").write_text("no network")
+    with pytest.raises(OnnxError, match=r"bad.onnx: onnxruntime cannot load it: ") as caught:
+        load_onnx_model(tmp_path / "bad.onnx")
+    assert len(str(caught.value).splitlines()) == 1
+    export = of_vectors().export
+    (tmp_path / "other.onnx").write_bytes(export.graph.SerializeToString())
+    with pytest.raises(OnnxError, match=r"other.onnx: expected an ONNX file that hiercos export wrote"):
+        load_onnx_model(tmp_path / "other.onnx")
+    content = export.content()
+    (tmp_path / "changed.onnx").write_bytes(content.replace(b'"parents"', b'"parentz"'))
+    with pytest.raises(OnnxError, match=r"changed.onnx: its metadata were changed after hiercos export \("):
+        load_onnx_model(tmp_path / "changed.onnx")
+    (tmp_path / "short.onnx").write_bytes(content[: len(content) // 2])
+    with pytest.raises(OnnxError, match=r"short.onnx: onnxruntime cannot load it: "):
+        load_onnx_model(tmp_path / "short.onnx")

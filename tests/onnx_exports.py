@@ -1,0 +1,65 @@
+"""Models of every kind as ONNX graphs. Torch takes a second for each, so the tests share them."""
+
+from functools import cache
+from typing import NamedTuple
+
+import torch
+
+from blobs import cloud
+from colours import TREE, small_backbone
+from hiercos import Taxonomy
+from hiercos.data.text_features import TextFeatures
+from hiercos.engine import Model, StoredModel
+from hiercos.engine.encoders import FrozenReader, TfidfReader
+from hiercos.onnx.export import OnnxExport, export_onnx
+from trees import TOY17
+
+TEXTS = ("red car", "red cat", "blue car", "blue dog", "green dog", "a red truck")
+
+
+class Exported(NamedTuple):
+    """A model and what was made of it."""
+
+    stored: StoredModel
+    export: OnnxExport
+
+
+def seen(model: Model, features: torch.Tensor) -> Model:
+    """The model with the statistics of some features, so that none of its layers is the identity."""
+    model.standardize.fit(features)
+    with torch.no_grad():
+        model.train()(features)
+    return model.eval()
+
+
+def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: int) -> Model:
+    """A model of these features, its weights drawn from a seed."""
+    torch.manual_seed(0)
+    return seen(Model(tree, features.shape[1], method, options), features)
+
+
+@cache
+def of_vectors() -> Exported:
+    """A model that the rule `hops` speaks for."""
+    model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
+    return _exported(StoredModel(model, None, "hops", 0.8))
+
+
+@cache
+def of_texts() -> Exported:
+    """A model behind TF-IDF, under the rule `crm`."""
+    texts = TextFeatures.fit(TEXTS, dim=4, seed=0)
+    model = untrained(TREE, torch.tensor(texts.transform(TEXTS)), "cross-entropy")
+    return _exported(StoredModel(model, TfidfReader(texts), "crm", 1.5))
+
+
+@cache
+def of_images() -> Exported:
+    """A model behind a frozen backbone, without a rule."""
+    backbone = small_backbone().eval()
+    model = untrained(TREE, torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), "hier-cos", width=8)
+    return _exported(StoredModel(model, FrozenReader(backbone)))
+
+
+def _exported(stored: StoredModel) -> Exported:
+    return Exported(stored, export_onnx(stored))

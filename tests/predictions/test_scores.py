@@ -1,0 +1,158 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from hiercos import Taxonomy
+from hiercos.errors import DataError
+from hiercos.predictions.guesses import LabelledImages
+from hiercos.predictions.scores import read_scores
+from trees import TOY
+
+SCORES = np.array([[0.7, 0.2, 0.1], [0.1, 0.3, 0.6]])
+
+
+def text_file(folder: Path, name: str, text: str) -> Path:
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def npz(folder: Path, **arrays: object) -> Path:
+    np.savez(folder / "scores.npz", **{name: np.asarray(values) for name, values in arrays.items()})
+    return folder / "scores.npz"
+
+
+def fault_of(path: Path, taxonomy: Taxonomy = TOY) -> str:
+    with pytest.raises(DataError) as error:
+        read_scores(path, taxonomy)
+    return str(error.value).replace(str(path), path.name)
+
+
+def test_npz_scores_keep_their_type_and_labels_may_be_names_or_indices(tmp_path: Path) -> None:
+    for labels in (["cat", "vehicle > car"], [0, 2]):
+        found = read_scores(npz(tmp_path, scores=SCORES.astype(np.float16), labels=labels), TOY)
+        assert found.labels.tolist() == [0, 2]
+        assert found.scores.dtype == np.float16
+        assert found.depth == 3
+
+
+def test_npz_columns_may_be_in_another_order(tmp_path: Path) -> None:
+    path = npz(tmp_path, scores=SCORES, labels=[0, 2], classes=["car", "cat", "dog"])
+    np.testing.assert_array_equal(read_scores(path, TOY).scores, SCORES[:, [1, 2, 0]])
+
+
+def test_ranked_names_become_falling_scores_and_the_rest_is_lowest(tmp_path: Path) -> None:
+    expected = [[1.0, 2.0, 0.0], [0.0, 1.0, 2.0]]
+    whole = read_scores(npz(tmp_path, ranked=[["dog", "cat"], ["car", "dog"]], labels=["cat", "car"]), TOY)
+    table = text_file(tmp_path, "ranked.csv", "label,rank_1,rank_2\ncat,dog,cat\ncar,car,dog\n")
+    for found in (whole, read_scores(table, TOY)):
+        assert found.scores.tolist() == expected
+        assert found.labels.tolist() == [0, 2]
+        assert found.depth == 2
+
+
+def test_tables_of_scores_have_a_column_for_each_class(tmp_path: Path) -> None:
+    text = text_file(tmp_path, "s.csv", "car,label,cat,pet > dog\n0.1,cat,0.7,0.2\n\n0.6,car,0.1,0.3\n")
+    columns = {"label": ["cat", "car"], "dog": SCORES[:, 1], "cat": SCORES[:, 0], "car": SCORES[:, 2]}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "s.parquet")
+    for path in (text, tmp_path / "s.parquet"):
+        found = read_scores(path, TOY)
+        np.testing.assert_array_equal(found.scores, SCORES)
+        assert found.labels.tolist() == [0, 2]
+
+
+def test_a_missing_or_doubled_class_column_is_named(tmp_path: Path) -> None:
+    path = text_file(tmp_path, "s.csv", "label,cat,pet > cat,dog\ncat,1,2,3\n")
+    assert fault_of(path).splitlines() == [
+        "s.csv: expected one score column for class 'cat', got 2",
+        "s.csv: expected one score column for class 'car', got 0",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("label,cat,dog,car\ncat,1,2,x\n", "s.csv: row 2: expected a number in every class column"),
+        ("label,cat,dog,car\ncat,1,2\n", "s.csv: row 2: expected 4 cells as in the header, got 3"),
+        ("label,cat,dog,car\ncat,1,2,3\ncat,1,nan,3\n", "s.csv: row 3: a score is NaN"),
+        ("label,cat,dog,car\n", "s.csv: expected at least one row below the header, got none"),
+        ("cat,dog,car\n1,2,3\n", "s.csv: expected a column 'label' and one column per class; there are: cat"),
+        ("label,cat,dog,cra\ncat,1,2,3\n", "s.csv: score column 3: unknown label 'cra'"),
+        ("label,cat,dog,car\nsnake,1,2,3\n", "s.csv: row 2: unknown label 'snake'"),
+        ("label,rank_1,rank_2\ncat,dog,dog\n", "s.csv: row 2: a class is ranked twice"),
+        ("label,rank_1,rank_2\ncat,dog,snake\n", "s.csv: row 2: unknown label 'snake'"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_one_sentence_with_its_row(tmp_path: Path, text: str, fault: str) -> None:
+    assert fault_of(text_file(tmp_path, "s.csv", text)).startswith(fault)
+
+
+def test_what_is_wrong_with_an_npz_is_one_sentence(tmp_path: Path) -> None:
+    assert "expected an array 'scores' (M, C) or 'ranked' (M, K)" in fault_of(npz(tmp_path, labels=[0]))
+    assert "shape (M, 3), one column per class, got (1, 2)" in fault_of(npz(tmp_path, labels=[0], scores=[[1.0, 2.0]]))
+    assert "one label for each of 2 rows, got 1" in fault_of(npz(tmp_path, labels=[0], scores=SCORES))
+    assert "row 1 (index 0): a score is NaN" in fault_of(npz(tmp_path, labels=[0], scores=[[np.nan, 0.0, 0.0]]))
+    assert "K from 1 to 3, got (1, 4)" in fault_of(npz(tmp_path, labels=[0], ranked=[[0, 1, 2, 0]]))
+
+
+def test_other_files_are_refused(tmp_path: Path) -> None:
+    assert fault_of(text_file(tmp_path, "s.txt", "")) == (
+        "s.txt: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json"
+    )
+    (tmp_path / "latin.csv").write_bytes("label,cat,dog,car\ncaf\u00e9,1,2,3\n".encode("latin-1"))
+    assert fault_of(tmp_path / "latin.csv").startswith("latin.csv: row 2: byte 0xe9 is not UTF-8")
+    assert "expected a Parquet file" in fault_of(text_file(tmp_path, "s.parquet", "no"))
+
+
+@pytest.mark.parametrize("arrays", [{"scores": np.zeros((0, 3))}, {"ranked": np.zeros((0, 2), dtype=int)}])
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_arrays_without_samples_are_refused(tmp_path: Path, arrays: dict, kind: type) -> None:
+    path = npz(tmp_path, labels=np.zeros(0, dtype=kind), **arrays)
+    assert fault_of(path) == "scores.npz: expected at least one sample, got none in 'labels'"
+
+
+@pytest.mark.parametrize("header", ["label,cat,dog,car", "label,rank_1"])
+def test_tables_without_samples_are_refused(tmp_path: Path, header: str) -> None:
+    columns = {name: pyarrow.array([], pyarrow.string()) for name in header.split(",")}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "s.parquet")
+    for path in (text_file(tmp_path, "s.csv", header + "\n"), tmp_path / "s.parquet"):
+        assert fault_of(path) == f"{path.name}: expected at least one row below the header, got none"
+
+
+def test_labels_go_with_predictions_by_image_and_with_nothing_else(tmp_path: Path) -> None:
+    labels = LabelledImages(("a.jpg",), np.array([0]), "labels.csv")
+    with pytest.raises(DataError, match=r"expected predictions by image, without labels, because labels\.csv has them"):
+        read_scores(npz(tmp_path, scores=SCORES, labels=[0, 2]), TOY, labels)
+    path = text_file(tmp_path, "p.csv", "file_name,species,score\na.jpg,cat,0.5\n")
+    assert fault_of(path) == ("p.csv: predictions by image hold no labels: expected a table of them (--labels FILE)")
+    assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]
+    path = text_file(tmp_path, "p.json", '{"predictions": [{"filepath": "/x/a.jpg", "prediction": "cat"}]}')
+    assert read_scores(path, TOY, labels).scores.tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("header", "faults"),
+    [
+        (
+            "file_name,family,prob",
+            ["expected a column 'score' for predictions by image; there are: file_name, family, prob"],
+        ),
+        (
+            "photo,family,scores",
+            [
+                "expected a column of images, file_name or filepath or image or path; there are: photo, family, scores",
+                "expected a column 'score' for predictions by image; did you mean 'scores'?",
+            ],
+        ),
+        ("label,cat,dog,car", ["expected no labels among predictions by image, got a column 'label'"]),
+    ],
+)
+def test_what_keeps_a_table_from_being_predictions_by_image_is_named(
+    tmp_path: Path, header: str, faults: list[str]
+) -> None:
+    path = text_file(tmp_path, "p.csv", f"{header}\n")
+    with pytest.raises(DataError) as error:
+        read_scores(path, TOY, LabelledImages(("a.jpg",), np.array([0]), "labels.csv"))
+    assert list(error.value.faults) == [f"{path}: {fault}" for fault in faults]

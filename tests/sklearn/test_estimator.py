@@ -1,0 +1,289 @@
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
+from hiercos.decisions import crm_scores, hops_order_scores
+from hiercos.sklearn.hiclass import hiclass_labels
+from hiercos.sklearn.scorers import hops_scorer
+from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
+from trees import TOY17
+
+X, LABELS = samples()
+Y = NAMES[LABELS]
+COLUMNS = [f"feature {number}" for number in range(12)]
+
+
+def quick(taxonomy: Any = UNEVEN, **parameters: Any) -> HierarchicalClassifier:
+    return HierarchicalClassifier(taxonomy, **{"epochs": 3, "random_state": 0, **parameters})
+
+
+# What it answers.
+
+
+@pytest.mark.parametrize("rule", ["none", "crm", "hops"])
+def test_the_decision_function_ranks_as_the_rule_does(rule: str) -> None:
+    noisy, labels = samples(60, noise=3.0)
+    model = quick(rule=rule).fit(noisy, labels)
+    probabilities = torch.tensor(model.predict_proba(noisy))
+    ruled = {
+        "none": probabilities,
+        "crm": crm_scores(probabilities, UNEVEN),
+        "hops": hops_order_scores(probabilities, UNEVEN),
+    }[rule]
+    if rule == "hops":  # but for the answer, which is the likeliest class
+        ruled[torch.arange(60), probabilities.argmax(dim=1)] = torch.inf
+    scores = model.decision_function(noisy)
+    assert (-scores).argsort(axis=1).tolist() == (-ruled.numpy()).argsort(axis=1).tolist()
+    assert model.predict(noisy).tolist() == model.classes_[scores.argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize("rule", ["none", "crm", "hops"])
+def test_among_equals_the_ranking_begins_with_the_answer(rule: str) -> None:
+    model = quick(rule=rule).fit(X, Y)
+    for weight in model.model_.parameters():
+        torch.nn.init.zeros_(weight)
+    assert np.ptp(model.predict_proba(X)) < 1e-12
+    assert model.predict(X).tolist() == model.classes_[model.decision_function(X).argmax(axis=1)].tolist()
+
+
+@pytest.mark.parametrize("rule", ["none", "crm", "hops"])
+def test_columns_are_in_the_order_of_the_classes(rule: str) -> None:
+    labels = np.arange(170) % 17
+    features = np.random.default_rng(0).normal(size=(170, 17)) + 5 * np.eye(17)[labels]
+    names = np.array(TOY17.class_names)[labels]
+    model = quick(TOY17, rule=rule, epochs=10).fit(features, names)
+    assert model.classes_.tolist() == sorted(TOY17.class_names)
+    for scores in (model.predict_proba(features), model.decision_function(features)):
+        assert (model.classes_[scores.argmax(axis=1)] == names).mean() > 0.9
+
+
+def test_two_classes_have_one_column_that_is_above_0_for_the_second() -> None:
+    two = LABELS < 2
+    for taxonomy in (None, Taxonomy.from_paths([("pet", "dog"), ("pet", "cat")])):
+        model = quick(taxonomy).fit(X[two], Y[two])
+        scores = model.decision_function(X)
+        assert scores.shape == (120,)
+        assert model.classes_[(scores > 0).astype(int)].tolist() == model.predict(X).tolist()
+        assert model.predict_proba(X).shape == (120, 2)
+
+
+@pytest.mark.parametrize("taxonomy", [None, UNEVEN], ids=["inferred", "given"])
+@pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS, np.arange(4.0)], ids=["names", "paths", "levels", "floats"])
+def test_answers_are_of_the_kind_of_the_labels(labels: Any, taxonomy: Taxonomy | None) -> None:
+    y = labels[LABELS]
+    model = quick(taxonomy, epochs=20).fit(X, y)
+    answers = model.predict(X)
+    assert (answers.dtype, answers.shape) == (y.dtype, y.shape)
+    assert model.score(X, y) == (answers == y).reshape(120, -1).all(axis=1).mean() > 0.95
+    assert model.predict(X[:1]).tolist() == labels[:1].tolist()
+
+
+def test_paths_are_names_by_level() -> None:
+    model = quick(epochs=20).fit(X, Y)
+    classes = [NAMES.tolist().index(name) for name in model.predict(X)]
+    assert model.predict_path(X).tolist() == hiclass_labels(classes, UNEVEN).tolist()
+
+
+def test_classes_that_were_never_seen_have_columns_and_are_not_answered() -> None:
+    seen = LABELS != 3
+    model = quick(epochs=20).fit(X[seen], Y[seen])
+    assert model.classes_.tolist() == sorted(NAMES)
+    assert model.predict_proba(X).shape == (120, 4)
+    assert "plant" not in model.predict(X[seen])
+
+
+def test_a_label_that_fit_never_saw_is_a_mistake_in_score() -> None:
+    seen = LABELS != 3
+    for labels in (NAMES, PATHS, LEVELS):
+        model = quick(None, epochs=20).fit(X[seen], labels[LABELS][seen])
+        assert model.score(X, labels[LABELS]) == pytest.approx(0.75 * model.score(X[seen], labels[LABELS][seen]))
+
+
+def test_score_weighs_its_samples() -> None:
+    model = quick().fit(X, Y)
+    right = model.predict(X) == Y
+    wrong = np.where(right, "no such class", Y)
+    assert model.score(X, wrong, sample_weight=np.arange(120)) == 0
+    assert model.score(X, Y, sample_weight=right) == 1
+
+
+# What it leaves alone.
+
+
+def test_fit_and_predict_leave_the_samples_and_the_users_random_numbers_alone() -> None:
+    features, y = X.copy(), Y.copy()
+    torch.manual_seed(5)
+    np.random.seed(5)  # noqa: NPY002  # the global state is what this is about
+    states = torch.random.get_rng_state(), np.random.get_state()[1].tolist()  # noqa: NPY002
+    for model in (quick(), HierCOSClassifier(UNEVEN, epochs=2, dropout=0.5, random_state=1)):
+        model.fit(features, y).predict(features)
+        model.partial_fit(features, y)
+    quick().partial_fit(features, y)
+    assert torch.random.get_rng_state().equal(states[0])
+    assert np.random.get_state()[1].tolist() == states[1]  # noqa: NPY002
+    np.testing.assert_array_equal(features, X)
+    np.testing.assert_array_equal(y, Y)
+
+
+def test_the_seed_decides_everything() -> None:
+    first, same, other = (quick(random_state=seed).fit(X, Y).predict_proba(X) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, same)
+    assert abs(first - other).max() > 1e-6
+    free, again = (quick(random_state=None).fit(X, Y).predict_proba(X) for _ in range(2))
+    assert abs(free - again).max() > 1e-6
+
+
+def test_a_mapped_file_is_read_as_an_array_is(tmp_path: Path) -> None:
+    np.save(tmp_path / "X.npy", X)
+    mapped = np.load(tmp_path / "X.npy", mmap_mode="r")
+    np.testing.assert_array_equal(quick().fit(mapped, Y).predict_proba(mapped), quick().fit(X, Y).predict_proba(X))
+
+
+def test_single_precision_and_whole_numbers_are_samples_too() -> None:
+    model = quick(epochs=20).fit(X.astype(np.float32), Y)
+    assert model.predict_proba(X.astype(np.float32)).dtype == np.float64
+    np.testing.assert_allclose(model.predict_proba(X.astype(np.float32)), model.predict_proba(X), atol=1e-4)
+    assert quick(epochs=20).fit((100 * X).astype(int), Y).score((100 * X).astype(int), Y) > 0.95
+
+
+def test_values_beyond_single_precision_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"):
+        quick().fit(1e300 * X, Y)
+    model = HierCOSClassifier(UNEVEN, epochs=1, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^X: row 3: a score is not a number$"):
+        model.predict_proba(np.concatenate([X[:2], 1e300 * X[:1]]))
+
+
+def test_lines_of_the_epochs_go_to_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
+    quick(verbose=True).fit(X, Y)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line.split(":")[0] for line in err.splitlines()] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
+    quick().fit(X, Y)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_any_device_there_is_will_do() -> None:
+    np.testing.assert_allclose(
+        quick(device="auto").fit(X, Y).predict_proba(X), quick().fit(X, Y).predict_proba(X), atol=1e-4
+    )
+
+
+# Going on.
+
+
+def test_a_warm_start_goes_on_where_the_last_fit_ended() -> None:
+    model = quick(warm_start=True, learning_rate=0.01).fit(X, Y)
+    first = model.history_
+    scale = model.model_.standardize.mean.clone()
+    second = model.fit(X, Y).history_
+    assert second[-1].loss < second[0].loss < first[-1].loss < first[0].loss
+    assert model.model_.standardize.mean.equal(scale)
+
+
+def test_without_a_warm_start_fit_begins_anew() -> None:
+    model = quick().fit(X, Y)
+    first = model.predict_proba(X)
+    np.testing.assert_array_equal(model.fit(X, Y).predict_proba(X), first)
+
+
+def test_a_warm_start_with_other_classes_or_another_method_is_refused() -> None:
+    model = quick(warm_start=True).fit(X, Y)
+    with pytest.raises(ValueError, match=r"^warm_start: expected labels of the same classes as in the first fit"):
+        model.fit(X, LABELS)
+    with pytest.raises(ValueError, match=r"^warm_start: expected the method and options of the first fit, 'path-soft"):
+        model.set_params(method="hier-cos").fit(X, Y)
+    with pytest.raises(ValueError, match="X has 3 features, but HierarchicalClassifier is expecting 12"):
+        model.set_params(method="path-softmax").fit(X[:, :3], Y)
+
+
+def test_samples_must_be_there_in_number() -> None:
+    with pytest.raises(ValueError, match="minimum of 2 is required"):
+        quick().fit(X[:1], Y[:1])
+    with pytest.raises(ValueError, match=r"^expected at least 2 samples of a weight above 0, got 1 of any class$"):
+        quick().fit(X, Y, sample_weight=np.eye(120)[0])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        quick().fit(X, LEVELS[LABELS][:-1])
+    with pytest.raises(NotFittedError):
+        quick().predict(X)
+
+
+# Within scikit-learn.
+
+
+def test_a_search_over_its_parameters_finds_the_better_one() -> None:
+    grid = {"learning_rate": [1e-6, 0.2], "rule": ["none", "crm"], "method": ["path-softmax", "cross-entropy"]}
+    search = GridSearchCV(quick(epochs=5), grid, scoring=hops_scorer, cv=2).fit(X, Y)
+    assert search.best_params_["learning_rate"] == 0.2
+    assert len(search.cv_results_["params"]) == 8
+    assert search.score(X, Y) == hops_scorer(search.best_estimator_, X, Y)
+
+
+@pytest.mark.parametrize("labels", [NAMES, PATHS, np.arange(4)], ids=["names", "paths", "indices"])
+def test_cross_validation_takes_one_column_of_labels(labels: Any) -> None:
+    for taxonomy in (None, UNEVEN) if labels.dtype.kind == "U" else (UNEVEN,):
+        assert cross_val_score(quick(taxonomy, epochs=10), X, labels[LABELS], cv=StratifiedKFold(3)).min() > 0.9
+
+
+def test_cross_validation_takes_labels_by_level() -> None:
+    for y in (LEVELS[LABELS], pd.DataFrame(LEVELS[LABELS])):
+        assert cross_val_score(quick(None, epochs=10), X, y, cv=3).min() > 0.9
+
+
+def test_probabilities_can_be_calibrated() -> None:
+    model = CalibratedClassifierCV(quick(), cv=2).fit(X, Y)
+    assert model.classes_.tolist() == sorted(NAMES)
+    assert model.score(X, Y) > 0.9
+
+
+def test_a_pipeline_of_frames_hands_on_the_names_of_features() -> None:
+    frame = pd.DataFrame(X, columns=COLUMNS)
+    pipeline = make_pipeline(StandardScaler().set_output(transform="pandas"), quick(epochs=10)).fit(frame, Y)
+    assert pipeline[-1].feature_names_in_.tolist() == COLUMNS
+    assert pipeline.score(frame, Y) > 0.9
+    assert pipeline.predict_proba(frame).shape == (120, 4)
+
+
+def test_other_names_of_features_are_refused() -> None:
+    model = quick().fit(pd.DataFrame(X, columns=COLUMNS), Y)
+    with pytest.raises(ValueError, match="feature names should match those that were passed during fit"):
+        model.predict(pd.DataFrame(X, columns=COLUMNS[::-1]))
+    with pytest.warns(UserWarning, match="X does not have valid feature names"):
+        model.predict(X)
+
+
+# As a file.
+
+
+@pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS], ids=["names", "paths", "levels"])
+def test_a_pickled_estimator_answers_the_same_and_goes_on(tmp_path: Path, labels: Any) -> None:
+    for model in (quick().fit(X, labels[LABELS]), quick().partial_fit(X, labels[LABELS])):
+        joblib.dump(model, tmp_path / "model.joblib")
+        loaded = joblib.load(tmp_path / "model.joblib")
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+        assert loaded.predict(X).tolist() == model.predict(X).tolist()
+        for either in (model, loaded):
+            either.partial_fit(X, labels[LABELS])
+        np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
+
+
+def test_a_pickled_estimator_answers_the_same_in_another_process(tmp_path: Path) -> None:
+    model = HierCOSClassifier(UNEVEN, epochs=2, random_state=0).fit(X, Y)
+    joblib.dump((model, X), tmp_path / "model.joblib")
+    program = "import joblib, numpy, sys; m, X = joblib.load(sys.argv[1]); numpy.save(sys.argv[2], m.predict_proba(X))"
+    command = [sys.executable, "-c", program, tmp_path / "model.joblib", tmp_path / "answers.npy"]
+    subprocess.run(command, check=True, timeout=120)
+    np.testing.assert_allclose(np.load(tmp_path / "answers.npy"), model.predict_proba(X), atol=1e-12)

@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import NotFittedError
+
+from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
+from hiercos.engine import Model
+from hiercos.errors import DataError
+from hiercos.sklearn.stream import Moments
+from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
+
+X, LABELS = samples(240)
+
+
+def streamed(model: HierarchicalClassifier, y: np.ndarray, passes: int = 3, size: int = 40, **first: object) -> object:
+    for start in [*range(0, len(y), size)] * passes:
+        model.partial_fit(X[start : start + size], y[start : start + size], **first)
+    return model
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=5), st.integers(0, 100))
+def test_moments_of_batches_are_those_of_all_samples(sizes: list[int], seed: int) -> None:
+    batches = [3 + 2 * torch.randn(size, 4, generator=torch.Generator().manual_seed(seed + size)) for size in sizes]
+    moments, together = Moments.none(4), torch.cat(batches).double()
+    for batch in batches:
+        moments.add(batch)
+    assert moments.count == len(together)
+    torch.testing.assert_close(moments.mean, together.mean(dim=0))
+    torch.testing.assert_close(moments.variance, together.var(dim=0, correction=0))
+    torch.testing.assert_close(moments.largest, together.abs().amax(dim=0))
+
+
+def test_a_feature_that_never_varies_is_not_scaled() -> None:
+    moments = Moments.none(2)
+    moments.add(torch.tensor([[5.0, 1.0], [5.0, 3.0]]))
+    model = Model(Taxonomy.from_paths([("a",), ("b",)]), 2, "cross-entropy")
+    moments.scale(model)
+    assert model.standardize.mean.tolist() == [5.0, 2.0]
+    assert model.standardize.scale.tolist() == [1.0, 1.0]
+
+
+@pytest.mark.parametrize("estimator", [HierarchicalClassifier, HierCOSClassifier])
+def test_batches_teach_as_much_as_all_samples_at_once(estimator: type) -> None:
+    model = streamed(estimator(UNEVEN, random_state=0), NAMES[LABELS], passes=10)
+    assert model.score(X, NAMES[LABELS]) > 0.97
+    assert model.n_iter_ == 60
+    np.testing.assert_allclose(model.model_.standardize.mean, X.mean(axis=0), atol=1e-5)
+
+
+def test_three_passes_over_noisy_samples_come_within_two_points_of_fit() -> None:
+    (learned, y), (others, true) = samples(3000, noise=3.0), samples(3000, seed=1, noise=3.0)
+    at_once = HierarchicalClassifier(UNEVEN, random_state=0).fit(learned, y)
+    model = HierarchicalClassifier(UNEVEN, random_state=0)
+    for start in [*range(0, 3000, 500)] * 3:
+        model.partial_fit(learned[start : start + 500], y[start : start + 500])
+    assert model.score(others, true) > at_once.score(others, true) - 0.02
+
+
+def test_the_same_seed_gives_the_same_stream() -> None:
+    first, second = (streamed(HierarchicalClassifier(UNEVEN, random_state=3), LABELS, passes=1) for _ in range(2))
+    np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+
+
+def test_classes_are_needed_first_unless_there_is_a_taxonomy() -> None:
+    with pytest.raises(ValueError, match=r"^classes must be passed on the first call to partial_fit"):
+        HierarchicalClassifier().partial_fit(X, LABELS)
+    assert HierarchicalClassifier(UNEVEN).partial_fit(X[:2], NAMES[:2]).classes_.tolist() == sorted(NAMES)
+
+
+@pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS, np.arange(4) + 7], ids=["names", "paths", "levels", "codes"])
+def test_classes_may_have_every_form_of_labels(labels: np.ndarray) -> None:
+    model = streamed(HierarchicalClassifier(random_state=0), labels[LABELS], classes=labels)
+    assert model.score(X, labels[LABELS]) > 0.95
+    assert model.predict(X[:4]).tolist() == labels.tolist()
+
+
+def test_other_classes_and_unknown_labels_are_refused() -> None:
+    model = HierarchicalClassifier().partial_fit(X, NAMES[LABELS], classes=NAMES)
+    with pytest.raises(ValueError, match=r"^partial_fit: expected the same classes as in the first call, got others$"):
+        model.partial_fit(X, NAMES[LABELS], classes=[*NAMES, "cow"])
+    with pytest.raises(DataError, match=r"^y: row 2: unknown label 'cow'; expected one of the 4 labels"):
+        model.partial_fit(X[:2], ["cat", "cow"])
+    with pytest.raises(DataError, match=r"^y: row 1: unknown label 'cow'"):
+        HierarchicalClassifier(UNEVEN).partial_fit(X[:2], ["cow", "cat"])
+
+
+def test_a_call_that_is_refused_leaves_no_trace() -> None:
+    model = HierarchicalClassifier(UNEVEN, random_state=0)
+    with pytest.raises(DataError, match="unknown label 'cow'"):
+        model.partial_fit(X[:2], ["cow", "cat"])
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    model.partial_fit(X, LABELS)
+    with pytest.raises(ValueError, match="expected device to be one of"):
+        model.set_params(device="gpu0").partial_fit(100 + X, LABELS)
+    assert model.n_iter_ == 1
+    np.testing.assert_allclose(model.model_.standardize.mean, X.mean(axis=0), atol=1e-5)
+    assert model.set_params(device="cpu").partial_fit(X, LABELS).n_iter_ == 2
+
+
+def test_a_fitted_model_goes_on_with_its_scale_and_fit_starts_anew() -> None:
+    model = HierarchicalClassifier(UNEVEN, epochs=2, random_state=0).fit(X, LABELS)
+    scale, before = model.model_.standardize.mean.clone(), model.predict_proba(X)
+    model.partial_fit(10 + X, LABELS)
+    assert model.model_.standardize.mean.equal(scale)
+    assert not np.allclose(model.predict_proba(X), before)
+    np.testing.assert_array_equal(model.fit(X, LABELS).predict_proba(X), before)
+
+
+def test_weights_count_in_a_stream() -> None:
+    weights = np.where(LABELS == 1, 0.0, 1.0)
+    model = HierarchicalClassifier(UNEVEN, random_state=0)
+    for _ in range(10):
+        model.partial_fit(X, NAMES[LABELS], sample_weight=weights)
+    assert "dog" not in model.predict(X)
