@@ -3,7 +3,9 @@ from collections.abc import Iterator
 
 import pytest
 
-os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16")  # sandboxes show AMX and forbid it: torch then dies of SIGILL
+os.environ.setdefault(
+    "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"
+)  # sandboxes show AMX and forbid it: torch then dies of SIGILL
 
 
 @pytest.fixture(autouse=True, scope="session")
