@@ -15,6 +15,7 @@ from hiercos.taxonomy.formats import (
     write_taxonomy,
 )
 from hiercos.taxonomy.labels import PATH_SIGN, LabelReader, path_parts
+from hiercos.taxonomy.operations import Floats, ancestor_sums, descendant_maxima, descendant_sums, node_values
 from hiercos.taxonomy.preferences import (
     FloatArray,
     Tail,
@@ -38,20 +39,25 @@ __all__ = [
     "AnyArray",
     "EdgeRow",
     "FloatArray",
+    "Floats",
     "IntArray",
     "LabelReader",
     "Tail",
     "Taxonomy",
     "TaxonomyError",
     "TaxonomyFacts",
+    "ancestor_sums",
     "check_taxonomy_source",
     "common_depth_block",
     "counted",
     "decay_weights",
+    "descendant_maxima",
+    "descendant_sums",
     "distance_counts",
     "distance_ranks",
     "hop_distance_block",
     "load_taxonomy",
+    "node_values",
     "open_taxonomy",
     "ordered_by_rank",
     "path_parts",
