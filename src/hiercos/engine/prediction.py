@@ -1,89 +1,16 @@
-"""Answers of a stored model for inputs without labels."""
+"""Posteriors of a stored model for inputs without labels, streamed."""
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from hiercos.data import Inputs, UnlabelledInputs, kind_of
-from hiercos.decisions import class_probabilities, predicted_classes
+from hiercos.decisions import Decision, Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
 from hiercos.engine.encoders import Reading
 from hiercos.engine.evaluation import class_scores
 from hiercos.engine.model_folder import StoredModel
-from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.errors import DataError
-from hiercos.predictions import answer_rows
 from hiercos.taxonomy import IntArray
-
-
-def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: IntArray | None = None) -> Samples:
-    """Inputs as the samples a model takes.
-
-    Args:
-        stored: the model.
-        inputs: M of them.
-        how: to read them.
-        labels: their classes, shape (M,), where they are known.
-
-    Raises:
-        DataError: if the inputs are of another kind or width than the model takes.
-    """
-    known = torch.full((len(inputs),), -1) if labels is None else torch.tensor(labels)
-    if kind_of(inputs) != stored.kind:
-        raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
-    if stored.reader is not None:
-        return how.watched(stored.reader.samples(inputs, known, how))
-    features = torch.tensor(inputs)
-    if features.shape[1] != stored.model.in_features:
-        raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
-    return LabelledVectors(features, known, how.batch_size or VECTORS_AT_ONCE)
-
-
-def prediction_rows(
-    stored: StoredModel,
-    unlabelled: UnlabelledInputs,
-    how: Reading,
-    *,
-    top: int | None = None,
-    confidence: bool = False,
-) -> list[dict[str, Any]]:
-    """The `answer_rows` of a model.
-
-    The score is the one the classes are ranked by: higher is better, comparable between classes of one row, and no
-    probability.
-
-    Args:
-        stored: the model.
-        unlabelled: what to predict.
-        how: to read it.
-        top: so many rows per input, with a column `rank`; by default one, without it.
-        confidence: with the probability of the class at the model's temperature, whatever its rule.
-    """
-    scores = class_scores(how.fabric, stored.model, model_samples(stored, unlabelled.inputs, how))
-    decided = decided_scores(scores, stored)
-    classes = best_classes(decided, top or 1)
-    return answer_rows(
-        unlabelled,
-        stored.model.taxonomy,
-        classes.numpy(),
-        decided.gather(1, classes).numpy(),
-        ranked=top is not None,
-        confidences=class_shares(scores, classes, stored.temperature).numpy() if confidence else None,
-    )
-
-
-def best_classes(scores: Tensor, count: int) -> Tensor:
-    """The classes with the highest scores, the lower index among equals; (B, C) to (B, count), at most all C.
-
-    Raises:
-        ValueError: naming the first row with a score that is not a number.
-    """
-    first = predicted_classes(scores)[:, None]
-    return first if count == 1 else scores.sort(dim=1, descending=True, stable=True).indices[:, :count]
-
-
-def class_shares(scores: Tensor, classes: Tensor, temperature: float) -> Tensor:
-    """The probabilities of some classes, shape (B, K), by the scores of all, shape (B, C)."""
-    parts = zip(torch.split(scores, ROWS_AT_ONCE), torch.split(classes, ROWS_AT_ONCE), strict=True)
-    return torch.cat([class_probabilities(part, temperature).gather(1, own) for part, own in parts])
