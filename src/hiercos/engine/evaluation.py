@@ -33,7 +33,7 @@ def answers(fabric: Fabric, model: Model, inputs: Any) -> Answers:
     with fabric.autocast():
         outputs = model(fabric.to_device(inputs))
     outputs = outputs.float()
-    return Answers(scores=model.rule(outputs), node_scores=model.levels(outputs))
+    return Answers(scores=model.class_scores(outputs), node_scores=model.node_scores(outputs))
 
 
 def all_answers(fabric: Fabric, model: Model, samples: Samples, rows: Tensor) -> Iterator[tuple[Tensor, Answers]]:
