@@ -39,7 +39,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(model: PretrainedModel) -> torch.Tensor:
     network = model.stored.model
     with torch.no_grad():
-        return network.rule(network(cloud(TOY17, 34, seed=5)[0]))
+        return network.class_scores(network(cloud(TOY17, 34, seed=5)[0]))
 
 
 def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ class EveryMethod(nn.Module):
 
     def forward(self, features: Tensor) -> tuple[Tensor, ...]:
         outputs = {name: model(features) for name, model in self.models.items()}
-        answers = [(model.rule(outputs[name]), model.levels(outputs[name])) for name, model in self.models.items()]
+        answers = [
+            (model.class_scores(outputs[name]), model.node_scores(outputs[name])) for name, model in self.models.items()
+        ]
         return tuple(scores for pair in answers for scores in pair)
 
 
@@ -92,7 +94,7 @@ def test_the_outputs_are_those_of_the_model_by_name(rows: int) -> None:
     model, features = stored.model, cloud(TOY17, rows, seed=3)[0]
     with torch.no_grad():
         outputs = model(features)
-        scores, nodes = model.rule(outputs), model.levels(outputs)
+        scores, nodes = model.class_scores(outputs), model.node_scores(outputs)
     expected = {
         "leaf_scores": scores,
         **{f"level_{level}_scores": nodes[:, TOY17.level(level)] for level in (1, 2, 3, 4)},
@@ -167,7 +169,7 @@ def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         features = stored.reader.backbone(images)
-        expected = stored.model.rule(stored.model(features))
+        expected = stored.model.class_scores(stored.model(features))
     np.testing.assert_allclose(whole.opened().outputs(images.numpy())["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
     assert (whole.description.kind, whole.description.transform) == ("images", PixelTransform(8))
     part = export_onnx(stored, start="features")
@@ -180,7 +182,7 @@ def test_a_fine_tuned_backbone_is_exported_with_its_model() -> None:
     model = Model(TREE, 6, "cross-entropy", backbone=backbone).eval()
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
-        expected = model.rule(model(images))
+        expected = model.class_scores(model(images))
     found = export_onnx(StoredModel(model, FineTunedReader(backbone))).opened().outputs(images.numpy())
     np.testing.assert_allclose(found["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
 

@@ -1,17 +1,20 @@
 """What reads a model's inputs, in its folder: TF-IDF as JSON and arrays, a backbone by name or with its weights."""
 
 import json
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 import safetensors.torch
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 
 from hiercos.data import Kind, TextFeatures
-from hiercos.decisions import RULES
+from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.encoders import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
 from hiercos.engine.model import Model
@@ -109,8 +112,8 @@ def read_json(path: Path, folder: Path) -> dict[str, Any]:
     return values
 
 
-FORMAT, VERSION = "hiercos-model", 2
-READABLE = (1, 2)  # version 1 knew no backbones
+FORMAT, VERSION = "hiercos-model", 3
+READABLE = (1, 2, 3)  # version 1 knew no backbones, up to 2 a rule was a name
 CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
 INSIDE = "backbone."  # what the names of a fine-tuned backbone's weights begin with; they have a file of their own
 
@@ -119,10 +122,16 @@ _FIELDS: dict[str, Any] = {
     "method": str,
     "options": dict,
     "in_features": int,
-    "rule": str,
+    "rule": str | dict,
     "temperature": int | float,
 }
-_WORDS: dict[Any, str] = {str: "a text", dict: "an object", int: "a whole number", int | float: "a number"}
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    dict: "an object",
+    str | dict: "a rule as an object",
+    int: "a whole number",
+    int | float: "a number",
+}
 
 
 @dataclass(frozen=True)
@@ -132,17 +141,21 @@ class StoredModel:
     Attributes:
         model: the model, on the CPU.
         reader: what turns raw inputs into what it takes; None for a model of vectors.
-        rule: the decision rule on its scores, a name of `hiercos.decisions.RULES`.
-        temperature: of the probabilities that the rule reads.
+        rule: the decision rule that answers.
+        temperature: of the posterior, fitted on validation data.
     """
 
     model: Model
     reader: Reader | None
-    rule: str = "none"
+    rule: Rule = field(default_factory=Likeliest)
     temperature: float = 1.0
 
+    def posterior(self, scores: ArrayLike) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C)."""
+        return Posterior.from_scores(scores, self.model.taxonomy, temperature=self.temperature)
+
     def __repr__(self) -> str:
-        return f"StoredModel({line_name(self.model.method, self.rule)}, {self.kind}, {self.model.taxonomy!r})"
+        return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
 
     @property
     def kind(self) -> Kind:
@@ -158,24 +171,21 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
     save_reader(folder, stored.reader)
-    write_config(folder, stored)
+    write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
-def write_config(folder: Path, stored: StoredModel) -> None:
-    """Write the configuration of a model whose other files are there."""
-    model = stored.model
-    config = {
+def _configuration(stored: StoredModel) -> dict[str, Any]:
+    return {
         "format": FORMAT,
         "version": VERSION,
         "kind": stored.kind,
-        "method": model.method,
-        "options": model.options,
-        "in_features": model.in_features,
-        "rule": stored.rule,
+        "method": stored.model.method,
+        "options": stored.model.options,
+        "in_features": stored.model.in_features,
+        "rule": stored.rule.to_dict(),
         "temperature": stored.temperature,
         "backbone": describe_backbone(stored.reader),
     }
-    write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
 
 def load_model(folder: str | Path) -> StoredModel:
@@ -201,7 +211,7 @@ def load_model(folder: str | Path) -> StoredModel:
     reader = load_reader(folder, config["kind"], config.get("backbone"))
     if isinstance(reader, FineTunedReader):
         model.backbone = reader.backbone
-    return StoredModel(model.eval(), reader, config["rule"], float(config["temperature"]))
+    return StoredModel(model.eval(), reader, rule_from_dict(config["rule"]), float(config["temperature"]))
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:
@@ -210,9 +220,18 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         for key, kind in _FIELDS.items()
         if not isinstance(config.get(key), kind)
     ]
-    if not faults and config["rule"] not in RULES:
-        faults = [f"rule: expected one of {', '.join(RULES)}, got {config['rule']!r}"]
+    if not faults:
+        faults = [*_rule_faults(config["rule"])]
+    if not faults and not (math.isfinite(config["temperature"]) and config["temperature"] > 0):
+        faults = [f"temperature: expected a number above 0, got {config['temperature']!r}"]
     if not isinstance(config.get("backbone"), dict | None):
         faults.append(f"backbone: expected an object or null, got {config['backbone']!r}")
     if faults:
         raise ModelError(f"{path}: {fault}" for fault in faults)
+
+
+def _rule_faults(rule: dict[str, Any] | str) -> Iterator[str]:
+    try:
+        rule_from_dict(rule)
+    except RuleError as error:
+        yield f"rule: {error}"

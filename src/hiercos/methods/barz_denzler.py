@@ -43,8 +43,8 @@ def barz_denzler(
     return Method(
         head=linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum),
         loss=BarzDenzlerLoss(embeddings),
-        rule=cosines,
-        levels=NearestClassBelow(taxonomy, cosines),
+        class_scores=cosines,
+        node_scores=NearestClassBelow(taxonomy, cosines),
     )
 
 
@@ -65,10 +65,10 @@ class EmbeddingCosines(nn.Module):
 class NearestClassBelow(nn.Module):
     """The score of a node is the best score of a class at or below it. Shape: outputs to (B, N)."""
 
-    def __init__(self, taxonomy: Taxonomy, rule: nn.Module) -> None:
+    def __init__(self, taxonomy: Taxonomy, class_scores: nn.Module) -> None:
         super().__init__()
-        self.taxonomy, self.rule = taxonomy, rule
+        self.taxonomy, self.class_scores = taxonomy, class_scores
 
     def forward(self, outputs: Tensor) -> Tensor:
         """Outputs to (B, N)."""
-        return subtree_maxima(self.rule(outputs), tree_index(self.taxonomy, outputs.device))
+        return subtree_maxima(self.class_scores(outputs), tree_index(self.taxonomy, outputs.device))

@@ -35,8 +35,8 @@ def yolo_v2(
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
         loss=YOLOv2Loss(taxonomy),
-        rule=LeafLogProbabilities(taxonomy),
-        levels=CascadeProbabilities(taxonomy),
+        class_scores=LeafLogProbabilities(taxonomy),
+        node_scores=CascadeProbabilities(taxonomy),
     )
 
 

@@ -39,13 +39,14 @@ class AllAnswers(nn.Module):
         super().__init__()
         self.taxonomy, self.temperature = model.taxonomy, temperature
         self.backbone = backbone
-        self.standardize, self.head, self.rule, self.levels = model.standardize, model.head, model.rule, model.levels
+        self.standardize, self.head = model.standardize, model.head
+        self.class_scores, self.node_scores = model.class_scores, model.node_scores
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """See the class."""
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(self.standardize(features))
-        scores, nodes = self.rule(outputs), self.levels(outputs)
+        scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
         levels = nodes.split_with_sizes(tree_index(self.taxonomy, nodes.device).sizes, dim=1)
         probabilities = class_probabilities(scores, self.temperature)
         return scores, *levels, nodes, probabilities, crm_scores(probabilities, self.taxonomy)
