@@ -4,7 +4,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hiercos.decisions import RULES, Posterior, RuleError, rule, rule_from_dict, short_list
+from hiercos.decisions import RULES, Posterior, RuleError, rule, rule_from_dict
 from hiercos.decisions.likeliest import Likeliest
 from hiercos.errors import FaultsError
 from trees import TOY, TOY17
@@ -44,8 +44,11 @@ def test_the_answer_heads_the_short_list_and_the_likeliest_follow() -> None:
     posterior = Posterior([[0.3, 0.28, 0.42]], TOY)
     decision = rule("crm")(posterior)
     assert decision.classes.tolist() == [0]
-    assert short_list(decision, posterior, 3).tolist() == [[0, 2, 1]]
-    assert short_list(decision, posterior, 99).shape == (1, 3)
+    listed = rule("crm").short_list(posterior, 3)
+    assert listed.classes.tolist() == [[0, 2, 1]]
+    assert listed.probabilities.tolist() == [[0.3, 0.42, 0.28]]
+    assert rule("crm").short_list(posterior, 99).classes.shape == (1, 3)
+    assert rule("crm").short_list(posterior, 1).classes.tolist() == [[0]]
 
 
 @pytest.mark.parametrize("name", ["none", "crm", "hops"])

@@ -21,7 +21,6 @@ from hiercos.engine import (
     load_model,
     prepare_embedded,
     prepare_fine_tuning,
-    rule_records,
     train_run,
 )
 from hiercos.errors import suggestion
@@ -168,11 +167,20 @@ def _run(
     fabric = conditions.how.fabric
     config = TrainConfig(method=recipe.method, options=recipe.method_options, seed=seed, **recipe.settings["training"])
     folder = conditions.folder / recipe.dataset / recipe.name / f"seed-{seed}"
-    record = train_run(fabric, data, config, folder, resume=True, watcher=conditions.watcher(config))
+    records = train_run(
+        fabric,
+        data,
+        config,
+        folder,
+        reported=rules,
+        temperature=PUBLISHED_TEMPERATURE,
+        resume=True,
+        watcher=conditions.watcher(config),
+    )
     if cosine and recipe.method == "hier-cos":
-        metrics = {**record.metrics, COSINE: mean_cosine(fabric, load_model(folder).model, data.samples("test"))}
-        record = replace(record, metrics=metrics)
-    return rule_records(fabric, data, record, folder, rules, temperature=PUBLISHED_TEMPERATURE)
+        value = mean_cosine(fabric, load_model(folder).model, data.samples("test"))
+        records["none"] = replace(records["none"], metrics={**records["none"].metrics, COSINE: value})
+    return [records[rule] for rule in rules]
 
 
 def run_data(recipe: Recipe, dataset: Dataset, how: Reading) -> RunData:

@@ -1,6 +1,7 @@
 from .calibration import fit_temperature as fit_temperature
 from .decision import ROOT as ROOT
 from .decision import Decision as Decision
+from .decision import ShortList as ShortList
 from .posterior import ROWS_AT_ONCE as ROWS_AT_ONCE
 from .posterior import Posterior as Posterior
 from .posterior import PosteriorError as PosteriorError
@@ -13,4 +14,3 @@ from .rules import Rule as Rule
 from .rules import RuleError as RuleError
 from .rules import rule as rule
 from .rules import rule_from_dict as rule_from_dict
-from .short_list import short_list as short_list

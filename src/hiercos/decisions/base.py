@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from hiercos.decisions.decision import Decision
+from hiercos.decisions.decision import Decision, ShortList
 from hiercos.decisions.posterior import Posterior
 from hiercos.errors import FaultsError
 from hiercos.registry import Registry
@@ -34,6 +34,15 @@ class Rule(ABC):
     @abstractmethod
     def ranking(self, posterior: Posterior) -> Floats:
         """Scores whose descending order ranks all classes, shape (M, C); the lower index first among equals."""
+
+    @abstractmethod
+    def short_list(self, posterior: Posterior, count: int) -> ShortList:
+        """The first classes to show a person: the answer where it is a class, then the likeliest others.
+
+        Args:
+            posterior: probabilities of M samples.
+            count: how many classes; all where there are fewer.
+        """
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit
         """The rule with whatever it takes from held-out samples.
@@ -62,15 +71,43 @@ class ClassRule(Rule):
     def __call__(self, posterior: Posterior) -> Decision:
         """The class with the highest value, for each sample."""
         values = self.class_values(posterior)
-        classes = values.argmax(axis=1)
-        best = np.take_along_axis(values, classes[:, None], axis=1)[:, 0]
-        nodes = posterior.taxonomy.leaves[classes]
-        probabilities = np.take_along_axis(posterior.classes, classes[:, None], axis=1)[:, 0]
-        return Decision(nodes, probabilities, best, self.criterion, posterior.taxonomy)
+        return self._decision(values, values.argmax(axis=1), posterior)
 
     def ranking(self, posterior: Posterior) -> Floats:
         """The classes by their values, see `Rule.ranking`."""
         return self.class_values(posterior)
+
+    def short_list(self, posterior: Posterior, count: int) -> ShortList:
+        """The answer, then the likeliest other classes; see `Rule.short_list`."""
+        values = self.class_values(posterior)
+        answers = self._decision(values, values.argmax(axis=1), posterior)
+        classes = listed_classes(answers.classes, posterior, count)
+        return ShortList(classes, *(np.take_along_axis(each, classes, axis=1) for each in (values, posterior.classes)))
+
+    def _decision(self, values: Floats, classes: IntArray, posterior: Posterior) -> Decision:
+        best, probabilities = (
+            np.take_along_axis(each, classes[:, None], axis=1)[:, 0] for each in (values, posterior.classes)
+        )
+        return Decision(posterior.taxonomy.leaves[classes], probabilities, best, self.criterion, posterior.taxonomy)
+
+
+def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
+    """The answer of each sample, then the likeliest other classes, shape (M, count).
+
+    The method's own scores decide between equal probabilities, then the lower index.
+
+    Args:
+        answers: class of each answer, shape (M,), -1 for an answer that is no class.
+        posterior: probabilities of the samples.
+        count: how many classes; all where there are fewer.
+    """
+    if count == 1 and (answers >= 0).all():
+        return answers[:, None]
+    scores = np.array(posterior.scores, dtype=np.float64)
+    answered = np.flatnonzero(answers >= 0)
+    scores[answered, answers[answered]] = np.inf
+    listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return listed
 
 
 RULES: Registry[type[Rule]] = Registry("rule", RuleError, entry_points="hiercos.rules")

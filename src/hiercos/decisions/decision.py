@@ -52,3 +52,18 @@ class Decision:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class ShortList:
+    """The first K classes for each of M samples.
+
+    Attributes:
+        classes: best first, shape (M, K).
+        values: the rule's value of each, shape (M, K), higher is better.
+        probabilities: of each, shape (M, K).
+    """
+
+    classes: IntArray
+    values: Floats
+    probabilities: Floats

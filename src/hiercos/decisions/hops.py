@@ -36,7 +36,8 @@ class HighestHops(ClassRule):
 
     Note:
         The best order of all need not begin with the answer: for the classes a > 1, a > 2, a > 3, b with
-        probabilities .33, .19, .05, .43 it begins with the first, and the answer is b. Beyond `exact_up_to` classes the order is an approximation, see `best_order`.
+        probabilities .33, .19, .05, .43 it begins with the first, and the answer is b. Beyond `exact_up_to` classes the
+        order is an approximation, see `best_order`.
 
     Args:
         exact_up_to: the most classes for which one assignment over all positions is solved.

@@ -26,6 +26,7 @@ class Posterior:
         taxonomy: the tree over the classes.
         scores: class scores in the same order, shape (M, C), that break ties between probabilities; the
             probabilities themselves by default.
+        temperature: makes the probabilities of the scores, softmax(scores / temperature); None for other scores.
 
     Raises:
         PosteriorError: for another shape, or naming the first row with a value that is not a number.
@@ -40,6 +41,7 @@ class Posterior:
     classes: Floats
     taxonomy: Taxonomy
     scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
+    temperature: float | None = None
 
     def __post_init__(self) -> None:
         classes = _checked(self.classes, self.taxonomy)
@@ -58,12 +60,22 @@ class Posterior:
         if not (np.isfinite(temperature) and temperature > 0):
             raise PosteriorError(f"expected a temperature above 0, got {temperature}")
         given = _checked(scores, taxonomy, dtype=None)
-        return cls(softmax(given, temperature), taxonomy, given)
+        return cls(softmax(given, temperature), taxonomy, given, temperature)
 
     @cached_property
     def nodes(self) -> Floats:
         """Probability of each node, shape (M, N): the sum over the classes at or below it."""
         return descendant_sums(node_values(self.classes, self.taxonomy), self.taxonomy)
+
+    @property
+    def logs(self) -> Floats:
+        """Natural logarithm of each class's probability, shape (M, C), finite where scores give it."""
+        if self.temperature is None:
+            with np.errstate(divide="ignore"):
+                return np.log(self.classes)
+        logits = self.scores.astype(np.float64) / self.temperature
+        logits -= logits.max(axis=1, keepdims=True)
+        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
 
     def of_nodes(self, nodes: IntArray) -> Floats:
         """Probability of one node for each sample: (M,) to (M,), 1 for the root (-1), never above 1."""
@@ -72,7 +84,7 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """The posterior of some of the samples."""
-        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen])
+        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """The samples in their order, so many at a time."""

@@ -195,11 +195,7 @@ def load_model(folder: str | Path) -> StoredModel:
         ModelError: if the folder, one of its files or its version is not what this package writes.
     """
     folder = Path(folder)
-    config = read_json(folder / CONFIG, folder)
-    if config.get("format") != FORMAT or config.get("version") not in READABLE:
-        found = f"{config.get('format')!r} version {config.get('version')!r}"
-        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
-    _check_config(folder / CONFIG, config)
+    config = _read_config(folder)
     try:
         taxonomy = taxonomy_from_dict(read_json(folder / TAXONOMY, folder))
         model = Model(taxonomy, config["in_features"], config["method"], config["options"])
@@ -212,6 +208,26 @@ def load_model(folder: str | Path) -> StoredModel:
     if isinstance(reader, FineTunedReader):
         model.backbone = reader.backbone
     return StoredModel(model.eval(), reader, rule_from_dict(config["rule"]), float(config["temperature"]))
+
+
+def stored_rule(folder: Path) -> Rule:
+    """The decision rule of a model folder, without its weights."""
+    return rule_from_dict(_read_config(folder)["rule"])
+
+
+def stored_temperature(folder: Path) -> float:
+    """The temperature of a model folder, without its weights."""
+    return float(_read_config(folder)["temperature"])
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a model folder, checked."""
+    config = read_json(folder / CONFIG, folder)
+    if config.get("format") != FORMAT or config.get("version") not in READABLE:
+        found = f"{config.get('format')!r} version {config.get('version')!r}"
+        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
+    _check_config(folder / CONFIG, config)
+    return config
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:

@@ -85,7 +85,7 @@ def _level_keys(record: Record) -> list[str]:
 
 
 def _opening(stored: StoredModel) -> str:
-    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule)
+    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule.name)
     return (
         f"A classifier of {stored.kind} over a taxonomy, trained with hiercos (`{line}`). It names one of "
         f"{taxonomy.num_classes:,} classes together with its ancestors: the answers at all {taxonomy.height} levels "
@@ -122,7 +122,7 @@ def _use_section(stored: StoredModel, name: str) -> str:
         f"pipeline({SAMPLES[stored.kind]})  # of each: label, path, score, probability; top_k=5 for more",
         "```",
     )
-    order = "" if stored.rule == "none" else f" {ORDER.format(rule=stored.rule)}"
+    order = "" if stored.rule.name == "none" else f" {ORDER.format(rule=stored.rule.name)}"
     return "\n".join(lines) + f"\n\nThe name is that of the repository or folder.{order}{_backbone_note(stored)}"
 
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -34,6 +35,33 @@ def row_watcher(kind: str, doing: str) -> RowBar | RowLines | None:
         return None
     console = Console(stderr=True)
     return RowBar(console, kind, doing) if console.is_terminal else RowLines(kind, doing)
+
+
+@contextmanager
+def row_progress(kind: str, doing: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A function that is told how many more inputs are done, shown as `row_watcher` shows it.
+
+    Args:
+        kind: kind of the inputs.
+        doing: what is done with them, such as "predicting".
+        total: number of inputs; nothing is shown where it is unknown.
+    """
+    display = row_watcher(kind, doing) if total is not None else None
+    if display is None or total is None:
+        yield lambda _: None
+        return
+    done = 0
+
+    def advance(rows: int) -> None:
+        nonlocal done
+        done += rows
+        display.rows(done)
+
+    display.start(0, total)
+    try:
+        yield advance
+    finally:
+        display.close()
 
 
 class Pace:

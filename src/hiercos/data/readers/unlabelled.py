@@ -1,12 +1,14 @@
 """Inputs without labels, for prediction."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from hiercos.data.dataset import Inputs, Kind, check_inputs
+import numpy as np
+
+from hiercos.data.dataset import Inputs, Kind, check_inputs, taken
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.images.faulty import Watch, usable_rows
@@ -29,6 +31,19 @@ EXPECTED = {
 
 
 @dataclass(frozen=True)
+class InputBatch:
+    """Some inputs in a row.
+
+    Attributes:
+        numbers: the number of each input as people count, B of them: the line of a text file, else from 1.
+        inputs: vectors, shape (B, F), or B texts or images.
+    """
+
+    numbers: tuple[int, ...]
+    inputs: Inputs
+
+
+@dataclass(frozen=True)
 class UnlabelledInputs:
     """What to predict.
 
@@ -41,6 +56,17 @@ class UnlabelledInputs:
     rows: tuple[int, ...]
     inputs: Inputs
     notes: tuple[str, ...] = ()
+
+    @property
+    def count(self) -> int | None:
+        """How many there are."""
+        return len(self.rows)
+
+    def batches(self, size: int) -> Iterator[InputBatch]:
+        """The inputs in their order, so many at a time."""
+        for start in range(0, len(self.rows), size):
+            rows = np.arange(start, min(start + size, len(self.rows)))
+            yield InputBatch(self.rows[start : start + size], taken(self.inputs, rows))
 
 
 def read_inputs(
