@@ -13,7 +13,7 @@ from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import RULES
 from hiercos.engine import Model, StoredModel, save_model
-from hiercos.engine.encoders import FineTunedReader, FrozenReader
+from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx import format as onnx_format
@@ -163,10 +163,10 @@ def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, choices: str)
 
 def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:
     stored, whole = of_images()
-    assert isinstance(stored.reader, FrozenReader)
+    assert isinstance(stored.encoder, FrozenEncoder)
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
-        features = stored.reader.backbone(images)
+        features = stored.encoder.backbone(images)
         expected = stored.model.rule(stored.model(features))
     np.testing.assert_allclose(whole.opened().outputs(images.numpy())["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
     assert (whole.description.kind, whole.description.transform) == ("images", PixelTransform(8))
@@ -181,7 +181,7 @@ def test_a_fine_tuned_backbone_is_exported_with_its_model() -> None:
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
         expected = model.rule(model(images))
-    found = export_onnx(StoredModel(model, FineTunedReader(backbone))).opened().outputs(images.numpy())
+    found = export_onnx(StoredModel(model, FineTunedEncoder(backbone))).opened().outputs(images.numpy())
     np.testing.assert_allclose(found["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -194,7 +194,7 @@ class WordCount(Backbone):
 
 
 def test_a_backbone_of_texts_is_refused_with_what_to_do() -> None:
-    stored = replace(of_images().stored, reader=FrozenReader(WordCount()))
+    stored = replace(of_images().stored, encoder=FrozenEncoder(WordCount()))
     with pytest.raises(OnnxError, match=r"^backbone 'WordCount' takes texts, .*\(--from features\)$"):
         export_onnx(stored)
 

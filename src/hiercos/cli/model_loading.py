@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hiercos.cli.display.row_progress import checking_lines, row_watcher
+from hiercos.cli.display.row_progress import checking_lines, row_progress
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 from hiercos.cli.options.path_checks import check_model_folder
 
@@ -36,8 +36,8 @@ def open_stored(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
     stored = load_model(model)
 
     def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
-        how = place.reading(batch_size, workers, kind=stored.kind, doing=DOING)
-        return prediction_rows(stored, unlabelled, how, top=top, confidence=True)
+        config = place.read_config(batch_size, workers, kind=stored.kind, doing=DOING)
+        return prediction_rows(stored, unlabelled, config, top=top, confidence=True)
 
     return stored.kind, ask
 
@@ -51,7 +51,7 @@ def open_exported(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
     exported = load_onnx_model(model)
 
     def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
-        how = Asking(batch_size, max(1, workers), row_watcher(exported.kind, DOING))
+        how = Asking(batch_size, max(1, workers), row_progress(exported.kind, DOING))
         return onnx_prediction_rows(exported, unlabelled, how, top=top, confidence=True)
 
     return exported.kind, ask
@@ -65,7 +65,7 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
     record = Record.find(folder, stored.rule)
     trained_on = None if record is None else str(record.data["fingerprint"])
     samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
+        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), callback=checking_lines()
     )
     for note in samples.notes:
         typer.echo(note, err=True)

@@ -13,7 +13,7 @@ from safetensors import SafetensorError
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import RULES
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.encoders import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
+from hiercos.engine.encoders import Encoder, FineTunedEncoder, FrozenEncoder, TfidfEncoder, seeded_backbone
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -29,29 +29,29 @@ class ModelError(FaultsError):
     """A folder that does not hold a usable model."""
 
 
-def save_reader(folder: Path, reader: Reader | None) -> None:
-    """Write the files a reader needs beside its description; a frozen backbone found by its name needs none."""
-    if isinstance(reader, TfidfReader):
-        values, arrays = reader.features.state()
+def save_encoder(folder: Path, encoder: Encoder | None) -> None:
+    """Write the files an encoder needs beside its description; a frozen backbone found by its name needs none."""
+    if isinstance(encoder, TfidfEncoder):
+        values, arrays = encoder.features.state()
         write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
         write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
-    elif isinstance(reader, FrozenReader | FineTunedReader) and _travels(reader):
-        weights = reader.backbone.state_dict().items()
+    elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _travels(encoder):
+        weights = encoder.backbone.state_dict().items()
         content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
         write_atomically(folder / BACKBONE_WEIGHTS, content)
 
 
-def describe_backbone(reader: Reader | None) -> dict[str, Any] | None:
-    """A reader's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
-    if not isinstance(reader, FrozenReader | FineTunedReader):
+def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
+    """An encoder's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
+    if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
-    fine_tuned = isinstance(reader, FineTunedReader)
-    return {**reader.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(reader)}
+    fine_tuned = isinstance(encoder, FineTunedEncoder)
+    return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(encoder)}
 
 
-def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Reader | None:
-    """The reader that was saved with a model of this kind and description.
+def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Encoder | None:
+    """The encoder that was saved with a model of this kind and description.
 
     Raises:
         ModelError: if a file is missing or damaged, or the backbone found here is not the one the model was made with.
@@ -59,13 +59,13 @@ def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Rea
     if backbone is not None:
         found = _load_backbone(folder, backbone)
         if backbone["fine_tuned"]:
-            return FineTunedReader(found)
-        return FrozenReader(found, found_by_name=not backbone["in_folder"])
-    return TfidfReader(_load_text_features(folder)) if kind == "texts" else None
+            return FineTunedEncoder(found)
+        return FrozenEncoder(found, found_by_name=not backbone["in_folder"])
+    return TfidfEncoder(_load_text_features(folder)) if kind == "texts" else None
 
 
-def _travels(reader: FrozenReader | FineTunedReader) -> bool:
-    return isinstance(reader, FineTunedReader) or not reader.found_by_name
+def _travels(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
+    return isinstance(encoder, FineTunedEncoder) or not encoder.found_by_name
 
 
 def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
@@ -131,13 +131,13 @@ class StoredModel:
 
     Attributes:
         model: the model, on the CPU.
-        reader: what turns raw inputs into what it takes; None for a model of vectors.
+        encoder: what turns raw inputs into what it takes; None for a model of vectors.
         rule: the decision rule on its scores, a name of `hiercos.decisions.RULES`.
         temperature: of the probabilities that the rule reads.
     """
 
     model: Model
-    reader: Reader | None
+    encoder: Encoder | None
     rule: str = "none"
     temperature: float = 1.0
 
@@ -147,7 +147,7 @@ class StoredModel:
     @property
     def kind(self) -> Kind:
         """What the model reads: "images", "texts" or "vectors"."""
-        return "vectors" if self.reader is None else self.reader.kind
+        return "vectors" if self.encoder is None else self.encoder.kind
 
 
 def save_model(folder: Path, stored: StoredModel) -> None:
@@ -157,7 +157,7 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(INSIDE)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
-    save_reader(folder, stored.reader)
+    save_encoder(folder, stored.encoder)
     write_config(folder, stored)
 
 
@@ -173,7 +173,7 @@ def write_config(folder: Path, stored: StoredModel) -> None:
         "in_features": model.in_features,
         "rule": stored.rule,
         "temperature": stored.temperature,
-        "backbone": describe_backbone(stored.reader),
+        "backbone": describe_backbone(stored.encoder),
     }
     write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
@@ -198,10 +198,10 @@ def load_model(folder: str | Path) -> StoredModel:
         raise
     except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
-    reader = load_reader(folder, config["kind"], config.get("backbone"))
-    if isinstance(reader, FineTunedReader):
-        model.backbone = reader.backbone
-    return StoredModel(model.eval(), reader, config["rule"], float(config["temperature"]))
+    encoder = load_encoder(folder, config["kind"], config.get("backbone"))
+    if isinstance(encoder, FineTunedEncoder):
+        model.backbone = encoder.backbone
+    return StoredModel(model.eval(), encoder, config["rule"], float(config["temperature"]))
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:

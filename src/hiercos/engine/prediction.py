@@ -8,7 +8,7 @@ from torch import Tensor
 from hiercos.data import Inputs, UnlabelledInputs, kind_of
 from hiercos.decisions import class_probabilities, predicted_classes
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
-from hiercos.engine.encoders import Reading
+from hiercos.engine.encoders import ReadConfig
 from hiercos.engine.evaluation import class_scores
 from hiercos.engine.model_folder import StoredModel
 from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
@@ -17,13 +17,13 @@ from hiercos.predictions import answer_rows
 from hiercos.taxonomy import IntArray
 
 
-def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: IntArray | None = None) -> Samples:
+def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig, labels: IntArray | None = None) -> Samples:
     """Inputs as the samples a model takes.
 
     Args:
         stored: the model.
         inputs: M of them.
-        how: to read them.
+        config: how inputs are read.
         labels: their classes, shape (M,), where they are known.
 
     Raises:
@@ -32,18 +32,18 @@ def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: Int
     known = torch.full((len(inputs),), -1) if labels is None else torch.tensor(labels)
     if kind_of(inputs) != stored.kind:
         raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
-    if stored.reader is not None:
-        return how.watched(stored.reader.samples(inputs, known, how))
+    if stored.encoder is not None:
+        return config.reported(stored.encoder.samples(inputs, known, config))
     features = torch.tensor(inputs)
     if features.shape[1] != stored.model.in_features:
         raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
-    return LabelledVectors(features, known, how.batch_size or VECTORS_AT_ONCE)
+    return LabelledVectors(features, known, config.batch_size or VECTORS_AT_ONCE)
 
 
 def prediction_rows(
     stored: StoredModel,
     unlabelled: UnlabelledInputs,
-    how: Reading,
+    config: ReadConfig,
     *,
     top: int | None = None,
     confidence: bool = False,
@@ -56,11 +56,11 @@ def prediction_rows(
     Args:
         stored: the model.
         unlabelled: what to predict.
-        how: to read it.
+        config: how inputs are read.
         top: so many rows per input, with a column `rank`; by default one, without it.
         confidence: with the probability of the class at the model's temperature, whatever its rule.
     """
-    scores = class_scores(how.fabric, stored.model, model_samples(stored, unlabelled.inputs, how))
+    scores = class_scores(config.fabric, stored.model, model_samples(stored, unlabelled.inputs, config))
     decided = decided_scores(scores, stored)
     classes = best_classes(decided, top or 1)
     return answer_rows(

@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.encoders import Reader
+from hiercos.engine.encoders import Encoder
 from hiercos.engine.evaluation import class_scores, evaluate
 from hiercos.engine.model import Model
 from hiercos.engine.model_folder import StoredModel, save_model
@@ -49,7 +49,7 @@ class RunData(Protocol):
     def model(self, config: TrainConfig) -> Model:
         """A fresh model for these samples, whose weights depend on the seed alone."""
 
-    def reader(self, model: Model) -> Reader | None:
+    def encoder(self, model: Model) -> Encoder | None:
         """What turns raw inputs into what a trained model takes; None for vectors."""
 
     def summary(self) -> dict[str, Any]:
@@ -91,7 +91,7 @@ def train_run(
     record = _record(data, config, progress, evaluate(fabric, model, test))
     if fabric.is_global_zero:
         write_atomically(folder / SCORES, _scores_npz(fabric, model, test))
-        save_model(folder, StoredModel(model, data.reader(model)))
+        save_model(folder, StoredModel(model, data.encoder(model)))
         record.write(folder)
         (folder / CHECKPOINT).unlink(missing_ok=True)
     fabric.barrier()  # the other processes may read the folder from here on

@@ -11,7 +11,7 @@ from hiercos.data import given_inputs
 from hiercos.decisions import class_probabilities
 from hiercos.engine import (
     ROWS_AT_ONCE,
-    Reading,
+    ReadConfig,
     StoredModel,
     best_classes,
     class_scores,
@@ -31,16 +31,16 @@ class Pipeline:
 
     Args:
         pretrained: the model.
-        how: device, batch size and workers to read inputs with.
+        config: device, batch size and workers to read inputs with.
     """
 
-    def __init__(self, pretrained: PretrainedModel, how: Reading) -> None:
-        self.pretrained, self.how = pretrained, how
+    def __init__(self, pretrained: PretrainedModel, config: ReadConfig) -> None:
+        self.pretrained, self.config = pretrained, config
 
     def __repr__(self) -> str:
         stored = self.pretrained.stored
         line = line_name(stored.model.method, stored.rule)
-        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.how.fabric.device})"
+        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.fabric.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None) -> list[Answer]:
         """The best class of every input.
@@ -61,8 +61,8 @@ class Pipeline:
         """
         check_top_k(top_k)
         stored = self.pretrained.stored
-        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.how)
-        scores = class_scores(self.how.fabric, stored.model, samples)
+        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.config)
+        scores = class_scores(self.config.fabric, stored.model, samples)
         answers = (
             answer for batch in torch.split(scores, ROWS_AT_ONCE) for answer in best_answers(stored, batch, top_k or 1)
         )
@@ -102,7 +102,7 @@ def load_pipeline(
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:
         raise ValueError(f"expected no revision of a model that is loaded, got {revision!r}")
-    return Pipeline(model, Reading(fabric, batch_size, workers))
+    return Pipeline(model, ReadConfig(fabric, batch_size, workers))
 
 
 def best_answers(stored: StoredModel, scores: Tensor, count: int) -> Iterator[list[Answer]]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.callbacks import RowWatcher
+from hiercos.callbacks import ProgressCallback
 from hiercos.data import FloatArray, Images, Inputs, Kind, TextFeatures, UnlabelledInputs, given_inputs, kind_of
 from hiercos.decisions import best_order_scores
 from hiercos.errors import DataError
@@ -55,7 +55,7 @@ class Asking:
 
     batch_size: int | None = None
     threads: int = 1
-    watcher: RowWatcher | None = None
+    watcher: ProgressCallback | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):

@@ -72,7 +72,7 @@ def predict(
     kind, ask = open_exported(model, place) if is_exported(model) else open_stored(model, place)
     if chosen == FIFTYONE and kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {kind}")
-    unlabelled = read_inputs(inputs, kind=kind, **asdict(columns), watch=checking_lines())
+    unlabelled = read_inputs(inputs, kind=kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     rows = ask(unlabelled, batch_size, workers, top)

@@ -23,7 +23,7 @@ from hiercos.cli.options.groups import is_first_process
 EVERY = 10.0  # seconds between two plain lines
 
 
-def row_watcher(kind: str, doing: str) -> RowBar | RowLines | None:
+def row_progress(kind: str, doing: str) -> RowBar | RowLines | None:
     """A display, a bar where stderr is a terminal; none in any process but the first, and none for vectors.
 
     Args:
