@@ -15,7 +15,7 @@ from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
     FineTuningData,
-    Reading,
+    ReadConfig,
     TrainConfig,
     class_scores,
     evaluate,
@@ -44,8 +44,8 @@ CONFIG = TrainConfig(
 
 
 def small_data(fabric: Fabric, workers: int = 0) -> FineTuningData:
-    how = Reading(fabric, workers=workers)
-    return prepare_fine_tuning(how, colour_data(), "wide-resnet-28", SMALL, pretrained=False)
+    config = ReadConfig(fabric, workers=workers)
+    return prepare_fine_tuning(config, colour_data(), "wide-resnet-28", SMALL, pretrained=False)
 
 
 class StopAfter:
@@ -89,7 +89,7 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     assert stored.kind == "images"
     assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
     images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), Reading(fabric))
+    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), ReadConfig(fabric))
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)
@@ -124,7 +124,7 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
     split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
     data = prepare_fine_tuning(
-        Reading(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
+        ReadConfig(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
     )
     config = TrainConfig(method="cross-entropy", epochs=2, batch_size=6, learning_rate=1e-3)
     model = data.model(config)
@@ -136,4 +136,4 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
 
 def test_a_backbone_of_the_other_kind_is_refused(fabric: Fabric) -> None:
     with pytest.raises(EmbeddingError, match="'minilm' looks at texts, and colours holds images"):
-        prepare_fine_tuning(Reading(fabric), colour_data(), "minilm", {})
+        prepare_fine_tuning(ReadConfig(fabric), colour_data(), "minilm", {})

@@ -9,8 +9,8 @@ from lightning_fabric import Fabric
 from colours import TREE, colour_images
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
-from hiercos.engine import Model, ModelError, Reading, StoredModel, frozen_reader, load_model, save_model
-from hiercos.engine.encoders import FrozenReader, TfidfReader
+from hiercos.engine import Model, ModelError, ReadConfig, StoredModel, frozen_encoder, load_model, save_model
+from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.engine.prediction import prediction_rows
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17
@@ -21,7 +21,7 @@ TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in
 def stored(folder: Path) -> StoredModel:
     torch.manual_seed(0)
     features = TextFeatures.fit(TEXTS, dim=6, seed=0)
-    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfReader(features))
+    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfEncoder(features))
     save_model(folder, model)
     return model
 
@@ -30,10 +30,10 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     before, after = stored(tmp_path / "m"), load_model(tmp_path / "m")
     assert after.kind == "texts"
     assert after.model.taxonomy == TOY17
-    assert isinstance(before.reader, TfidfReader)
-    assert isinstance(after.reader, TfidfReader)
-    vectors = torch.tensor(before.reader.features.transform(TEXTS))
-    assert torch.equal(torch.tensor(after.reader.features.transform(TEXTS)), vectors)
+    assert isinstance(before.encoder, TfidfEncoder)
+    assert isinstance(after.encoder, TfidfEncoder)
+    vectors = torch.tensor(before.encoder.features.transform(TEXTS))
+    assert torch.equal(torch.tensor(after.encoder.features.transform(TEXTS)), vectors)
     assert torch.equal(after.model(vectors), before.model(vectors))
 
 
@@ -110,8 +110,8 @@ def test_a_folder_of_the_first_version_still_loads(tmp_path: Path) -> None:
 
 
 def frozen(folder: Path, **options: object) -> StoredModel:
-    reader = frozen_reader("wide-resnet-28", {"width": 1, "size": 8, **options})
-    model = StoredModel(Model(TREE, reader.backbone.num_features, "cross-entropy").eval(), reader)
+    encoder = frozen_encoder("wide-resnet-28", {"width": 1, "size": 8, **options})
+    model = StoredModel(Model(TREE, encoder.backbone.num_features, "cross-entropy").eval(), encoder)
     save_model(folder, model)
     return model
 
@@ -131,7 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), Reading(fabric))
+        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), ReadConfig(fabric))
         for model in (before, after)
     )
     assert found == expected
@@ -139,12 +139,12 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
 
 
 def test_a_backbone_found_by_name_leaves_no_weights_and_must_be_the_same(tmp_path: Path) -> None:
-    reader = frozen_reader("efficientnet-lite0", {"size": 32})
-    save_model(tmp_path / "m", StoredModel(Model(TREE, 1280, "cross-entropy").eval(), reader))
+    encoder = frozen_encoder("efficientnet-lite0", {"size": 32})
+    save_model(tmp_path / "m", StoredModel(Model(TREE, 1280, "cross-entropy").eval(), encoder))
     assert not (tmp_path / "m" / "backbone.safetensors").exists()
-    loaded = load_model(tmp_path / "m").reader
-    assert isinstance(loaded, FrozenReader)
-    assert loaded.backbone.identity() == reader.backbone.identity()
+    loaded = load_model(tmp_path / "m").encoder
+    assert isinstance(loaded, FrozenEncoder)
+    assert loaded.backbone.identity() == encoder.backbone.identity()
     path = tmp_path / "m" / "config.json"
     config = json.loads(path.read_text())
     config["backbone"]["weights"] = "0" * 64

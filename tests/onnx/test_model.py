@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from blobs import cloud
 from colours import colour_folder
 from hiercos.data.readers.unlabelled import read_inputs
-from hiercos.engine.encoders import Reading
+from hiercos.engine.encoders import ReadConfig
 from hiercos.engine.prediction import prediction_rows
 from hiercos.errors import DataError
 from hiercos.hub import PretrainedModel, load_pipeline
@@ -70,7 +70,7 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
     for kind, (stored, _) in models.items():
         found = list(csv.DictReader(io.StringIO((tmp_path / f"{kind}-answers.csv").read_text())))
         unlabelled = read_inputs(tmp_path / inputs[kind], kind=stored.kind)
-        expected = prediction_rows(stored, unlabelled, Reading(fabric), top=2, confidence=True)
+        expected = prediction_rows(stored, unlabelled, ReadConfig(fabric), top=2, confidence=True)
         assert [list(row) for row in found] == [list(row) for row in expected]
         numbers = ("score", "confidence")
         for row, other in zip(found, expected, strict=True):

@@ -60,9 +60,9 @@ class FolderModel:
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """See `AnsweringModel`."""
-        from hiercos.engine import Reading, posterior_batches
+        from hiercos.engine import ReadConfig, posterior_batches
 
-        yield from posterior_batches(self.stored, unlabelled, Reading(self.place.fabric(), batch_size, workers))
+        yield from posterior_batches(self.stored, unlabelled, ReadConfig(self.place.fabric(), batch_size, workers))
 
 
 class ExportedModel:
@@ -104,7 +104,7 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
     record = Record.find(folder, stored.rule.name)
     trained_on = None if record is None else str(record.data["fingerprint"])
     samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
+        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), callback=checking_lines()
     )
     for note in samples.notes:
         typer.echo(note, err=True)

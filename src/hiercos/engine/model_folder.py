@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.encoders import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
+from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder, Encoder, TfidfEncoder, seeded_backbone
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -32,29 +32,29 @@ class ModelError(FaultsError):
     """A folder that does not hold a usable model."""
 
 
-def save_reader(folder: Path, reader: Reader | None) -> None:
-    """Write the files a reader needs beside its description; a frozen backbone found by its name needs none."""
-    if isinstance(reader, TfidfReader):
-        values, arrays = reader.features.state()
+def save_encoder(folder: Path, encoder: Encoder | None) -> None:
+    """Write the files a encoder needs beside its description; a frozen backbone found by its name needs none."""
+    if isinstance(encoder, TfidfEncoder):
+        values, arrays = encoder.features.state()
         write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
         write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
-    elif isinstance(reader, FrozenReader | FineTunedReader) and _travels(reader):
-        weights = reader.backbone.state_dict().items()
+    elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _travels(encoder):
+        weights = encoder.backbone.state_dict().items()
         content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
         write_atomically(folder / BACKBONE_WEIGHTS, content)
 
 
-def describe_backbone(reader: Reader | None) -> dict[str, Any] | None:
-    """A reader's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
-    if not isinstance(reader, FrozenReader | FineTunedReader):
+def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
+    """A encoder's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
+    if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
-    fine_tuned = isinstance(reader, FineTunedReader)
-    return {**reader.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(reader)}
+    fine_tuned = isinstance(encoder, FineTunedEncoder)
+    return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(encoder)}
 
 
-def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Reader | None:
-    """The reader that was saved with a model of this kind and description.
+def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Encoder | None:
+    """The encoder that was saved with a model of this kind and description.
 
     Raises:
         ModelError: if a file is missing or damaged, or the backbone found here is not the one the model was made with.
@@ -62,13 +62,13 @@ def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Rea
     if backbone is not None:
         found = _load_backbone(folder, backbone)
         if backbone["fine_tuned"]:
-            return FineTunedReader(found)
-        return FrozenReader(found, found_by_name=not backbone["in_folder"])
-    return TfidfReader(_load_text_features(folder)) if kind == "texts" else None
+            return FineTunedEncoder(found)
+        return FrozenEncoder(found, found_by_name=not backbone["in_folder"])
+    return TfidfEncoder(_load_text_features(folder)) if kind == "texts" else None
 
 
-def _travels(reader: FrozenReader | FineTunedReader) -> bool:
-    return isinstance(reader, FineTunedReader) or not reader.found_by_name
+def _travels(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
+    return isinstance(encoder, FineTunedEncoder) or not encoder.found_by_name
 
 
 def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
@@ -140,13 +140,13 @@ class StoredModel:
 
     Attributes:
         model: the model, on the CPU.
-        reader: what turns raw inputs into what it takes; None for a model of vectors.
+        encoder: what turns raw inputs into what it takes; None for a model of vectors.
         rule: the decision rule that answers.
         temperature: of the posterior, fitted on validation data.
     """
 
     model: Model
-    reader: Reader | None
+    encoder: Encoder | None
     rule: Rule = field(default_factory=Likeliest)
     temperature: float = 1.0
 
@@ -160,7 +160,7 @@ class StoredModel:
     @property
     def kind(self) -> Kind:
         """What the model reads: "images", "texts" or "vectors"."""
-        return "vectors" if self.reader is None else self.reader.kind
+        return "vectors" if self.encoder is None else self.encoder.kind
 
 
 def save_model(folder: Path, stored: StoredModel) -> None:
@@ -170,7 +170,7 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(INSIDE)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
-    save_reader(folder, stored.reader)
+    save_encoder(folder, stored.encoder)
     write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
@@ -184,7 +184,7 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
         "in_features": stored.model.in_features,
         "rule": stored.rule.to_dict(),
         "temperature": stored.temperature,
-        "backbone": describe_backbone(stored.reader),
+        "backbone": describe_backbone(stored.encoder),
     }
 
 
@@ -204,10 +204,10 @@ def load_model(folder: str | Path) -> StoredModel:
         raise
     except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
-    reader = load_reader(folder, config["kind"], config.get("backbone"))
-    if isinstance(reader, FineTunedReader):
-        model.backbone = reader.backbone
-    return StoredModel(model.eval(), reader, rule_from_dict(config["rule"]), float(config["temperature"]))
+    encoder = load_encoder(folder, config["kind"], config.get("backbone"))
+    if isinstance(encoder, FineTunedEncoder):
+        model.backbone = encoder.backbone
+    return StoredModel(model.eval(), encoder, rule_from_dict(config["rule"]), float(config["temperature"]))
 
 
 def stored_rule(folder: Path) -> Rule:

@@ -17,7 +17,7 @@ from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.encoders import Reader
+from hiercos.engine.encoders import Encoder
 from hiercos.engine.evaluation import class_scores, evaluate_scores
 from hiercos.engine.model import Model
 from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
@@ -57,7 +57,7 @@ class RunData(Protocol):
     def model(self, config: TrainConfig) -> Model:
         """A fresh model for these samples, whose weights depend on the seed alone."""
 
-    def reader(self, model: Model) -> Reader | None:
+    def encoder(self, model: Model) -> Encoder | None:
         """What turns raw inputs into what a trained model takes; None for vectors."""
 
     def summary(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ def train_run(
         write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
         for record in records.values():
             record.write(folder)
-        save_model(folder, StoredModel(model, data.reader(model), rule, temperature))
+        save_model(folder, StoredModel(model, data.encoder(model), rule, temperature))
         (folder / CHECKPOINT).unlink(missing_ok=True)
     fabric.barrier()  # the other processes may read the folder from here on
     return records

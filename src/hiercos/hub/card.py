@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedReader, FrozenReader, StoredModel
+from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, StoredModel
 from hiercos.hub.commands import published_source, train_command
 from hiercos.records import Record, line_name
 from hiercos.report import COLUMNS
@@ -135,12 +135,12 @@ def _requirement(stored: StoredModel, name: str) -> str:
 
 
 def _backbone_name(stored: StoredModel) -> str:
-    return stored.reader.backbone.name if isinstance(stored.reader, FrozenReader | FineTunedReader) else ""
+    return stored.encoder.backbone.name if isinstance(stored.encoder, FrozenEncoder | FineTunedEncoder) else ""
 
 
 def _backbone_note(stored: StoredModel) -> str:
     """What must be found elsewhere, for a model that does not bring its backbone along."""
-    if not isinstance(stored.reader, FrozenReader) or not stored.reader.found_by_name:
+    if not isinstance(stored.encoder, FrozenEncoder) or not stored.encoder.found_by_name:
         return ""
     return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is found by its name."
 
@@ -155,7 +155,7 @@ def _results_section(record: Record) -> str:
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
-    in_folder = isinstance(stored.reader, FrozenReader) and not stored.reader.found_by_name
+    in_folder = isinstance(stored.encoder, FrozenEncoder) and not stored.encoder.found_by_name
     command = train_command(record, taxonomy=TAXONOMY, weights=BACKBONE_WEIGHTS if in_folder else None)
     versions = ", ".join(f"{package} {version}" for package, version in record.versions.items())
     if command is None:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data import given_inputs
-from hiercos.engine import Reading, launched, model_samples, posteriors
+from hiercos.engine import ReadConfig, launched, model_samples, posteriors
 from hiercos.hub.pretrained import PretrainedModel
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
@@ -16,16 +16,16 @@ class Pipeline:
 
     Args:
         pretrained: the model.
-        how: device, batch size and workers to read inputs with.
+        config: device, batch size and workers to read inputs with.
     """
 
-    def __init__(self, pretrained: PretrainedModel, how: Reading) -> None:
-        self.pretrained, self.how = pretrained, how
+    def __init__(self, pretrained: PretrainedModel, config: ReadConfig) -> None:
+        self.pretrained, self.config = pretrained, config
 
     def __repr__(self) -> str:
         stored = self.pretrained.stored
         line = line_name(stored.model.method, stored.rule.name)
-        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.how.fabric.device})"
+        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.fabric.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None) -> list[Answer]:
         """The best class of every input.
@@ -46,10 +46,10 @@ class Pipeline:
         """
         check_top_k(top_k)
         stored = self.pretrained.stored
-        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.how)
+        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.config)
         return [
             answer
-            for posterior in posteriors(stored, samples, self.how)
+            for posterior in posteriors(stored, samples, self.config)
             for answer in named_answers(posterior, stored.rule, top_k=top_k)
         ]
 
@@ -87,4 +87,4 @@ def load_pipeline(
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:
         raise ValueError(f"expected no revision of a model that is loaded, got {revision!r}")
-    return Pipeline(model, Reading(fabric, batch_size, workers))
+    return Pipeline(model, ReadConfig(fabric, batch_size, workers))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.callbacks import RowWatcher
+from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
     FloatArray,
     Images,
@@ -41,7 +41,7 @@ class InferenceConfig:
     Attributes:
         batch_size: number of inputs at a time; None for what suits them.
         threads: number of threads that decode images.
-        watcher: progress callback; none by default.
+        callback: progress callback; none by default.
 
     Raises:
         ValueError: for a batch size or threads below 1.
@@ -49,7 +49,7 @@ class InferenceConfig:
 
     batch_size: int | None = None
     threads: int = 1
-    watcher: RowWatcher | None = None
+    callback: ProgressCallback | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):
@@ -150,17 +150,17 @@ class OnnxModel:
         if kind_of(inputs) != self.kind:
             raise DataError(f"this model takes {self.kind}, got {kind_of(inputs)}")
         done = 0
-        if config.watcher:
-            config.watcher.start(0, len(inputs))
+        if config.callback:
+            config.callback.start(0, len(inputs))
         try:
             for batch in self._batches(inputs, config):
                 yield self.posterior(batch)
                 done += len(batch)
-                if config.watcher:
-                    config.watcher.rows(done)
+                if config.callback:
+                    config.callback.rows(done)
         finally:
-            if config.watcher:
-                config.watcher.close()
+            if config.callback:
+                config.callback.close()
 
     def posterior_batches(
         self, unlabelled: UnlabelledInputs, config: InferenceConfig

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.display.row_progress import row_watcher
+from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped
 from hiercos.cli.options.path_checks import check_model_folder, check_target
@@ -82,7 +82,7 @@ def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | No
     if samples is None:
         return "what int8 costs was not measured: give --data DATA with labelled test rows"
     before, after = (
-        quality(model, samples.inputs, samples.labels, InferenceConfig(watcher=row_watcher(model.kind, "measuring")))
+        quality(model, samples.inputs, samples.labels, InferenceConfig(callback=row_progress(model.kind, "measuring")))
         for model in (exact.opened(), written.opened())
     )
     return (

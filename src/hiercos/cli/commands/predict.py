@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format
-from hiercos.cli.display.row_progress import checking_lines, row_progress
+from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
@@ -72,10 +72,10 @@ def predict(
     opened = open_model(model, place)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
-    unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), watch=checking_lines())
+    unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    with row_progress(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
+    with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
         for batch, posterior in opened.stream(unlabelled, batch_size, workers):
             write(answer_columns(batch, posterior, opened.rule, top=top))
             advance(len(posterior))

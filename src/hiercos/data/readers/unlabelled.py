@@ -11,7 +11,7 @@ import numpy as np
 from hiercos.data.dataset import Inputs, Kind, check_inputs, taken
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.images.faulty import Watch, usable_rows
+from hiercos.data.images.faulty import CheckCallback, usable_rows
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import feature_matrix, read_npz
 from hiercos.data.readers.table import read_table
@@ -77,7 +77,7 @@ def read_inputs(
     path_column: str | None = None,
     root: str | Path | None = None,
     on_error: str = "fail",
-    watch: Watch | None = None,
+    callback: CheckCallback | None = None,
     stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
     """Read vectors from an .npz file, texts from a table, or images from a folder, a file or a table of paths.
@@ -90,7 +90,7 @@ def read_inputs(
         path_column: the column of paths to images in a table, "path" by default.
         root: the folder that paths start from; by default that of the table, for standard input the current one.
         on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
-        watch: as in `load_dataset`.
+        callback: as in `load_dataset`.
         stdin: read for "-"; standard input by default.
 
     Raises:
@@ -103,9 +103,9 @@ def read_inputs(
         _check_kind(file, kind)
     numbers, lines = _lines(stdin or sys.stdin) if is_stream else ((), ())
     if kind == "images" and is_stream:
-        return _usable(images_of_lines(numbers, lines, root=root), on_error, watch)
+        return _usable(images_of_lines(numbers, lines, root=root), on_error, callback)
     if kind == "images":
-        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, watch)
+        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, callback)
     if is_stream:
         return UnlabelledInputs(numbers, lines)
     return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
@@ -130,10 +130,10 @@ def _lines(stream: TextIO) -> tuple[tuple[int, ...], tuple[str, ...]]:
     return numbers, lines
 
 
-def _usable(listed: "ListedImages", on_error: str, watch: Watch | None) -> UnlabelledInputs:
+def _usable(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
     """The images that can be decoded, with their numbers in the whole list and a note about the others."""
     rows, notes = usable_rows(
-        listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, watch=watch
+        listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
     )
     numbers = tuple(listed.numbers[row] for row in rows)
     return UnlabelledInputs(numbers, listed.images.take(rows), (*listed.notes, *notes))
