@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from hiercos.geometry import node_probabilities, path_sums, tree_index
+from hiercos.geometry import node_probabilities, tree_operations
 from hiercos.taxonomy import Taxonomy
 
 
@@ -27,7 +27,8 @@ def crm_scores(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
         >>> crm_scores(torch.tensor([[0.375, 0.25, 0.375]]), t)  # as likely as the car, but nearer to the dog
         tensor([[-1.0000, -1.1250, -1.2500]])
     """
-    index = tree_index(taxonomy, probabilities.device)
-    on_paths = path_sums(node_probabilities(probabilities, taxonomy), index).index_select(1, index.leaves)  # (B, C)
+    operations = tree_operations(taxonomy, probabilities.device)
+    sums = operations.ancestor_sums(node_probabilities(probabilities, taxonomy))  # (B, N)
+    on_paths = operations.class_values(sums)  # (B, C)
     below = probabilities.new_tensor(taxonomy.height - taxonomy.depths[taxonomy.leaves])
     return on_paths.addcmul_(probabilities, below).sub_(taxonomy.height)

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from hiercos.decisions import class_probabilities, crm_scores
 from hiercos.engine import Model
-from hiercos.geometry import tree_index
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 
@@ -47,7 +46,7 @@ class AllAnswers(nn.Module):
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(self.standardize(features))
         scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
-        levels = nodes.split_with_sizes(tree_index(self.taxonomy, nodes.device).sizes, dim=1)
+        levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
         probabilities = class_probabilities(scores, self.temperature)
         return scores, *levels, nodes, probabilities, crm_scores(probabilities, self.taxonomy)
 
