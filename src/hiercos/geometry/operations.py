@@ -17,7 +17,8 @@ from hiercos.geometry.frames import checked_embeddings
 from hiercos.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True)
+# Slots: a compiler cannot guard the attributes of a constant that has a __dict__.
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class NodeOperations(ABC):
     """Operations on the nodes of a taxonomy, each sample on its own.
 
@@ -73,7 +74,7 @@ class NodeOperations(ABC):
         """Log of the softmax among the children of one parent: finite values (B, N) to (B, N)."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True, weakref_slot=True)
 class TreePasses(NodeOperations):
     """The operations on a tree: one pass over the levels each, O(N) a sample.
 
