@@ -24,7 +24,7 @@ from torch import Tensor
 from geometry import THREADS, interleaved_seconds, print_ratio
 from hiercos import Taxonomy
 from hiercos.decisions import class_probabilities, cost_steps, crm_scores, expected_costs, hops_order_scores
-from hiercos.geometry import path_sums, tree_index
+from hiercos.geometry import class_path_sums
 from trees import inaturalist_tree, tree_called
 
 ROWS, SAMPLES, SPREAD = 10_000, 1_000, 4.0
@@ -46,8 +46,7 @@ def print_least_risk() -> None:
 
 def likeness_scores(taxonomy: Taxonomy, rows: int) -> Tensor:
     """Random scores under which relatives are alike, shape (rows, C)."""
-    index = tree_index(taxonomy, torch.device("cpu"))
-    return path_sums(SPREAD * torch.randn(rows, taxonomy.num_nodes), index).index_select(1, index.leaves)
+    return class_path_sums(SPREAD * torch.randn(rows, taxonomy.num_nodes), taxonomy)
 
 
 def mean_expected_hops(scores: Tensor, probabilities: Tensor, taxonomy: Taxonomy) -> float:

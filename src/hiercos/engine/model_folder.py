@@ -16,7 +16,7 @@ from safetensors import SafetensorError
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder, Encoder, TfidfEncoder, seeded_backbone
+from hiercos.engine.encoders import Encoder, FineTunedEncoder, FrozenEncoder, TfidfEncoder, seeded_backbone
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically

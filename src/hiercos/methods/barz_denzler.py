@@ -1,9 +1,10 @@
 """Barz and Denzler's hierarchy-based embeddings."""
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry import class_frame, height_similarities, subtree_maxima, tree_index
+from hiercos.geometry import class_frame, height_similarities, tree_operations
 from hiercos.losses import BarzDenzlerLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
@@ -71,4 +72,5 @@ class NearestClassBelow(nn.Module):
 
     def forward(self, outputs: Tensor) -> Tensor:
         """Outputs to (B, N)."""
-        return subtree_maxima(self.class_scores(outputs), tree_index(self.taxonomy, outputs.device))
+        operations = tree_operations(self.taxonomy, outputs.device)
+        return operations.descendant_maxima(operations.node_values(self.class_scores(outputs), empty=-torch.inf))

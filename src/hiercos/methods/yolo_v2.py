@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from hiercos.geometry import cascade_log_probabilities, tree_index
+from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import YOLOv2Loss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
@@ -49,8 +49,8 @@ class LeafLogProbabilities(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """Shape (B, N) to (B, C)."""
-        leaves = tree_index(self.taxonomy, logits.device).leaves
-        return cascade_log_probabilities(logits, self.taxonomy).index_select(1, leaves)
+        operations = tree_operations(self.taxonomy, logits.device)
+        return operations.class_values(cascade_log_probabilities(logits, self.taxonomy))
 
 
 class CascadeProbabilities(nn.Module):

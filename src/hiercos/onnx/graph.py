@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.engine import Model
-from hiercos.geometry import class_path_sums, node_probabilities, tree_index
+from hiercos.geometry import class_path_sums, node_probabilities
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 from hiercos.taxonomy import Taxonomy
@@ -47,7 +47,7 @@ class AllAnswers(nn.Module):
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(self.standardize(features))
         scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
-        levels = nodes.split_with_sizes(tree_index(self.taxonomy, nodes.device).sizes, dim=1)
+        levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
         probabilities = (scores.double() / self.temperature).softmax(dim=1)
         return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy)
 

@@ -15,7 +15,14 @@ from hiercos.taxonomy.formats import (
     write_taxonomy,
 )
 from hiercos.taxonomy.labels import PATH_SIGN, LabelReader, path_parts
-from hiercos.taxonomy.operations import Floats, ancestor_sums, descendant_maxima, descendant_sums, node_values
+from hiercos.taxonomy.operations import (
+    Floats,
+    ancestor_sums,
+    descendant_maxima,
+    descendant_sums,
+    families,
+    node_values,
+)
 from hiercos.taxonomy.preferences import (
     FloatArray,
     Tail,
@@ -55,6 +62,7 @@ __all__ = [
     "descendant_sums",
     "distance_counts",
     "distance_ranks",
+    "families",
     "hop_distance_block",
     "load_taxonomy",
     "node_values",
