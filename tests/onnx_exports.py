@@ -9,6 +9,7 @@ from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
+from hiercos.decisions import rule
 from hiercos.engine import Model, StoredModel
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.onnx.export import OnnxExport, export_onnx
@@ -42,7 +43,7 @@ def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: in
 def of_vectors() -> Exported:
     """A model that the rule `hops` speaks for."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
-    return _exported(StoredModel(model, None, "hops", 0.8))
+    return _exported(StoredModel(model, None, rule("hops"), 0.8))
 
 
 @cache
@@ -50,7 +51,7 @@ def of_texts() -> Exported:
     """A model behind TF-IDF, under the rule `crm`."""
     texts = TextFeatures.fit(TEXTS, dim=4, seed=0)
     model = untrained(TREE, torch.tensor(texts.transform(TEXTS)), "cross-entropy")
-    return _exported(StoredModel(model, TfidfEncoder(texts), "crm", 1.5))
+    return _exported(StoredModel(model, TfidfEncoder(texts), rule("crm"), 1.5))
 
 
 @cache

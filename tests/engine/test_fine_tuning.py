@@ -8,6 +8,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
+from answer_rows import stored_rows
 from colours import colour_data
 from hiercos.data import Dataset
 from hiercos.data.dataset import taken
@@ -22,11 +23,9 @@ from hiercos.engine import (
     fit,
     load_model,
     prepare_fine_tuning,
-    rule_records,
     train_run,
 )
 from hiercos.engine.optimization import make_optimizer, parameter_groups, set_learning_rate
-from hiercos.engine.prediction import prediction_rows
 from hiercos.engine.training import RunProgress
 from trees import TOY
 
@@ -82,18 +81,18 @@ def test_a_resumed_run_ends_with_the_same_bits_whatever_the_workers(fabric: Fabr
 
 def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: Fabric, tmp_path: Path) -> None:
     data = small_data(fabric)
-    record = train_run(fabric, data, CONFIG, tmp_path)
+    records = train_run(fabric, data, CONFIG, tmp_path, reported=["crm"])
+    record, ruled = records["none"], records["crm"]
     assert record.data["backbone"]["fine_tuned"] is True
     assert record.config["augment"] == "pad-crop"
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
     assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
     images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), ReadConfig(fabric))
+    rows = stored_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)
-    (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
     assert ruled.metrics["top1"] == ruled.metrics["fpa"]
 
 

@@ -6,12 +6,12 @@ import safetensors.torch
 import torch
 from lightning_fabric import Fabric
 
+from answer_rows import stored_rows
 from colours import TREE, colour_images
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
-from hiercos.engine import Model, ModelError, ReadConfig, StoredModel, frozen_encoder, load_model, save_model
+from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
-from hiercos.engine.prediction import prediction_rows
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17
 
@@ -61,7 +61,7 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 2, got 'hiercos-model' version 99"):
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 3, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 
@@ -77,7 +77,7 @@ def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
     ("key", "value", "message"),
     [
         ("in_features", "x", "in_features: expected a whole number, got 'x'"),
-        ("rule", "best", "rule: expected one of none, crm, hops, got 'best'"),
+        ("rule", "best", "rule: unknown rule 'best'; there are: crm, hops, none"),
         ("temperature", None, "temperature: expected a number, got None"),
     ],
 )
@@ -131,8 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), ReadConfig(fabric))
-        for model in (before, after)
+        stored_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), fabric) for model in (before, after)
     )
     assert found == expected
     assert {file.name for file in (tmp_path / "m").iterdir()} >= {"backbone.safetensors", "model.safetensors"}

@@ -11,11 +11,10 @@ from PIL import Image
 from blobs import cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.data.text_features import TextFeatures
-from hiercos.decisions import class_probabilities, crm_scores
+from hiercos.decisions import Posterior, rule
 from hiercos.engine import Model, ReadConfig, StoredModel, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.errors import DataError
-from hiercos.geometry import node_probabilities
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
 from trees import TOY, TOY17
 
@@ -32,7 +31,7 @@ def fabric() -> Fabric:
 def of_texts() -> StoredModel:
     torch.manual_seed(0)
     model = Model(TOY17, 4, "cross-entropy").eval()
-    return StoredModel(model, TfidfEncoder(TextFeatures.fit(TEXTS, dim=4, seed=0)), "crm", 0.5)
+    return StoredModel(model, TfidfEncoder(TextFeatures.fit(TEXTS, dim=4, seed=0)), rule("crm"), 0.5)
 
 
 def of_images() -> StoredModel:
@@ -47,8 +46,8 @@ def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp
     assert isinstance(stored.encoder, TfidfEncoder)
     with torch.no_grad():
         scores = stored.model(torch.tensor(stored.encoder.features.transform(TEXTS)))
-    probabilities = class_probabilities(scores, 0.5)
-    risks, nodes = crm_scores(probabilities, TOY17), node_probabilities(probabilities, TOY17)
+    posterior = Posterior.from_scores(scores, TOY17, temperature=0.5)
+    risks, nodes = rule("crm").ranking(posterior), posterior.nodes
     for row, answer in enumerate(answers):
         label = int(risks[row].argmax())
         path = TOY17.path(int(TOY17.leaves[label]))
@@ -64,8 +63,8 @@ def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes(f
     (answer,) = pipeline("red car", top_k=3)
     assert len(answer["top_k"]) == 3
     assert answer["top_k"][0] == {key: value for key, value in answer.items() if key != "top_k"}
-    scores = [other["score"] for other in answer["top_k"]]
-    assert scores == sorted(scores, reverse=True)
+    likely = [other["probability"] for other in answer["top_k"][1:]]
+    assert likely == sorted(likely, reverse=True)
     assert len(pipeline("red car", top_k=99)[0]["top_k"]) == TOY17.num_classes
     flat = Model(TOY, 2, "cross-entropy").eval()
     for weight in flat.parameters():

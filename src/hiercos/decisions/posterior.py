@@ -75,7 +75,8 @@ class Posterior:
                 return np.log(self.classes)
         logits = self.scores.astype(np.float64) / self.temperature
         logits -= logits.max(axis=1, keepdims=True)
-        return logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        logs: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return logs
 
     def of_nodes(self, nodes: IntArray) -> Floats:
         """Probability of one node for each sample: (M,) to (M,), 1 for the root (-1), never above 1."""
