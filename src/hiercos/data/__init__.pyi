@@ -20,7 +20,6 @@ from .images.collections import ImageFiles as ImageFiles
 from .images.collections import Images as Images
 from .images.collections import PixelImages as PixelImages
 from .images.faulty import CACHE_VARIABLE as CACHE_VARIABLE
-from .path_labels import taxonomy_of_labels as taxonomy_of_labels
 from .python_inputs import given_inputs as given_inputs
 from .readers.hugging_face import PREFIX as PREFIX
 from .readers.npz import array_row_name as array_row_name

@@ -21,13 +21,14 @@ Array = TypeVar("Array", bound=NDArray[np.generic])
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """Samples with their classes and splits.
+    """Samples with their labels and splits.
 
     Args:
         name: what tables and reports call it.
         taxonomy: the tree whose leaves are the classes.
         inputs: vectors, shape (M, F), or M texts or images.
-        labels: the class of each sample, shape (M,).
+        labels: class index y < C of each sample, or C + node for an inner node, shape (M,); inner nodes are still
+            refused.
         split: "train", "val" or "test" for each sample, shape (M,).
         notes: sentences about what was decided while reading, for the user to see.
         source: what messages call it: a built-in name or a file.

@@ -13,7 +13,7 @@ from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOpti
 from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.errors import DataError
-from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, label_indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class TestSamples:
 
     Attributes:
         inputs: vectors, shape (M, F), or M texts or images.
-        labels: their classes, shape (M,).
+        labels: class index y < C, or C + node for an inner node, shape (M,).
         notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
     """
 
@@ -76,7 +76,8 @@ def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on:
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, samples.notes
-    labels = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
+    nodes = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
+    labels = label_indices(nodes, taxonomy)
     if samples.split is None:
         by_hash = hash_split(sample_keys(inputs))
         if data_fingerprint(taxonomy, inputs, labels, by_hash) == trained_on:

@@ -8,7 +8,6 @@ from hiercos.data.dataset import Dataset, Inputs
 from hiercos.data.images.collections import Images
 from hiercos.data.images.faulty import CheckCallback
 from hiercos.data.images.usable import with_usable_images
-from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.data.readers import hugging_face
 from hiercos.data.readers.folders import read_folder
 from hiercos.data.readers.npz import read_vectors
@@ -17,7 +16,7 @@ from hiercos.data.readers.table_samples import read_table_samples
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.splits import completed_split, folded
 from hiercos.errors import DataError, suggestion
-from hiercos.taxonomy import LabelReader, Taxonomy, counted, open_taxonomy
+from hiercos.taxonomy import LabelReader, Taxonomy, counted, label_indices, open_taxonomy, taxonomy_of_labels
 
 NPZ = ".npz"
 SUFFIXES = (NPZ, *SAMPLE_TABLES)
@@ -132,13 +131,13 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
+    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
     chosen, said = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
-        labels=classes,
+        labels=label_indices(nodes, tree),
         split=chosen,
         notes=(*notes, *said),
         source=source,

@@ -1,6 +1,7 @@
 """Operations on ancestors and descendants in torch, and the Hier-COS scores made of them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
+from hiercos.geometry.labels import label_nodes, label_rows
 from hiercos.geometry.log_probabilities import (
     cascade_log_probabilities,
     node_log_probabilities,
@@ -33,6 +34,8 @@ __all__ = [
     "class_path_sums",
     "decaying_similarities",
     "height_similarities",
+    "label_nodes",
+    "label_rows",
     "leaf_scores",
     "level_scores",
     "node_log_probabilities",

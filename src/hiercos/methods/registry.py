@@ -24,16 +24,23 @@ class Registry(Mapping[str, Build]):
         self._builders: dict[str, Build] = {}
         self._aliases: dict[str, str] = {}
         self._flat: set[Build] = set()
+        self._inner_labels: set[str] = set()
         self._search: dict[str, Mapping[str, Space]] = {}
 
     def register(
-        self, name: str, *, uses_tree: bool = True, search: Mapping[str, Space] | None = None
+        self,
+        name: str,
+        *,
+        uses_tree: bool = True,
+        inner_labels: bool = False,
+        search: Mapping[str, Space] | None = None,
     ) -> Callable[[Build], Build]:
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
 
         Args:
             name: what the method is called everywhere.
             uses_tree: whether training reads anything of the taxonomy but its classes.
+            inner_labels: whether the loss takes labels that are inner nodes, written as C + node.
             search: where to look for good values of the method's own options, by name.
         """
 
@@ -42,6 +49,8 @@ class Registry(Mapping[str, Build]):
             self._search[name] = dict(search or {})
             if not uses_tree:
                 self._flat.add(build)
+            if inner_labels:
+                self._inner_labels.add(name)
             return build
 
         return add
@@ -79,6 +88,14 @@ class Registry(Mapping[str, Build]):
     def uses_tree(self, name: str) -> bool:
         """Whether training a method reads anything of the taxonomy but its classes."""
         return self[name] not in self._flat
+
+    def takes_inner_labels(self, name: str) -> bool:
+        """Whether the loss of a method takes labels that are inner nodes."""
+        return self.canonical(name) in self._inner_labels
+
+    def with_inner_labels(self) -> list[str]:
+        """The names of the methods whose loss takes labels that are inner nodes, in the order of registration."""
+        return [name for name in self if name in self._inner_labels]
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Where to look for good values of a method's own options, by name."""

@@ -10,7 +10,7 @@ from hiercos.methods.registry import METHODS
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("yolo-v2")
+@METHODS.register("yolo-v2", inner_labels=True)
 def yolo_v2(
     taxonomy: Taxonomy,
     in_features: int,

@@ -58,7 +58,8 @@ def read_labelled_images(
         DataError: for a missing column, a label that is no class, and a path that is empty or there twice.
     """
     table = read_table(path, columns=(path_column, label_column))
-    classes = LabelReader(taxonomy).read(table.columns[label_column], source=str(path), row_name=table.row_name)
+    reader = LabelReader(taxonomy)
+    nodes = reader.read(table.columns[label_column], source=str(path), row_name=table.row_name)
     rows: dict[str, int] = {}
     faults = []
     for row, image in enumerate(table.columns[path_column]):
@@ -68,7 +69,7 @@ def read_labelled_images(
             faults.append(f"{path}: {table.row_name(row)}: {image!r} is already {table.row_name(first)}")
     if faults:
         raise DataError(faults)
-    return LabelledImages(table.columns[path_column], classes, str(path))
+    return LabelledImages(table.columns[path_column], reader.classes(nodes), str(path))
 
 
 def guessed_scores(

@@ -16,12 +16,11 @@ from hiercos.decisions import rule as named_rule
 from hiercos.engine import TrainConfig, array_scores, random_state_kept
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
-from hiercos.sklearn.labels import LabelCodec, label_array, label_codec, path_texts
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
 from hiercos.sklearn.stream import Moments, Stream
 from hiercos.sklearn.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
-from hiercos.taxonomy import AnyArray, IntArray
+from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
 MOST_SEED = 2**31 - 1
 LONG_STREAM = 10_000  # samples that partial_fit is taken to see in the end

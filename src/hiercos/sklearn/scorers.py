@@ -16,9 +16,8 @@ from hiercos.errors import suggestion
 from hiercos.metrics import functional as HF
 from hiercos.metrics import suite_names, suite_values
 from hiercos.sklearn.estimator import TaxonomyClassifier
-from hiercos.sklearn.labels import label_array, label_codec
 from hiercos.sklearn.parameters import TaxonomyArgument, taxonomy_argument
-from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
+from hiercos.taxonomy import AnyArray, IntArray, Taxonomy, label_array, label_codec
 
 OVERLAPS = {
     "hierarchical_precision": HF.hierarchical_precision,

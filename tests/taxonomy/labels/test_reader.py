@@ -6,7 +6,7 @@ from hypothesis import given
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError
-from hiercos.taxonomy.labels import LabelReader
+from hiercos.taxonomy import LabelReader, node_classes
 from trees import TOY, taxonomies
 
 CODED = Taxonomy.from_arrays(
@@ -16,10 +16,15 @@ CODED = Taxonomy.from_arrays(
 )
 
 
-def fault_of(taxonomy: Taxonomy, label: str) -> str:
+def fault_of(taxonomy: Taxonomy, label: str, *, inner: bool = False) -> str:
     with pytest.raises(DataError) as error:
-        LabelReader(taxonomy).read([label], source="a.csv")
+        LabelReader(taxonomy).read([label], source="a.csv", inner=inner)
     return str(error.value)
+
+
+def classes_of(taxonomy: Taxonomy, labels: list[str]) -> list[int]:
+    reader = LabelReader(taxonomy)
+    return reader.classes(reader.read(labels, source="a.csv")).tolist()
 
 
 @given(taxonomies())
@@ -27,7 +32,9 @@ def test_every_class_is_read_by_its_path_its_name_and_its_index(taxonomy: Taxono
     reader, classes = LabelReader(taxonomy), np.arange(taxonomy.num_classes)
     paths = [taxonomy.path_text(leaf) for leaf in taxonomy.leaves]
     for labels in (paths, list(taxonomy.class_names), np.array(paths), classes.astype(np.uint8)):
-        assert reader.read(labels, source="a.csv").tolist() == classes.tolist()
+        nodes = reader.read(labels, source="a.csv")
+        assert nodes.tolist() == taxonomy.leaves.tolist()
+        assert reader.classes(nodes).tolist() == classes.tolist()
 
 
 @given(taxonomies())
@@ -37,23 +44,22 @@ def test_no_inner_node_is_read_as_a_class(taxonomy: Taxonomy) -> None:
 
 
 def test_ids_are_text_and_are_read_before_names() -> None:
-    labels = LabelReader(CODED).read(["06.10", "A.10", " car ", "machine>crane"], source="a.csv")
-    assert labels.tolist() == [2, 0, 2, 1]
+    assert classes_of(CODED, ["06.10", "A.10", " car ", "machine>crane"]) == [2, 0, 2, 1]
 
 
 def test_a_path_of_one_step_is_not_confused_with_the_same_name_further_down() -> None:
     taxonomy = Taxonomy.from_paths([("fox",), ("dog", "fox")])
-    assert LabelReader(taxonomy).read(["fox", "dog > fox"], source="a.csv").tolist() == [0, 1]
+    assert classes_of(taxonomy, ["fox", "dog > fox"]) == [0, 1]
 
 
 def test_a_class_is_found_by_name_though_an_inner_node_has_it_too() -> None:
     taxonomy = Taxonomy.from_paths([("fox", "fox"), ("dog", "wolf")])
-    assert LabelReader(taxonomy).read(["fox"], source="a.csv").tolist() == [0]
+    assert classes_of(taxonomy, ["fox"]) == [0]
 
 
 def test_a_name_that_holds_the_path_sign_is_still_found() -> None:
     taxonomy = Taxonomy.from_paths([("age", "> 60"), ("age", "<= 60")])
-    assert LabelReader(taxonomy).read(["age > > 60", "> 60"], source="a.csv").tolist() == [0, 0]
+    assert classes_of(taxonomy, ["age > > 60", "> 60"]) == [0, 0]
 
 
 @pytest.mark.parametrize(
@@ -111,4 +117,35 @@ def test_suggestions_stay_cheap_with_very_many_classes() -> None:
 def test_a_very_deep_chain_is_read() -> None:
     names = [f"n{number}" for number in range(10_000)]
     chain = Taxonomy.from_paths([names])
-    assert LabelReader(chain).read([" > ".join(names)], source="a.csv").tolist() == [0]
+    assert classes_of(chain, [" > ".join(names)]) == [0]
+
+
+@given(taxonomies())
+def test_every_node_is_read_by_its_path_and_its_number_where_inner_nodes_are_allowed(taxonomy: Taxonomy) -> None:
+    reader, nodes = LabelReader(taxonomy), np.arange(taxonomy.num_nodes)
+    paths = [taxonomy.path_text(node) for node in nodes]
+    assert reader.read(paths, source="a.csv", inner=True).tolist() == nodes.tolist()
+    numbers = np.arange(taxonomy.num_classes + taxonomy.num_nodes)
+    assert reader.read(numbers, source="a.npz", inner=True).tolist() == [*taxonomy.leaves, *nodes]
+
+
+def test_labels_of_any_depth_are_refused_by_the_same_sentences() -> None:
+    assert fault_of(TOY, "zebra", inner=True) == "a.csv: row 1: unknown label 'zebra'"
+    assert fault_of(TOY, " ", inner=True) == "a.csv: row 1: the label is empty"
+    twins = Taxonomy.from_paths([("left", "eye", "lid"), ("right", "eye", "pupil")])
+    assert fault_of(twins, "eye", inner=True) == (
+        "a.csv: row 1: 'eye' is the name of 2 nodes: expected the path or id of one of 'left > eye'; 'right > eye'"
+    )
+    with pytest.raises(DataError, match=r"expected a class index from 0 to 2, or 3 to 7 for a node, got 8"):
+        LabelReader(TOY).read(np.array([7, 8]), source="a.npz", inner=True)
+
+
+def test_a_label_that_may_mean_a_class_means_it_though_inner_nodes_are_allowed() -> None:
+    taxonomy = Taxonomy.from_paths([("fox", "fox"), ("dog", "wolf")])
+    found = LabelReader(taxonomy).read(["fox", "dog"], source="a.csv", inner=True)
+    assert [taxonomy.path_text(node) for node in found] == ["fox > fox", "dog"]
+
+
+def test_an_inner_node_has_no_class() -> None:
+    with pytest.raises(ValueError, match=r"^'pet' is an inner node: expected a class, which is a leaf$"):
+        node_classes([2, 0], TOY)

@@ -1,4 +1,4 @@
-"""The labels of a scikit-learn user to class indices, and back to the same kind of labels."""
+"""Labels of an array in whatever form the user has them, to label indices and back to the same form."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -9,20 +9,22 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hiercos.data import taxonomy_of_labels
 from hiercos.errors import DataError, row_name
-from hiercos.sklearn.hiclass import classes_from_hiclass, hiclass_labels, label_paths, taxonomy_from_hiclass
-from hiercos.taxonomy import PATH_SEPARATOR, AnyArray, IntArray, LabelReader, Taxonomy
+from hiercos.taxonomy.labels.indices import label_indices
+from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
+from hiercos.taxonomy.labels.paths import taxonomy_of_labels
+from hiercos.taxonomy.labels.reader import LabelReader
+from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 
 SOURCE = "y"  # what messages call the labels
 FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
 
 
 class Reader(Protocol):
-    """Labels of one kind to class indices; an unknown label is an error that names its row."""
+    """Labels of one kind to label indices; an unknown label is an error that names its row."""
 
     def __call__(self, y: AnyArray) -> IntArray:
-        """Labels of M samples to classes, shape (M,)."""
+        """Labels of M samples to label indices, shape (M,)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,7 +33,7 @@ class LabelCodec:
 
     Attributes:
         taxonomy: the tree.
-        reader: labels to class indices.
+        reader: labels to label indices.
         labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
         classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
         columns: the class of each entry of `classes`, shape (C,).
@@ -44,7 +46,7 @@ class LabelCodec:
     columns: IntArray
 
     def read(self, y: AnyArray) -> IntArray:
-        """Labels of M samples to class indices, shape (M,).
+        """Labels of M samples to label indices (see `label_indices`), all of them classes: shape (M,).
 
         Raises:
             DataError: for labels of another shape than those before, and for every one that is unknown.
@@ -101,7 +103,7 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
     """
     if y.ndim == 2:
         with _named():
-            return _by_level(y, taxonomy or taxonomy_from_hiclass(y))
+            return _by_level(y, taxonomy or taxonomy_from_levels(y))
     if y.ndim != 1:
         raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
     if taxonomy is None and any(isinstance(label, str) and PATH_SEPARATOR in label for label in y.tolist()):
@@ -194,7 +196,8 @@ class TextLabels:
 
     def __call__(self, y: AnyArray) -> IntArray:
         """Labels (M,) to classes (M,)."""
-        return LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE)
+        nodes = LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE)
+        return label_indices(nodes, self.taxonomy)
 
 
 def _fitting_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
@@ -218,12 +221,12 @@ def _paths(taxonomy: Taxonomy) -> list[str]:
     return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
 
 
-# A column per level, as hiclass has them.
+# A column per level.
 
 
 def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     reader = LevelLabels(taxonomy)
-    labels = hiclass_labels(np.arange(taxonomy.num_classes), taxonomy)
+    labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
     seen = reader(y)
     labels[seen[::-1], : y.shape[1]] = y[::-1]  # as the user writes them, blanks included; the first row counts
@@ -245,7 +248,7 @@ class LevelLabels:
     def __call__(self, y: AnyArray) -> IntArray:
         """Labels (M, L) to classes (M,)."""
         with _named():
-            return classes_from_hiclass(y, self.taxonomy)
+            return label_indices(nodes_from_levels(y, self.taxonomy), self.taxonomy)
 
 
 @contextmanager

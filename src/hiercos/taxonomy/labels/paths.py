@@ -1,9 +1,21 @@
-"""A taxonomy from labels that are paths, for data that come without one."""
+"""Labels that are paths such as `a > b > c`, and the taxonomy of data that come without one."""
 
 from collections.abc import Sequence
 
 from hiercos.errors import DataError, RowName
-from hiercos.taxonomy import AnyArray, Taxonomy, path_parts
+from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, Taxonomy
+
+PATH_SIGN = PATH_SEPARATOR.strip()
+
+
+def path_parts(text: str) -> tuple[str, ...]:
+    """The names of a path such as `a > b > c`, with any space around the signs.
+
+    Example:
+        >>> path_parts("pet>  cat")
+        ('pet', 'cat')
+    """
+    return tuple(part.strip() for part in text.split(PATH_SIGN))
 
 
 def taxonomy_of_labels(

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError
-from hiercos.sklearn.labels import label_array, label_codec, path_texts
+from hiercos.taxonomy import label_array, label_codec, path_texts
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN
 
 WITH_IDS = Taxonomy.from_arrays(["pet", "cat", "dog"], [-1, 0, 0], [2, 1], ids=["9", "91", "92"])

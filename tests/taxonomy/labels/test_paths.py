@@ -1,8 +1,8 @@
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.errors import DataError, row_name
+from hiercos.taxonomy import taxonomy_of_labels
 
 
 def taxonomy_of(labels: list[str]) -> Taxonomy:
