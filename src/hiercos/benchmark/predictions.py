@@ -7,14 +7,17 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.benchmark.resampling import FloatArray, sample_means
+from hiercos.benchmark.resampling import ClassAverages, FloatArray, sample_means
 from hiercos.decisions import RULES
 from hiercos.engine import Answers, Samples, StoredModel, all_answers
+from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
 
-BROKEN_DOWN = ("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20")
+BROKEN_DOWN = tuple(  # the metrics of a class or node: of samples that only need ranked classes
+    spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"
+)
 Row = Mapping[str, str | int | float]
 
 
@@ -31,6 +34,12 @@ class SampleMetrics:
     names: tuple[str, ...]
     values: FloatArray
     labels: IntArray
+
+    @property
+    def averages(self) -> ClassAverages:
+        """The values whose means are taken over the classes."""
+        by_class = [column for column, name in enumerate(self.names) if metric_spec(name).average == "classes"]
+        return ClassAverages(self.labels, by_class)
 
     def columns(self, names: Sequence[str]) -> FloatArray:
         """The values of some names, shape (M, len(names))."""
@@ -62,7 +71,9 @@ def _batch_values(stored: StoredModel, answer: Answers, labels: torch.Tensor) ->
     taxonomy = stored.model.taxonomy
     scores = RULES[stored.rule](answer.scores, stored.temperature, taxonomy)
     node_scores = answer.node_scores if stored.rule == "none" else None
-    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores)
+    calibrated = stored.rule != "none"  # the temperature was fitted along with the rule
+    logs = (answer.scores.double() / stored.temperature).log_softmax(dim=1) if calibrated else None
+    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores, logs)
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
 
 
