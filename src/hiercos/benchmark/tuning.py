@@ -16,9 +16,10 @@ from lightning_fabric import Fabric
 
 from hiercos.benchmark.jobs import Crew, Observer
 from hiercos.engine import CHECKPOINT, RunData, RunProgress, TrainConfig, TrainingError, Watcher, fit, taxonomy_summary
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Between, Space
+from hiercos.options import check_choice
 from hiercos.records import run_identity
 
 TUNING, TRIAL_FILE = "tuning", "trial.json"

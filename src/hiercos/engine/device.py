@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.errors import check_choice
+from hiercos.options import check_choice
 
 
 def launched(device: str) -> Fabric:

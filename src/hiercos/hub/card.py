@@ -9,6 +9,7 @@ import yaml
 
 from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, StoredModel
 from hiercos.hub.commands import published_source, train_command
+from hiercos.metric_table import legend, metric_spec
 from hiercos.records import Record, line_name
 from hiercos.report import COLUMNS
 from hiercos.taxonomy import Taxonomy, taxonomy_facts
@@ -17,12 +18,6 @@ TASKS = {"texts": "text-classification", "images": "image-classification", "vect
 OWN_LEVELS = (
     "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, "
     "can differ from it."
-)
-MEANINGS = (
-    "MS, mistake severity: the mean tree distance of the wrong answers alone. AHD@k, average hierarchical distance: "
-    "that of the first k answers, right ones included. Lower is better for both. HOPS: how close the order of the "
-    "classes is to the one that the tree prefers, from 0 to 1; HOPS@k, of its first k. FPA, full-path accuracy: the "
-    "share of samples whose answers are right at every level."
 )
 ORDER = (
     "Classes are ordered, and the best one chosen, by the decision rule `{rule}`, which reads the tree, too: `score` "
@@ -99,7 +94,7 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
     heading = ("level", "nodes", "classes", *(("accuracy %",) if record else ()))
     rows = []
     for level, counts in enumerate(zip(facts.nodes_per_level, facts.classes_per_level, strict=True), 1):
-        accuracy = [] if record is None else [_figure(record.metrics[f"accuracy_level_{level}"], 100, 2)]
+        accuracy = [] if record is None else [_level_accuracy(record, level)]
         rows.append([str(level), *(f"{count:,}" for count in counts), *accuracy])
     shape = (
         f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; the root "
@@ -147,11 +142,11 @@ def _backbone_note(stored: StoredModel) -> str:
 
 def _results_section(record: Record) -> str:
     """The figures of the test split."""
-    columns = [column for column in COLUMNS if column.key in record.metrics]
-    figures = [_figure(record.metrics[column.key], column.scale, column.digits) for column in columns]
+    known = [spec for spec in COLUMNS if not math.isnan(record.metrics.get(spec.name, math.nan))]
+    figures = [spec.text(record.metrics[spec.name]) for spec in known]
     sizes = record.data["sizes"]
     said = f"On the {sizes['test']:,} test samples of {record.data['name']} ({sizes['train']:,} were trained on):"
-    return f"{said}\n\n{_table([column.heading for column in columns], [figures])}\n\n{MEANINGS}"
+    return f"{said}\n\n{_table([spec.directed_heading for spec in known], [figures])}\n\n{legend(known)}"
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
@@ -164,8 +159,9 @@ def _making_section(stored: StoredModel, record: Record) -> str:
     return f"With {versions}; names of columns and `--root` are not on record:\n\n```sh\n{command}\n```"
 
 
-def _figure(value: float, scale: float, digits: int) -> str:
-    return "–" if math.isnan(value) else f"{value * scale:.{digits}f}"
+def _level_accuracy(record: Record, level: int) -> str:
+    name = f"accuracy_level_{level}"
+    return metric_spec(name).text(record.metrics[name])
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -5,9 +5,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from hiercos.errors import check_choice
 from hiercos.geometry import checked_embeddings
 from hiercos.losses.paths import LabelPaths, weighted_mean
+from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]

@@ -7,7 +7,7 @@ from typing import get_type_hints
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods.method import Method
 from hiercos.methods.search import Space
-from hiercos.options import description, fits
+from hiercos.options import option_faults
 from hiercos.taxonomy import Taxonomy
 
 Build = Callable[..., Method]
@@ -103,14 +103,7 @@ class Registry(Mapping[str, Build]):
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
-        kinds, known = get_type_hints(self[name]), self.options(name)
-        faults = []
-        for option, value in options.items():
-            if option not in known:
-                faults.append(f"method {name!r} has no option {option!r}{suggestion(option, known)}")
-            elif not fits(value, kinds[option]):
-                faults.append(f"method {name!r}: option {option}: expected {description(kinds[option])}, got {value!r}")
-        if faults:
+        if faults := option_faults(f"method {name!r}", options, get_type_hints(self[name]), self.options(name)):
             raise MethodError(faults)
 
     def summary(self, name: str) -> str:

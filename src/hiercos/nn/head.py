@@ -5,8 +5,8 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from hiercos.errors import check_choice
 from hiercos.nn.transformation import Stem, TransformationModule
+from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
 Basis = Literal["identity", "random"]

@@ -4,7 +4,7 @@ from typing import Literal, get_args
 
 from torch import Tensor, nn
 
-from hiercos.errors import check_choice
+from hiercos.options import check_choice
 
 Stem = Literal["norm", "linear"]
 

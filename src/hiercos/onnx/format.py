@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 from hiercos.data import Kind
 from hiercos.decisions import Rule, rule_from_dict
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
+from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict

@@ -19,10 +19,8 @@ from .markdown import markdown_table as markdown_table
 from .page import write_report as write_report
 from .published import MARK as MARK
 from .published import Pair as Pair
-from .published import metric_column as metric_column
 from .published import pairs as pairs
 from .results import COLUMNS as COLUMNS
-from .results import Column as Column
 from .results import Line as Line
 from .results import best_flat_line as best_flat_line
 from .results import checked_reference as checked_reference

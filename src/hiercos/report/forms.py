@@ -46,7 +46,7 @@ def results_json(results: Results) -> str:
 
 
 def _table(results: Results, section: Section) -> dict[str, Any]:
-    keys, reference = [column.key for column in results.columns], section.reference
+    keys, reference = [column.name for column in results.columns], section.reference
     lines = [
         {"name": line.name, **{key: _estimate(line.estimate(key)) for key in keys}}  # each a mean and a half-width
         for line in section.lines

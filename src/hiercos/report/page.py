@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.files import write_atomically
+from hiercos.metric_table import legend
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
 from hiercos.report.figures import correct_order_figure, level_accuracy_figure
@@ -26,11 +27,6 @@ th:first-child, td:first-child { text-align: left; }
 td.best { font-weight: 600; } td small { color: #495057; font-weight: 400; }
 .small, footer { color: #5c636a; font-size: .9rem; }
 """
-LEGEND = (
-    "HOPS: 1 is the order of the tree, 0 is its reverse. "
-    "MS (mistake severity): mean tree distance of the mistakes. AHD@k: mean tree distance of the first k predictions. "
-    "FPA (full-path accuracy): right at every level, each level chosen by itself."
-)
 RULES_LEGEND = "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS."
 
 
@@ -74,8 +70,8 @@ def report_html(results: Results) -> str:
 def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
     """Tables and figures of one section; the first of a page brings plotly's library, so the file works offline."""
     note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
-    legend = _legend(results) if section is results.sections[0] else ""
-    parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), legend)]
+    explained = _legend(results) if section is results.sections[0] else ""
+    parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), explained)]
     if differences := results.differences(section):
         parts += _table(differences, "")
     return [
@@ -91,12 +87,11 @@ def _section(results: Results, section: Section, *, with_library: bool) -> list[
 def _legend(results: Results) -> str:
     """What the figures of the tables mean."""
     has_rules = any(line.has_rule for section in results.sections for line in section.lines)
-    return " ".join([LEGEND, *[RULES_LEGEND] * has_rules, html.escape(results.legend)])
+    return " ".join([html.escape(legend(results.shown)), *[RULES_LEGEND] * has_rules])
 
 
-def _table(grid: Grid, legend: str) -> list[str]:
-    arrows = ["↑" if column.higher_is_better else "↓" for column in grid.columns]
-    headings = [f"{column.heading} {arrow}" for column, arrow in zip(grid.columns, arrows, strict=True)]
+def _table(grid: Grid, explained: str) -> list[str]:
+    headings = [spec.directed_heading for spec in grid.columns]
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in (grid.corner, *headings))
     rows = [
         f"<tr><td>{html.escape(name)}</td>{''.join(map(_cell, cells))}</tr>"
@@ -105,7 +100,7 @@ def _table(grid: Grid, legend: str) -> list[str]:
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
         f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>',
-        f'<p class="small">{grid.shading}. {legend}</p>',
+        f'<p class="small">{grid.shading}. {explained}</p>',
     ]
 
 

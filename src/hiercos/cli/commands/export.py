@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
-from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped
+from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
 from hiercos.cli.options.path_checks import check_model_folder, check_target
 
 if TYPE_CHECKING:
@@ -69,8 +69,7 @@ def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> N
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
     check_target("--onnx", onnx)
-    if start not in STARTS:
-        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
+    check_option("--from", start, STARTS)
     if data is not None and not int8:
         raise OptionError("--data: expected --int8 with it, whose cost it measures")
 

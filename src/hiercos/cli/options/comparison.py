@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import check_format
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import check_option
 
 if TYPE_CHECKING:
     from hiercos.report import Interval, Results
@@ -30,10 +30,8 @@ class ResultOptions:
         """The interval asked for, which must be known."""
         from hiercos.report import INTERVALS
 
-        for known in INTERVALS:
-            if known == self.interval:
-                return known
-        raise OptionError(f"--interval {self.interval}: expected one of {', '.join(INTERVALS)}")
+        check_option("--interval", self.interval, INTERVALS)
+        return next(known for known in INTERVALS if known == self.interval)
 
     def check(self) -> None:
         """Raise an `OptionError` for what cannot be used, before any work is done."""

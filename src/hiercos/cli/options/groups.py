@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +26,12 @@ STEPS = 20  # an epoch has at least so many, unless batches would be smaller tha
 
 class OptionError(FaultsError):
     """An option with a value that cannot be used."""
+
+
+def check_option(option: str, value: str, choices: Collection[str]) -> None:
+    """Raise an `OptionError` unless the value of an option is one of the choices."""
+    if value not in choices:
+        raise OptionError(f"{option} {value}: expected one of {', '.join(choices)}")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -141,8 +147,7 @@ class DeviceOptions:
         from lightning_fabric import Fabric
 
         present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
-        if self.device not in present:
-            raise OptionError(f"--device {self.device}: expected one of {', '.join(present)}")
+        check_option("--device", self.device, present)
         if not present[self.device]:
             raise OptionError(f"--device {self.device}: there is no such device here")
         place = place or {"devices": 1}

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import check_option
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Tuning
@@ -26,8 +26,7 @@ class TuneOptions:
         """The search asked for, if any."""
         from hiercos.benchmark import Tuning
 
-        if self.tune_for not in ("hops", "top1"):
-            raise OptionError(f"--tune-for {self.tune_for}: expected top1 or hops")
+        check_option("--tune-for", self.tune_for, ("top1", "hops"))
         return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
 
 

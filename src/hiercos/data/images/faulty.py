@@ -11,8 +11,9 @@ import numpy as np
 
 from hiercos.data.images.collections import ImageError, Images, PixelImages, digest
 from hiercos.data.images.decoding import decoded, pillow
-from hiercos.errors import DataError, RowName, check_choice
+from hiercos.errors import DataError, RowName
 from hiercos.files import write_atomically
+from hiercos.options import check_choice
 from hiercos.taxonomy import IntArray
 
 CACHE_VARIABLE = "HIERCOS_CACHE"
