@@ -87,7 +87,7 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     assert record.config["augment"] == "pad-crop"
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
-    assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
+    assert evaluate_scores(fabric, stored.model, test, temperature=stored.temperature).metrics == pytest.approx(record.metrics, nan_ok=True)
     images = taken(data.dataset.inputs, data.dataset.rows("test"))
     rows = stored_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)

@@ -70,19 +70,36 @@ def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
     return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
 
 
-def evaluate_scores(fabric: "Fabric", model: Model, data: Samples) -> Evaluation:
-    """Class scores and default metrics from one pass; several processes share the rows and agree on the result."""
+def evaluate_scores(fabric: "Fabric", model: Model, data: Samples, *, temperature: float | None = None) -> Evaluation:
+    """Class scores and default metrics from one pass; several processes share the rows and agree on the result.
+
+    Args:
+        fabric: where to run, launched.
+        model: the model.
+        data: labelled samples.
+        temperature: of the probabilities behind the log loss; without one it is nan.
+    """
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
     for part, inputs in zip(parts, data.batches(parts), strict=True):
         found = batch_scores(fabric, model, inputs)
-        suite.update(found.classes, data.labels[part].to(fabric.device), node_scores=found.nodes)
+        suite.update(
+            found.classes,
+            data.labels[part].to(fabric.device),
+            node_scores=found.nodes,
+            log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
+        )
         scores[part] = found.classes.cpu()
     if fabric.world_size > 1:
         scores = torch.as_tensor(fabric.all_reduce(scores.to(fabric.device), reduce_op="sum")).cpu()
     return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
+
+
+def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
+    """log softmax(scores / temperature), shape (B, C), float64."""
+    return (scores.double() / temperature).log_softmax(dim=1)
 
 
 def evaluate(fabric: "Fabric", model: Model, data: Samples) -> dict[str, float]:

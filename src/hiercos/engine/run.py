@@ -116,7 +116,7 @@ def train_run(
     progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
     if temperature is None:
         temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
-    tested = evaluate_scores(fabric, model, test)
+    tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, temperature=temperature)
     records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
@@ -147,7 +147,8 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         return record
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
     for batch, own in zip(posterior.batches(), torch.split(true, ROWS_AT_ONCE), strict=True):
-        suite.update(torch.from_numpy(rule.ranking(batch)), own)
+        ranking, logs = torch.from_numpy(rule.ranking(batch)), torch.from_numpy(batch.logs)
+        suite.update(ranking, own, log_probabilities=logs)
     metrics = {name: float(value) for name, value in suite.compute().items()}
     return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
 
