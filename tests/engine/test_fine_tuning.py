@@ -9,9 +9,7 @@ import torch
 from lightning_fabric import Fabric
 
 from colours import colour_data
-from hiercos.data import Dataset
-from hiercos.data.dataset import taken
-from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data import Dataset, Texts, UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
     FineTuningData,
@@ -88,8 +86,8 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
     assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
-    images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), ReadConfig(fabric))
+    images = data.dataset.inputs.take(data.dataset.rows("test"))
+    rows = prediction_rows(stored, UnlabelledInputs.in_memory(images), ReadConfig(fabric))
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)
@@ -124,7 +122,7 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
     split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
     data = prepare_fine_tuning(
-        ReadConfig(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
+        ReadConfig(fabric), Dataset("words", TOY, Texts(texts), np.arange(18) % 3, split), "minilm", {}, pretrained=True
     )
     config = TrainConfig(method="cross-entropy", epochs=2, batch_size=6, learning_rate=1e-3)
     model = data.model(config)

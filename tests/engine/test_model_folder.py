@@ -131,7 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), ReadConfig(fabric))
+        prediction_rows(model, UnlabelledInputs.in_memory(colour_images(9)), ReadConfig(fabric))
         for model in (before, after)
     )
     assert found == expected

@@ -9,7 +9,7 @@ from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
 from hiercos.decisions import RULES
-from hiercos.engine import Answers, Samples, StoredModel, all_answers
+from hiercos.engine import Answers, LabelledSamples, StoredModel, all_answers
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
@@ -48,7 +48,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleMetrics:
+def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.

@@ -7,10 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.catalogue.built_in import BUILT_IN
-from hiercos.data.dataset import Inputs, data_fingerprint, taken
+from hiercos.data.dataset import data_fingerprint
 from hiercos.data.images.faulty import CheckCallback
+from hiercos.data.inputs import Inputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
-from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
+from hiercos.data.sources import load_dataset, read_samples, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
@@ -21,7 +22,7 @@ class TestSamples:
     """Samples to test a model on.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts or images.
+        inputs: M texts, vectors or images.
         labels: their classes, shape (M,).
         notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
     """
@@ -78,7 +79,7 @@ def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on:
     inputs, notes = samples.inputs, samples.notes
     labels = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
     if samples.split is None:
-        by_hash = hash_split(sample_keys(inputs))
+        by_hash = hash_split(inputs.split_keys())
         if data_fingerprint(taxonomy, inputs, labels, by_hash) == trained_on:
             chosen = by_hash == "test"
             note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
@@ -92,4 +93,4 @@ def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on:
 
 def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:
     rows = np.flatnonzero(chosen)
-    return TestSamples(taken(inputs, rows), labels[rows], notes)
+    return TestSamples(inputs.take(rows), labels[rows], notes)

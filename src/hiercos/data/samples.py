@@ -6,9 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hiercos.data.dataset import Inputs, taken
-from hiercos.data.images.collections import Images
 from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.inputs import Inputs
 from hiercos.errors import RowName
 from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
@@ -36,7 +35,7 @@ class Samples:
     """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts or images.
+        inputs: M texts, vectors or images.
         labels: M of them, as the user wrote them.
         split: M of them, or None where the data have none.
         row_name: what messages call the sample at an index.
@@ -58,7 +57,7 @@ class Samples:
         names = [self.row_name(int(row)) for row in rows]
         return replace(
             self,
-            inputs=taken(self.inputs, rows),
+            inputs=self.inputs.take(rows),
             labels=np.asarray(self.labels)[rows],
             split=None if self.split is None else np.asarray(self.split)[rows],
             row_name=names.__getitem__,
@@ -69,8 +68,6 @@ def with_usable_images(
     samples: Samples, *, source: str, options: SourceOptions, row_name: RowName | None = None
 ) -> Samples:
     """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
-    if not isinstance(samples.inputs, Images):
-        return samples
     rows, notes = usable_rows(
         samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback
     )

@@ -1,6 +1,9 @@
 from .array_scores import array_scores as array_scores
+from .batches import LabelledInputs as LabelledInputs
+from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
 from .batches import Samples as Samples
+from .batches import VectorSamples as VectorSamples
 from .checkpoint import CHECKPOINT as CHECKPOINT
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig

@@ -8,7 +8,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from hiercos.engine.batches import Samples
+from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.model import Model
 from hiercos.metrics import default_suite
 
@@ -43,7 +43,7 @@ def all_answers(fabric: Fabric, model: Model, samples: Samples, rows: Tensor) ->
         yield part, answers(fabric, model, inputs)
 
 
-def evaluate(fabric: Fabric, model: Model, data: Samples) -> dict[str, float]:
+def evaluate(fabric: Fabric, model: Model, data: LabelledSamples) -> dict[str, float]:
     """The default metrics of a model on data; several processes share the rows and agree on the result."""
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)

@@ -2,42 +2,40 @@
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.data import Inputs, UnlabelledInputs, kind_of
+from hiercos.data import Inputs, UnlabelledInputs
 from hiercos.decisions import class_probabilities, predicted_classes
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
+from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
 from hiercos.engine.encoders import ReadConfig
 from hiercos.engine.evaluation import class_scores
 from hiercos.engine.model_folder import StoredModel
 from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.errors import DataError
 from hiercos.predictions import answer_rows
-from hiercos.taxonomy import IntArray
 
 
-def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig, labels: IntArray | None = None) -> Samples:
+def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Samples:
     """Inputs as the samples a model takes.
 
     Args:
         stored: the model.
         inputs: M of them.
         config: how inputs are read.
-        labels: their classes, shape (M,), where they are known.
 
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
     """
-    known = torch.full((len(inputs),), -1) if labels is None else torch.tensor(labels)
-    if kind_of(inputs) != stored.kind:
-        raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
+    if inputs.kind != stored.kind:
+        raise DataError(f"this model takes {stored.kind}, got {inputs.kind}")
     if stored.encoder is not None:
-        return config.reported(stored.encoder.samples(inputs, known, config))
-    features = torch.tensor(inputs)
+        return config.reported(stored.encoder.samples(inputs, config))
+    features = torch.tensor(np.asarray(inputs))
     if features.shape[1] != stored.model.in_features:
         raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
-    return LabelledVectors(features, known, config.batch_size or VECTORS_AT_ONCE)
+    return VectorSamples(features, config.batch_size or VECTORS_AT_ONCE)
 
 
 def prediction_rows(
@@ -60,11 +58,12 @@ def prediction_rows(
         top: so many rows per input, with a column `rank`; by default one, without it.
         confidence: with the probability of the class at the model's temperature, whatever its rule.
     """
-    scores = class_scores(config.fabric, stored.model, model_samples(stored, unlabelled.inputs, config))
+    batch = unlabelled.whole()
+    scores = class_scores(config.fabric, stored.model, model_samples(stored, batch.inputs, config))
     decided = decided_scores(scores, stored)
     classes = best_classes(decided, top or 1)
     return answer_rows(
-        unlabelled,
+        batch,
         stored.model.taxonomy,
         classes.numpy(),
         decided.gather(1, classes).numpy(),

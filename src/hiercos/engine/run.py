@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from lightning_fabric import Fabric
 
-from hiercos.engine.batches import Samples
+from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder
@@ -40,10 +40,10 @@ class RunData(Protocol):
     def taxonomy(self) -> Taxonomy:
         """The tree of the data."""
 
-    def samples(self, split: str) -> Samples:
+    def samples(self, split: str) -> LabelledSamples:
         """The samples of "train", "val" or "test", as they are."""
 
-    def training_samples(self, config: TrainConfig) -> Samples:
+    def training_samples(self, config: TrainConfig) -> LabelledSamples:
         """Those of "train" as the settings say they are to be learned from."""
 
     def model(self, config: TrainConfig) -> Model:
@@ -135,7 +135,7 @@ def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) 
     return record
 
 
-def _scores_npz(fabric: Fabric, model: Model, test: Samples) -> bytes:
+def _scores_npz(fabric: Fabric, model: Model, test: LabelledSamples) -> bytes:
     """Scores (M, C) and labels (M,) of the test split, as `hiercos evaluate --scores` reads them."""
     stream = io.BytesIO()
     np.savez(stream, scores=class_scores(fabric, model, test).numpy(), labels=test.labels.numpy())

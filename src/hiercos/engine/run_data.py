@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 
-from hiercos.data import Dataset, features_of, taken
-from hiercos.engine.batches import LabelledVectors
+from hiercos.data import Dataset, features_of
+from hiercos.engine.batches import LabelledInputs, LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
 from hiercos.engine.encoders import (
@@ -128,25 +128,30 @@ class FineTuningData:
         """The tree of the data set."""
         return self.dataset.taxonomy
 
-    def samples(self, split: str) -> RawSamples:
-        """The inputs of one split: "train", "val" or "test"."""
-        rows = self.dataset.rows(split)
-        inputs: Any = taken(self.dataset.inputs, rows)
-        return self.read_config.raw_samples(self.backbone, inputs, torch.tensor(self.dataset.labels[rows]))
+    def samples(self, split: str) -> LabelledInputs:
+        """Inputs of one split: "train", "val" or "test"."""
+        return self._labelled(split, self._raw_samples(split))
 
-    def training_samples(self, config: TrainConfig) -> RawSamples:
+    def _raw_samples(self, split: str) -> RawSamples:
+        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(self.dataset.rows(split)))
+
+    def _labelled(self, split: str, samples: RawSamples) -> LabelledInputs:
+        return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.rows(split)]))
+
+    def training_samples(self, config: TrainConfig) -> LabelledInputs:
         """The inputs of the training split, changed at random as the settings say.
 
         Raises:
             EmbeddingError: if random changes are asked for where the preprocessing knows none.
         """
-        samples = self.samples("train")
+        samples = self._raw_samples("train")
         if config.augment == "none":
-            return samples
+            return self._labelled("train", samples)
         transform = self.backbone.preprocess
         if not isinstance(transform, ImageTransform):
             raise EmbeddingError(f"augment {config.augment!r}: expected none, {self.backbone.name!r} knows no changes")
-        return replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+        changed = replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+        return self._labelled("train", changed)
 
     def model(self, config: TrainConfig) -> Model:
         """A fresh model with its backbone inside; what is drawn at random depends on the seed alone."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import Images, Inputs, UnlabelledInputs
+from hiercos.data import InputBatch
 from hiercos.options import check_count
 from hiercos.taxonomy import IntArray, Taxonomy
 
@@ -14,7 +14,7 @@ Numbers = NDArray[np.floating[Any]]
 
 
 def answer_rows(
-    unlabelled: UnlabelledInputs,
+    batch: InputBatch,
     taxonomy: Taxonomy,
     classes: IntArray,
     scores: Numbers,
@@ -27,7 +27,7 @@ def answer_rows(
     The input is the text or the name of the image, the id is there where the taxonomy has ids.
 
     Args:
-        unlabelled: the inputs, M of them.
+        batch: M inputs with their row numbers.
         taxonomy: the tree.
         classes: the best K for each, best first, shape (M, K).
         scores: of these classes, shape (M, K).
@@ -37,8 +37,8 @@ def answer_rows(
     places = [(index, rank) for index in range(len(classes)) for rank in range(classes.shape[1])]
     return [
         {
-            "row": unlabelled.rows[index],
-            **_shown(unlabelled.inputs, index),
+            "row": batch.numbers[index],
+            **batch.inputs.shown(index),
             **({"rank": rank + 1} if ranked else {}),
             **_named(taxonomy, int(classes[index, rank])),
             "score": round(float(scores[index, rank]), 6),
@@ -46,13 +46,6 @@ def answer_rows(
         }
         for index, rank in places
     ]
-
-
-def _shown(inputs: Inputs, index: int) -> dict[str, str]:
-    """The column that says which input it was."""
-    if isinstance(inputs, Images):
-        return {"image": inputs.name(index)}
-    return {"text": inputs[index]} if isinstance(inputs, tuple) else {}
 
 
 def _named(taxonomy: Taxonomy, label: int) -> dict[str, str]:
