@@ -7,6 +7,7 @@ from .catalogue.download import fetch as fetch
 from .catalogue.download import shown_size as shown_size
 from .catalogue.icd10cm import icd10cm as icd10cm
 from .dataset import Dataset as Dataset
+from .dataset import FeatureOrigin as FeatureOrigin
 from .holdout import TestSamples as TestSamples
 from .holdout import load_test_samples as load_test_samples
 from .images.collections import EncodedImages as EncodedImages

@@ -1,8 +1,10 @@
 """A labelled data set as a frozen value, checked when it is made."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +12,19 @@ from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import SPLITS, TextArray
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy
+
+
+@dataclass(frozen=True)
+class FeatureOrigin:
+    """Origin of features that `hiercos embed` made: the backbone, and the raw data that it saw.
+
+    Attributes:
+        backbone: identity of the backbone as JSON values: name, options, preprocessing and hash of the weights.
+        fingerprint: `Dataset.fingerprint` of the images or texts; "" where it is not known.
+    """
+
+    backbone: Mapping[str, Any]
+    fingerprint: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +39,7 @@ class Dataset:
         split: "train", "val" or "test" for each sample, shape (M,).
         notes: sentences about what was decided while reading, for the user to see.
         source: what messages call it: a built-in name or a file.
+        origin: origin of vectors that a backbone made; None for other data.
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
@@ -37,6 +53,7 @@ class Dataset:
     split: TextArray
     notes: tuple[str, ...] = ()
     source: str = ""
+    origin: FeatureOrigin | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", read_only(np.asarray(self.labels, dtype=np.int64)))

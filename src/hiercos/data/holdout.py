@@ -37,6 +37,7 @@ def load_test_samples(
     taxonomy: Taxonomy,
     *,
     trained_on: str | None = None,
+    embedded_from: str | None = None,
     text_column: str | None = None,
     path_column: str | None = None,
     label_column: str = LABEL_COLUMN,
@@ -53,6 +54,7 @@ def load_test_samples(
         source: as in `load_dataset`.
         taxonomy: the tree whose classes the labels name.
         trained_on: the fingerprint of the data set the model was trained on, from its record.
+        embedded_from: the fingerprint of the images or texts whose features it was trained on, if it was.
         text_column: as in `load_dataset`.
         path_column: as in `load_dataset`.
         label_column: as in `load_dataset`.
@@ -70,17 +72,17 @@ def load_test_samples(
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
-    return _test_samples(source_name(source), read_samples(source, options), taxonomy, trained_on)
+    return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
 
-def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: str | None) -> TestSamples:
+def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, samples.notes
     labels = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
     if samples.split is None:
         by_hash = hash_split(inputs.split_keys())
-        if data_fingerprint(taxonomy, inputs, labels, by_hash) == trained_on:
+        if data_fingerprint(taxonomy, inputs, labels, by_hash) in trained_on:
             chosen = by_hash == "test"
             note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
             return _chosen(inputs, labels, chosen, *notes, note)

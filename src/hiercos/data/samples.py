@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
+from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
 from hiercos.data.inputs import Inputs
 from hiercos.errors import RowName
@@ -41,6 +42,7 @@ class Samples:
         row_name: what messages call the sample at an index.
         notes: sentences about what was decided while reading.
         taxonomy: the tree that came with the samples, if one did.
+        origin: origin of vectors that a backbone made.
         path_form: what the user can write for the labels to be paths.
     """
 
@@ -50,6 +52,7 @@ class Samples:
     row_name: RowName
     notes: tuple[str, ...] = ()
     taxonomy: Taxonomy | None = None
+    origin: FeatureOrigin | None = None
     path_form: str = "labels such as 'a > b > c'"
 
     def take(self, rows: IntArray) -> "Samples":

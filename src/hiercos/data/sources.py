@@ -132,6 +132,7 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
         split=chosen,
         notes=(*notes, *said),
         source=source,
+        origin=samples.origin,
     )
 
 

@@ -1,5 +1,6 @@
 """Encoders, from raw inputs to what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,7 +13,7 @@ from hiercos.callbacks import ProgressCallback
 from hiercos.data import Inputs, Kind, TextFeatures
 from hiercos.engine.batches import VECTORS_AT_ONCE, ReportedSamples, Samples, VectorSamples
 from hiercos.engine.streaming import RAW_AT_ONCE, RawSamples
-from hiercos.nn.backbones import Backbone, blank_sample, load_backbone
+from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
 
 CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 
@@ -116,6 +117,29 @@ def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
         options: of the backbone.
     """
     return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
+
+
+def encoder_of_identity(identity: Mapping[str, Any], width: int) -> FrozenEncoder:
+    """The backbone that made features, by the identity that is stored with them.
+
+    Args:
+        identity: as `Backbone.identity` gives it.
+        width: F, the number of features.
+
+    Raises:
+        BackboneError: in one sentence, if it cannot be loaded here, or is another one to any weight.
+    """
+    backbone = seeded_backbone(identity["name"], identity["options"])
+    changed = [*identity_changes(backbone, identity), *["num_features"] * (backbone.num_features != width)]
+    if changed:
+        raise BackboneError(f"the backbone {backbone.name!r} found here has other {' and '.join(changed)}")
+    return FrozenEncoder(backbone)
+
+
+def identity_changes(backbone: Backbone, expected: Mapping[str, Any]) -> list[str]:
+    """Names of what differs between the identity of a backbone and another one that was stored as JSON."""
+    found = json.loads(json.dumps(backbone.identity()))
+    return sorted(key for key in found if found[key] != expected.get(key))
 
 
 def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:

@@ -9,7 +9,7 @@ from torch import Tensor
 from hiercos.data import Inputs, UnlabelledInputs
 from hiercos.decisions import class_probabilities, predicted_classes
 from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
-from hiercos.engine.encoders import ReadConfig
+from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.evaluation import class_scores
 from hiercos.engine.model_folder import StoredModel
 from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
@@ -18,7 +18,7 @@ from hiercos.predictions import answer_rows
 
 
 def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Samples:
-    """Inputs as the samples a model takes.
+    """Inputs as the samples a model takes; one with a frozen backbone takes the features of that, too.
 
     Args:
         stored: the model.
@@ -28,9 +28,10 @@ def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Sa
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
     """
-    if inputs.kind != stored.kind:
+    is_features = inputs.kind == "vectors" and isinstance(stored.encoder, FrozenEncoder)
+    if inputs.kind != stored.kind and not is_features:
         raise DataError(f"this model takes {stored.kind}, got {inputs.kind}")
-    if stored.encoder is not None:
+    if stored.encoder is not None and not is_features:
         return config.reported(stored.encoder.samples(inputs, config))
     features = torch.tensor(np.asarray(inputs))
     if features.shape[1] != stored.model.in_features:

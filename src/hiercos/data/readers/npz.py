@@ -1,5 +1,6 @@
 """The user's own vectors: an .npz file with `features`, `labels` and, if there is one, `split`."""
 
+import json
 import zipfile
 import zlib
 from collections.abc import Mapping, Sequence
@@ -9,11 +10,14 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.lib.npyio import NpzFile
 
+from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import FloatArray, Vectors, check_inputs
 from hiercos.data.samples import Samples
 from hiercos.errors import DataError
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import read_json
+
+OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays that may be beside features and labels
 
 
 def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, AnyArray]:
@@ -98,7 +102,7 @@ def read_vectors(path: Path) -> Samples:
         DataError: for a missing array, features that are no finite numbers, arrays of another length, or a taxonomy
             that cannot be read.
     """
-    arrays = read_npz(path, arrays=("features", "labels"), optional=("split", "taxonomy"))
+    arrays = read_npz(path, arrays=("features", "labels"), optional=OPTIONAL)
     features = Vectors(feature_matrix(path, arrays["features"]))
     check_inputs(features, source=str(path))
     for name in ("labels", "split"):
@@ -108,7 +112,27 @@ def read_vectors(path: Path) -> Samples:
                 f"got {arrays[name].shape}"
             )
     taxonomy = _taxonomy(path, arrays["taxonomy"]) if "taxonomy" in arrays else None
-    return Samples(features, arrays["labels"], arrays.get("split"), array_row_name, taxonomy=taxonomy)
+    origin = _origin(arrays)
+    return Samples(features, arrays["labels"], arrays.get("split"), array_row_name, taxonomy=taxonomy, origin=origin)
+
+
+def _origin(arrays: Mapping[str, AnyArray]) -> FeatureOrigin | None:
+    """Origin of features that `hiercos embed` wrote; None for an array `backbone` that holds something else."""
+    identity = _json_object(arrays.get("backbone"))
+    if not isinstance(identity.get("name"), str) or not isinstance(identity.get("options"), dict):
+        return None
+    return FeatureOrigin(identity, "".join(map(str, arrays.get("embedded_from", np.empty(0)).reshape(-1)[:1])))
+
+
+def _json_object(array: AnyArray | None) -> dict[str, Any]:
+    """The JSON object in an array of one text; empty for anything else."""
+    if array is None or array.dtype.kind != "U" or array.size != 1:
+        return {}
+    try:
+        value = json.loads(str(array.reshape(-1)[0]))
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _taxonomy(path: Path, array: AnyArray) -> Taxonomy:
