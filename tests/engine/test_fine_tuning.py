@@ -11,7 +11,6 @@ from lightning_fabric import Fabric
 from answer_rows import stored_rows
 from colours import colour_data
 from hiercos.data import Dataset
-from hiercos.data.dataset import taken
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
@@ -19,7 +18,6 @@ from hiercos.engine import (
     ReadConfig,
     TrainConfig,
     class_scores,
-    evaluate,
     fit,
     load_model,
     prepare_fine_tuning,
@@ -87,9 +85,11 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     assert record.config["augment"] == "pad-crop"
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
-    assert evaluate_scores(fabric, stored.model, test, temperature=stored.temperature).metrics == pytest.approx(record.metrics, nan_ok=True)
-    images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = stored_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), fabric)
+    assert evaluate_scores(fabric, stored.model, test, temperature=stored.temperature).metrics == pytest.approx(
+        record.metrics, nan_ok=True
+    )
+    images = data.dataset.inputs.take(data.dataset.rows("test"))
+    rows = stored_rows(stored, UnlabelledInputs.in_memory(images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)

@@ -131,7 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        stored_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), fabric) for model in (before, after)
+        stored_rows(model, UnlabelledInputs.in_memory(colour_images(9)), fabric) for model in (before, after)
     )
     assert found == expected
     assert {file.name for file in (tmp_path / "m").iterdir()} >= {"backbone.safetensors", "model.safetensors"}

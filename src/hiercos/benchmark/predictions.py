@@ -8,7 +8,7 @@ import torch
 from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import ClassAverages, FloatArray, sample_means
-from hiercos.engine import Samples, Scores, StoredModel, batch_scores
+from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
@@ -56,7 +56,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleMetrics:
+def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.

@@ -102,9 +102,14 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
     from hiercos.records import Record
 
     record = Record.find(folder, stored.rule.name)
-    trained_on = None if record is None else str(record.data["fingerprint"])
+    known = {} if record is None else record.data
     samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), callback=checking_lines()
+        data,
+        stored.model.taxonomy,
+        trained_on=known.get("fingerprint"),
+        embedded_from=known.get("embedded_from", {}).get("fingerprint"),
+        **asdict(columns),
+        callback=checking_lines(),
     )
     for note in samples.notes:
         typer.echo(note, err=True)

@@ -7,11 +7,7 @@ from .catalogue.download import fetch as fetch
 from .catalogue.download import shown_size as shown_size
 from .catalogue.icd10cm import icd10cm as icd10cm
 from .dataset import Dataset as Dataset
-from .dataset import FloatArray as FloatArray
-from .dataset import Inputs as Inputs
-from .dataset import Kind as Kind
-from .dataset import kind_of as kind_of
-from .dataset import taken as taken
+from .dataset import FeatureOrigin as FeatureOrigin
 from .holdout import TestSamples as TestSamples
 from .holdout import load_test_samples as load_test_samples
 from .images.collections import EncodedImages as EncodedImages
@@ -20,6 +16,11 @@ from .images.collections import ImageFiles as ImageFiles
 from .images.collections import Images as Images
 from .images.collections import PixelImages as PixelImages
 from .images.faulty import CACHE_VARIABLE as CACHE_VARIABLE
+from .inputs import FloatArray as FloatArray
+from .inputs import Inputs as Inputs
+from .inputs import Kind as Kind
+from .inputs import Texts as Texts
+from .inputs import Vectors as Vectors
 from .python_inputs import given_inputs as given_inputs
 from .readers.hugging_face import PREFIX as PREFIX
 from .readers.npz import array_row_name as array_row_name

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hiercos.data.dataset import Inputs, taken
-from hiercos.data.images.collections import Images
+from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.inputs import Inputs
 from hiercos.errors import RowName
 from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
@@ -36,12 +36,13 @@ class Samples:
     """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts or images.
+        inputs: M texts, vectors or images.
         labels: M of them, as the user wrote them.
         split: M of them, or None where the data have none.
         row_name: what messages call the sample at an index.
         notes: sentences about what was decided while reading.
         taxonomy: the tree that came with the samples, if one did.
+        origin: origin of vectors that a backbone made.
         path_form: what the user can write for the labels to be paths.
     """
 
@@ -51,6 +52,7 @@ class Samples:
     row_name: RowName
     notes: tuple[str, ...] = ()
     taxonomy: Taxonomy | None = None
+    origin: FeatureOrigin | None = None
     path_form: str = "labels such as 'a > b > c'"
 
     def take(self, rows: IntArray) -> "Samples":
@@ -58,7 +60,7 @@ class Samples:
         names = [self.row_name(int(row)) for row in rows]
         return replace(
             self,
-            inputs=taken(self.inputs, rows),
+            inputs=self.inputs.take(rows),
             labels=np.asarray(self.labels)[rows],
             split=None if self.split is None else np.asarray(self.split)[rows],
             row_name=names.__getitem__,
@@ -69,8 +71,6 @@ def with_usable_images(
     samples: Samples, *, source: str, options: SourceOptions, row_name: RowName | None = None
 ) -> Samples:
     """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
-    if not isinstance(samples.inputs, Images):
-        return samples
     rows, notes = usable_rows(
         samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback
     )

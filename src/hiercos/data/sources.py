@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from hiercos.data.catalogue.built_in import BUILT_IN
-from hiercos.data.dataset import Dataset, Inputs
-from hiercos.data.images.collections import Images
-from hiercos.data.images.faulty import CheckCallback
-from hiercos.data.images.usable import with_usable_images
+from hiercos.data.dataset import Dataset
+from hiercos.data.images.faulty import CheckCallback, dataset_of_usable_images
 from hiercos.data.readers import hugging_face
 from hiercos.data.readers.folders import read_folder
 from hiercos.data.readers.npz import read_vectors
 from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.table_samples import read_table_samples
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
-from hiercos.data.splits import completed_split, folded
+from hiercos.data.splits import completed_split
 from hiercos.errors import DataError, suggestion
 from hiercos.taxonomy import LabelReader, Taxonomy, counted, label_indices, open_taxonomy, taxonomy_of_labels
 
@@ -60,7 +58,8 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, callback)
+        found = BUILT_IN[name].load(rest, None if root is None else Path(root))
+        return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(source_name(source), read_samples(source, options), tree)
@@ -110,15 +109,6 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
-    """What the split of each sample depends on: the words of a text, the numbers of a vector, the bytes of an image."""
-    if isinstance(inputs, tuple):
-        return [folded(text) for text in inputs]
-    if isinstance(inputs, Images):
-        return [digest.tobytes() for digest in inputs.digests]
-    return [row.astype("<f4").tobytes() for row in inputs]
-
-
 def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Dataset:
     """The data set of these samples; its taxonomy is made from the labels where none is given or comes with them."""
     row_name, notes = samples.row_name, samples.notes
@@ -132,7 +122,7 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
     nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
-    chosen, said = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
+    chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
@@ -141,6 +131,7 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
         split=chosen,
         notes=(*notes, *said),
         source=source,
+        origin=samples.origin,
     )
 
 

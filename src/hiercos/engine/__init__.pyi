@@ -1,6 +1,9 @@
 from .array_scores import array_scores as array_scores
+from .batches import LabelledInputs as LabelledInputs
+from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
 from .batches import Samples as Samples
+from .batches import VectorSamples as VectorSamples
 from .checkpoint import CHECKPOINT as CHECKPOINT
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig
@@ -23,6 +26,7 @@ from .evaluation import batch_scores as batch_scores
 from .evaluation import class_score_batches as class_score_batches
 from .evaluation import class_scores as class_scores
 from .evaluation import evaluate as evaluate
+from .evaluation import evaluate_scores as evaluate_scores
 from .feature_file import write_features as write_features
 from .model import CONSTANT as CONSTANT
 from .model import Model as Model

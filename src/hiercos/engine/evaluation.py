@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
-from hiercos.engine.batches import Samples
+from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.model import Model
 from hiercos.metrics import default_suite
 
@@ -70,7 +70,9 @@ def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
     return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
 
 
-def evaluate_scores(fabric: "Fabric", model: Model, data: Samples, *, temperature: float | None = None) -> Evaluation:
+def evaluate_scores(
+    fabric: "Fabric", model: Model, data: LabelledSamples, *, temperature: float | None = None
+) -> Evaluation:
     """Class scores and default metrics from one pass; several processes share the rows and agree on the result.
 
     Args:
@@ -102,6 +104,6 @@ def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
     return (scores.double() / temperature).log_softmax(dim=1)
 
 
-def evaluate(fabric: "Fabric", model: Model, data: Samples) -> dict[str, float]:
+def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:
     """The default metrics of a model's own answers on data, by name."""
     return evaluate_scores(fabric, model, data).metrics

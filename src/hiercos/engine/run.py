@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, Rule, fit_temperature
 from hiercos.decisions import rule as named_rule
-from hiercos.engine.batches import Samples
+from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder
@@ -48,10 +48,10 @@ class RunData(Protocol):
     def taxonomy(self) -> Taxonomy:
         """The tree of the data."""
 
-    def samples(self, split: str) -> Samples:
+    def samples(self, split: str) -> LabelledSamples:
         """The samples of "train", "val" or "test", as they are."""
 
-    def training_samples(self, config: TrainConfig) -> Samples:
+    def training_samples(self, config: TrainConfig) -> LabelledSamples:
         """Those of "train" as the settings say they are to be learned from."""
 
     def model(self, config: TrainConfig) -> Model:

@@ -14,7 +14,7 @@ import torch
 from lightning_fabric import Fabric
 from torch import Tensor
 
-from hiercos.engine.batches import Samples, epoch_batches
+from hiercos.engine.batches import LabelledSamples, epoch_batches
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -95,8 +95,8 @@ class RunProgress:
 def fit(
     fabric: Fabric,
     model: Model,
-    train: Samples,
-    val: Samples | None,
+    train: LabelledSamples,
+    val: LabelledSamples | None,
     config: TrainConfig,
     *,
     weights: Tensor | None = None,
@@ -195,7 +195,7 @@ def train_epoch(
     fabric: Fabric,
     model: Any,
     optimizer: Any,
-    train: Samples,
+    train: LabelledSamples,
     config: TrainConfig,
     *,
     number: int,

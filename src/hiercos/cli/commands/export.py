@@ -44,7 +44,6 @@ def export(
     """
     _check_options(onnx, start, data, int8=int8)
     check_model_folder(model)
-    from hiercos.data import kind_of
     from hiercos.engine import load_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, to_int8
@@ -52,10 +51,8 @@ def export(
     stored = load_model(model)
     exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
     samples = None if data is None else held_out_samples(model, stored, data, columns)
-    if samples is not None and kind_of(samples.inputs) != exact.description.kind:
-        raise DataError(
-            f"{data}: expected {exact.description.kind}, which the file takes, got {kind_of(samples.inputs)}"
-        )
+    if samples is not None and samples.inputs.kind != exact.description.kind:
+        raise DataError(f"{data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}")
     written = to_int8(exact) if int8 else exact
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from hiercos.data.images.collections import ByteArray
+from hiercos.data.inputs import ByteArray
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray
 

@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from hiercos.data.catalogue.cifar_binary import PIXELS, Records
-from hiercos.data.images.collections import ByteArray
+from hiercos.data.inputs import ByteArray
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray
 

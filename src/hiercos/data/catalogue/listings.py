@@ -6,6 +6,7 @@ import numpy as np
 
 from hiercos.data.catalogue import eccd
 from hiercos.data.dataset import Dataset
+from hiercos.data.inputs import Texts
 from hiercos.data.splits import TextArray, folded, hash_split
 from hiercos.taxonomy import IntArray, Taxonomy
 
@@ -32,7 +33,7 @@ def listings() -> Dataset:
     return Dataset(
         name="listings",
         taxonomy=Taxonomy.from_paths(classes),
-        inputs=texts,
+        inputs=Texts(texts),
         labels=labels,
         split=split,
         notes=_notes(categories, labels, split, len(classes)),

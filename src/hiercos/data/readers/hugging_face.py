@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hiercos.data.dataset import check_inputs
 from hiercos.data.images.collections import EncodedImages, file_content
+from hiercos.data.inputs import Texts, check_inputs
 from hiercos.data.readers.table_files import cell_text
 from hiercos.data.samples import SPLIT_COLUMN, TEXT_COLUMN, Samples, SourceOptions, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
@@ -98,7 +98,7 @@ def _samples(source: str, loaded: Any, options: SourceOptions) -> Samples:
     if split is None and (options.split_column != SPLIT_COLUMN or SPLIT_COLUMN in rows.table.features):
         split = _texts(source, rows, options.split_column)
     if not is_image:
-        texts = _texts(source, rows, column)
+        texts = Texts(_texts(source, rows, column))
         check_inputs(texts, source=source, row_name=name)
         return Samples(texts, labels, split, name, rows.notes)
     encoded = rows.table.select_columns([column]).cast_column(column, library.Image(decode=False))

@@ -3,8 +3,8 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from hiercos.data.dataset import check_inputs
 from hiercos.data.images.collections import ImageFiles
+from hiercos.data.inputs import Texts, check_inputs
 from hiercos.data.readers.table import read_table
 from hiercos.data.readers.table_files import column_names
 from hiercos.data.samples import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, Samples, SourceOptions, with_usable_images
@@ -24,8 +24,9 @@ def read_table_samples(path: Path, options: SourceOptions) -> Samples:
     table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
     cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
     if is_text:
-        check_inputs(cells, source=str(path), row_name=table.row_name)
-        return Samples(cells, labels, splits, table.row_name)
+        texts = Texts(cells)
+        check_inputs(texts, source=str(path), row_name=table.row_name)
+        return Samples(texts, labels, splits, table.row_name)
     images = listed_images(cells, path, options.root, table.row_name)
     samples = Samples(images, labels, splits, table.row_name)
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)

@@ -1,25 +1,25 @@
-"""Inputs without labels, for prediction."""
+"""Inputs without labels, for prediction: streamed in batches, in memory that does not grow with the number of rows."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import TextIO
 
-import numpy as np
-
-from hiercos.data.dataset import Inputs, Kind, check_inputs, taken
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.images.faulty import CheckCallback, usable_rows
+from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
-from hiercos.data.readers.npz import feature_matrix, read_npz
-from hiercos.data.readers.table import read_table
+from hiercos.data.readers.npz_stream import FeatureStream
+from hiercos.data.readers.table import no_rows, read_table, table_rows
 from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.table_samples import listed_images
 from hiercos.data.samples import PATH_COLUMN, TEXT_COLUMN
 from hiercos.data.sources import existing_suffix
 from hiercos.errors import DataError, RowName
+from hiercos.options import check_count
 
 FILES = {"vectors": (".npz",), "texts": SAMPLE_TABLES, "images": (*SUFFIXES, *SAMPLE_TABLES)}
 TABLE = f"a table ({', '.join(SAMPLE_TABLES)})"
@@ -28,45 +28,77 @@ EXPECTED = {
     "texts": f"{TABLE} of texts",
     "images": f"an image, a folder of images or {TABLE} of their paths",
 }
+CHECKED_AT_ONCE = 1024  # vectors that are checked together
+
+NumberedText = tuple[int, str]
 
 
 @dataclass(frozen=True)
 class InputBatch:
-    """Some inputs in a row.
+    """A batch of inputs without labels.
 
     Attributes:
-        numbers: the number of each input as people count, B of them: the line of a text file, else from 1.
-        inputs: vectors, shape (B, F), or B texts or images.
+        numbers: row number of each input as people count, B of them: the line of a text file, else from 1.
+        inputs: B texts, vectors or images.
     """
 
-    numbers: tuple[int, ...]
+    numbers: Sequence[int]
     inputs: Inputs
+
+    def __len__(self) -> int:
+        return len(self.numbers)
 
 
 @dataclass(frozen=True)
 class UnlabelledInputs:
-    """What to predict.
+    """Inputs to predict, read in batches as they are needed.
 
     Attributes:
-        rows: the number of each input as people count, M of them: the line of a text file, else from 1.
-        inputs: vectors, shape (M, F), or M texts or images.
+        kind: "texts", "vectors" or "images".
+        count: number of inputs; None for standard input, where it is not known.
         notes: sentences about what was left out, for the user to see.
+        read: gives the batches of at most so many inputs each.
     """
 
-    rows: tuple[int, ...]
-    inputs: Inputs
+    kind: Kind
+    count: int | None
+    read: Callable[[int], Iterator[InputBatch]]
     notes: tuple[str, ...] = ()
 
-    @property
-    def count(self) -> int | None:
-        """How many there are."""
-        return len(self.rows)
-
     def batches(self, size: int) -> Iterator[InputBatch]:
-        """The inputs in their order, so many at a time."""
-        for start in range(0, len(self.rows), size):
-            rows = np.arange(start, min(start + size, len(self.rows)))
-            yield InputBatch(self.rows[start : start + size], taken(self.inputs, rows))
+        """Batches of `size` inputs in order, the last one smaller; standard input gives them only once.
+
+        Raises:
+            ValueError: for a size below 1.
+            DataError: for a fault that could not be found before, as on standard input.
+        """
+        check_count("size", size)
+        return self.read(size)
+
+    def whole(self) -> InputBatch:
+        """All inputs as one batch, in memory."""
+        (batch,) = self.batches(sys.maxsize)
+        return batch
+
+    @classmethod
+    def in_memory(
+        cls, inputs: Inputs, numbers: Sequence[int] | None = None, notes: tuple[str, ...] = ()
+    ) -> "UnlabelledInputs":
+        """Inputs that are in memory already.
+
+        Args:
+            inputs: M texts, vectors or images.
+            numbers: row number of each, M of them; by default from 1.
+            notes: sentences for the user to see.
+        """
+        shown = range(1, len(inputs) + 1) if numbers is None else numbers
+
+        def read(size: int) -> Iterator[InputBatch]:
+            for start in range(0, len(inputs), size):
+                rows = range(start, min(start + size, len(inputs)))
+                yield InputBatch(shown[rows.start : rows.stop], inputs.take(rows))
+
+        return cls(inputs.kind, len(inputs), read, notes)
 
 
 def read_inputs(
@@ -80,18 +112,21 @@ def read_inputs(
     callback: CheckCallback | None = None,
     stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
-    """Read vectors from an .npz file, texts from a table, or images from a folder, a file or a table of paths.
+    """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
+
+    A file is read twice: a first pass finds every fault before any input is used, a second one gives the batches.
+    Texts on standard input are checked as they come.
 
     Args:
         path: the file or folder, or "-" for standard input, where every line is a text or the path of an image. Of a
             folder every image below it is taken, in the order of the paths.
-        kind: what the model takes.
+        kind: kind of inputs that the model takes.
         text_column: the column of texts in a table, "text" by default.
         path_column: the column of paths to images in a table, "path" by default.
         root: the folder that paths start from; by default that of the table, for standard input the current one.
         on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
         callback: as in `load_dataset`.
-        stdin: read for "-"; standard input by default.
+        stdin: stream to read for "-"; standard input by default.
 
     Raises:
         DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
@@ -101,13 +136,16 @@ def read_inputs(
         raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
     if not is_stream and not (kind == "images" and file.is_dir()):
         _check_kind(file, kind)
-    numbers, lines = _lines(stdin or sys.stdin) if is_stream else ((), ())
-    if kind == "images" and is_stream:
-        return _usable(images_of_lines(numbers, lines, root=root), on_error, callback)
     if kind == "images":
-        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, callback)
+        lines = _numbered_lines(stdin or sys.stdin)
+        listed = (
+            images_of_lines(lines, root=root)
+            if is_stream
+            else images_at(file, path_column=path_column or PATH_COLUMN, root=root)
+        )
+        return _usable(listed, on_error, callback)
     if is_stream:
-        return UnlabelledInputs(numbers, lines)
+        return _texts_of_lines(stdin or sys.stdin)
     return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
 
 
@@ -118,16 +156,70 @@ def _check_kind(file: Path, kind: Kind) -> None:
     existing_suffix(file, FILES[kind], f"{' or a folder' * (kind == 'images')} because this model takes {kind}")
 
 
-def _lines(stream: TextIO) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The numbers of the lines that are not blank, and what stands on them."""
+def _numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
+    """Lines that are not blank, with their numbers, as they come.
+
+    Raises:
+        DataError: for text that is not UTF-8, or behind the last line if all are blank.
+    """
+    found = False
     try:
-        numbered = [(number, line.rstrip("\r\n")) for number, line in enumerate(stream, 1) if line.strip()]
+        for number, line in enumerate(stream, 1):
+            if line.strip():
+                found = True
+                yield number, line.rstrip("\r\n")
     except UnicodeDecodeError as error:
         raise DataError(f"standard input: expected text in UTF-8 ({error.reason})") from error
-    if not numbered:
+    if not found:
         raise DataError("standard input: expected at least one line of text, got none")
-    numbers, lines = zip(*numbered, strict=True)
-    return numbers, lines
+
+
+def _text_batches(texts: Iterable[NumberedText], size: int) -> Iterator[InputBatch]:
+    """Batches of a stream of texts."""
+    stream = iter(texts)
+    while batch := list(islice(stream, min(size, sys.maxsize))):
+        yield InputBatch([number for number, _ in batch], Texts([text for _, text in batch]))
+
+
+def _texts_of_lines(stream: TextIO) -> UnlabelledInputs:
+    lines = _numbered_lines(stream)
+    return UnlabelledInputs("texts", None, lambda size: _text_batches(lines, size))
+
+
+def _texts(path: Path, column: str) -> UnlabelledInputs:
+    """Texts of a table, checked in a first pass and read again for every pass over the batches."""
+    count, faults = 0, []
+    for number, text in _column_texts(path, column):
+        count += 1
+        if not text.strip():
+            faults.append(f"{path}: row {number}: the text is empty")
+    if not count:
+        raise DataError(no_rows(path))
+    if faults:
+        raise DataError(faults)
+    return UnlabelledInputs("texts", count, lambda size: _text_batches(_column_texts(path, column), size))
+
+
+def _column_texts(path: Path, column: str) -> Iterator[NumberedText]:
+    return ((number, cells[column]) for number, cells in table_rows(path, columns=(column,)))
+
+
+def _vectors(path: Path) -> UnlabelledInputs:
+    """Vectors of an .npz file, checked in a first pass and read again for every pass over the batches."""
+    stream, faults, first = FeatureStream(path), [], 0
+    for part in stream.chunks(CHECKED_AT_ONCE):
+        faults += [f"{path}: {fault}" for fault in vector_faults(part, first)]
+        first += len(part)
+    if faults:
+        raise DataError(faults)
+
+    def read(size: int) -> Iterator[InputBatch]:
+        done = 0
+        for part in stream.chunks(size):
+            yield InputBatch(range(done + 1, done + len(part) + 1), Vectors(part))
+            done += len(part)
+
+    return UnlabelledInputs("vectors", first, read)
 
 
 def _usable(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
@@ -135,37 +227,24 @@ def _usable(listed: "ListedImages", on_error: str, callback: CheckCallback | Non
     rows, notes = usable_rows(
         listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
     )
-    numbers = tuple(listed.numbers[row] for row in rows)
-    return UnlabelledInputs(numbers, listed.images.take(rows), (*listed.notes, *notes))
-
-
-def _texts(path: Path, text_column: str) -> UnlabelledInputs:
-    table = read_table(path, columns=(text_column,))
-    texts = table.columns[text_column]
-    check_inputs(texts, source=str(path), row_name=table.row_name)
-    return UnlabelledInputs(table.numbers, texts)
-
-
-def _vectors(path: Path) -> UnlabelledInputs:
-    features = feature_matrix(path, read_npz(path, arrays=("features",))["features"])
-    check_inputs(features, source=str(path))
-    return UnlabelledInputs(tuple(range(1, len(features) + 1)), features)
+    numbers = [listed.numbers[row] for row in rows]
+    return UnlabelledInputs.in_memory(listed.images.take(rows), numbers, (*listed.notes, *notes))
 
 
 @dataclass(frozen=True)
 class ListedImages:
-    """Images as somebody listed them, not yet decoded.
+    """Names of images, not yet decoded.
 
     Attributes:
-        images: M of them.
-        numbers: of each as people count: the line of a text file, else from 1.
-        source: what messages call them together.
-        row_name: what messages call the row of each, where a table or standard input lists them.
+        images: M images.
+        numbers: row number of each as people count: the line of a text file, else from 1.
+        source: name of them all in messages.
+        row_name: name of each row in messages, where a table or standard input lists them.
         notes: sentences about what was left out.
     """
 
     images: ImageFiles
-    numbers: tuple[int, ...]
+    numbers: Sequence[int]
     source: str
     row_name: RowName | None = None
     notes: tuple[str, ...] = ()
@@ -176,7 +255,7 @@ def images_at(path: Path, *, path_column: str, root: str | Path | None) -> Liste
     if path.is_dir():
         tree = image_tree(path)
         images = ImageFiles([path / image for image in tree.images])
-        return ListedImages(images, _counted(images), str(path), notes=other_files(path, tree))
+        return ListedImages(images, range(1, len(images) + 1), str(path), notes=other_files(path, tree))
     if path.suffix.lower() in SUFFIXES:
         return ListedImages(ImageFiles([path]), (1,), str(path))
     table = read_table(path, columns=(path_column,))
@@ -184,11 +263,8 @@ def images_at(path: Path, *, path_column: str, root: str | Path | None) -> Liste
     return ListedImages(images, table.numbers, str(path), table.row_name)
 
 
-def images_of_lines(numbers: tuple[int, ...], paths: Sequence[str], *, root: str | Path | None) -> ListedImages:
+def images_of_lines(lines: Iterable[NumberedText], *, root: str | Path | None) -> ListedImages:
     """The images whose paths stand on the lines of standard input; they start from the root, if one is given."""
+    numbers, paths = zip(*lines, strict=True)
     images = ImageFiles([Path(root or ".") / path for path in paths])
     return ListedImages(images, numbers, "standard input", lambda row: f"row {numbers[row]}")
-
-
-def _counted(images: ImageFiles) -> tuple[int, ...]:
-    return tuple(range(1, len(images) + 1))
