@@ -10,7 +10,7 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import colour_data
-from hiercos.data import Dataset
+from hiercos.data import Dataset, Texts
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
@@ -18,6 +18,7 @@ from hiercos.engine import (
     ReadConfig,
     TrainConfig,
     class_scores,
+    evaluate_scores,
     fit,
     load_model,
     prepare_fine_tuning,
@@ -120,7 +121,7 @@ def test_models_start_from_their_seed(fabric: Fabric) -> None:
 
 def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     words = ("cat", "dog", "car")
-    texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
+    texts = Texts([f"{words[row % 3]} number {row}" for row in range(18)])
     split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
     data = prepare_fine_tuning(
         ReadConfig(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True

@@ -37,6 +37,7 @@ class LabelCodec:
         labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
         classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
         columns: the class of each entry of `classes`, shape (C,).
+        flat: whether the taxonomy is one level of all the labels, for want of a tree.
     """
 
     taxonomy: Taxonomy
@@ -44,6 +45,7 @@ class LabelCodec:
     labels: AnyArray
     classes: AnyArray
     columns: IntArray
+    flat: bool = False
 
     def read(self, y: AnyArray) -> IntArray:
         """Labels of M samples to label indices (see `label_indices`), all of them classes: shape (M,).
@@ -123,7 +125,7 @@ def _flat(classes: AnyArray) -> LabelCodec:
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         names = [f"class {number}: {name}" for number, name in enumerate(names)]
     taxonomy = Taxonomy.from_paths([(name,) for name in names])
-    return LabelCodec(taxonomy, KnownLabels(classes), classes, classes, np.arange(len(classes)))
+    return LabelCodec(taxonomy, KnownLabels(classes), classes, classes, np.arange(len(classes)), flat=True)
 
 
 @dataclass(frozen=True, eq=False)
