@@ -68,7 +68,8 @@ def node_heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The number of levels below each node, shape (N,), 0 for a leaf."""
     depths = taxonomy.depths.astype(np.float64)
     deepest = descendant_maxima(depths[None], taxonomy)[0]
-    return (deepest - depths).astype(np.int64)
+    heights: NDArray[np.int64] = (deepest - depths).astype(np.int64)
+    return heights
 
 
 def decaying_similarities(taxonomy: Taxonomy, gamma: float) -> FloatArray:

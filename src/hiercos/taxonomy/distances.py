@@ -65,7 +65,8 @@ def classes_below(taxonomy: Taxonomy) -> IntArray:
 
 
 def _descendant_counts(taxonomy: Taxonomy, values: Floats) -> IntArray:
-    return descendant_sums(values[None], taxonomy)[0].astype(np.int64)  # whole numbers up to 2**53 are exact
+    counts: IntArray = descendant_sums(values[None], taxonomy)[0].astype(np.int64)  # exact up to 2**53
+    return counts
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
