@@ -13,7 +13,7 @@ from lightning_fabric import Fabric
 
 from blobs import cloud
 from colours import colour_folder
-from hiercos.data.readers.unlabelled import read_inputs
+from hiercos.data import read_inputs
 from hiercos.engine.encoders import ReadConfig
 from hiercos.engine.prediction import prediction_rows
 from hiercos.errors import DataError
