@@ -49,12 +49,16 @@ class Registry(Mapping[str, Item]):
         if name not in self._items:
             self._load_entry_points()
         if name not in self._items:
-            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, sorted(self._items))}")
+            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, self.names())}")
         return self._items[name]
+
+    def names(self) -> list[str]:
+        """What may be looked up, for messages."""
+        return list(self)
 
     def __iter__(self) -> Iterator[str]:
         self._load_entry_points()
-        return iter(sorted(self._items))
+        return iter(self._items)
 
     def __len__(self) -> int:
         self._load_entry_points()

@@ -8,7 +8,7 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import TREE, colour_images
-from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder

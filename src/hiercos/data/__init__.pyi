@@ -22,9 +22,12 @@ from .inputs import Kind as Kind
 from .inputs import Texts as Texts
 from .inputs import Vectors as Vectors
 from .python_inputs import given_inputs as given_inputs
+from .readers.built_in import READERS as READERS
 from .readers.hugging_face import PREFIX as PREFIX
 from .readers.npz import array_row_name as array_row_name
 from .readers.npz import read_npz as read_npz
+from .readers.registry import InputOptions as InputOptions
+from .readers.registry import Reader as Reader
 from .readers.table import Table as Table
 from .readers.table import read_table as read_table
 from .readers.table_files import DELIMITERS as DELIMITERS
@@ -36,11 +39,13 @@ from .readers.table_files import length_fault as length_fault
 from .readers.table_files import parquet_file as parquet_file
 from .readers.unlabelled import InputBatch as InputBatch
 from .readers.unlabelled import UnlabelledInputs as UnlabelledInputs
-from .readers.unlabelled import read_inputs as read_inputs
 from .samples import LABEL_COLUMN as LABEL_COLUMN
 from .samples import PATH_COLUMN as PATH_COLUMN
+from .samples import SourceOptions as SourceOptions
+from .samples import SourceSamples as SourceSamples
 from .sources import check_source as check_source
 from .sources import load_dataset as load_dataset
+from .sources import read_inputs as read_inputs
 from .splits import hash_split as hash_split
 from .text_features import TextFeatures as TextFeatures
 from .text_features import features_of as features_of

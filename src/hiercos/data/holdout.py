@@ -10,7 +10,7 @@ from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import data_fingerprint
 from hiercos.data.images.faulty import CheckCallback
 from hiercos.data.inputs import Inputs
-from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
+from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.sources import load_dataset, read_samples, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.errors import DataError
@@ -19,7 +19,7 @@ from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, label_indices
 
 @dataclass(frozen=True, eq=False)
 class TestSamples:
-    """Samples to test a model on.
+    """SourceSamples to test a model on.
 
     Attributes:
         inputs: M texts, vectors or images.
@@ -75,7 +75,7 @@ def load_test_samples(
     return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
 
-def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:
+def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, samples.notes

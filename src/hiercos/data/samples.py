@@ -32,7 +32,7 @@ class SourceOptions:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SourceSamples:
     """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
 
     Attributes:
@@ -55,7 +55,7 @@ class Samples:
     origin: FeatureOrigin | None = None
     path_form: str = "labels such as 'a > b > c'"
 
-    def take(self, rows: IntArray) -> "Samples":
+    def take(self, rows: IntArray) -> "SourceSamples":
         """The samples at these rows."""
         names = [self.row_name(int(row)) for row in rows]
         return replace(
@@ -68,8 +68,8 @@ class Samples:
 
 
 def with_usable_images(
-    samples: Samples, *, source: str, options: SourceOptions, row_name: RowName | None = None
-) -> Samples:
+    samples: SourceSamples, *, source: str, options: SourceOptions, row_name: RowName | None = None
+) -> SourceSamples:
     """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
     rows, notes = usable_rows(
         samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback

@@ -1,13 +1,15 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
 
-from hiercos.errors import FaultsError, suggestion
+from hiercos.errors import FaultsError
 from hiercos.methods.method import Method
 from hiercos.methods.search import Space
 from hiercos.options import option_faults
+from hiercos.registry import Registry
 from hiercos.taxonomy import Taxonomy
 
 Build = Callable[..., Method]
@@ -17,43 +19,38 @@ class MethodError(FaultsError):
     """An unknown method, an option a method does not have, or a value it cannot take."""
 
 
-class Registry(Mapping[str, Build]):
+@dataclass(frozen=True)
+class MethodTraits:
+    """What the registry knows of a method beside its builder.
+
+    Attributes:
+        uses_tree: whether training reads anything of the taxonomy but its classes.
+        inner_labels: whether the loss takes labels that are inner nodes, written as C + node.
+        search: where to look for good values of the method's own options, by name.
+    """
+
+    uses_tree: bool = True
+    inner_labels: bool = False
+    search: Mapping[str, Space] = field(default_factory=dict)
+
+
+class MethodRegistry(Registry[Build]):
     """Methods by name; an unknown name is an error that suggests the nearest one."""
 
     def __init__(self) -> None:
-        self._builders: dict[str, Build] = {}
+        super().__init__("method", MethodError, entry_points="hiercos.methods")
+        self._traits: dict[str, MethodTraits] = {}
         self._aliases: dict[str, str] = {}
-        self._flat: set[Build] = set()
-        self._inner_labels: set[str] = set()
-        self._search: dict[str, Mapping[str, Space]] = {}
 
-    def register(
-        self,
-        name: str,
-        *,
-        uses_tree: bool = True,
-        inner_labels: bool = False,
-        search: Mapping[str, Space] | None = None,
-    ) -> Callable[[Build], Build]:
+    def register(self, name: str, **traits: Any) -> Callable[[Build], Build]:
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
 
         Args:
             name: what the method is called everywhere.
-            uses_tree: whether training reads anything of the taxonomy but its classes.
-            inner_labels: whether the loss takes labels that are inner nodes, written as C + node.
-            search: where to look for good values of the method's own options, by name.
+            **traits: see `MethodTraits`.
         """
-
-        def add(build: Build) -> Build:
-            self._builders[name] = build
-            self._search[name] = dict(search or {})
-            if not uses_tree:
-                self._flat.add(build)
-            if inner_labels:
-                self._inner_labels.add(name)
-            return build
-
-        return add
+        self._traits[name] = MethodTraits(**traits)
+        return super().register(name)
 
     def alias(self, name: str, method: str) -> None:
         """Give a registered method a second name, which is understood and never listed."""
@@ -62,18 +59,15 @@ class Registry(Mapping[str, Build]):
     def canonical(self, name: str) -> str:
         """The name a method is registered under, given that or an alias."""
         registered = self._aliases.get(name, name)
-        if registered not in self._builders:
-            raise MethodError(f"unknown method {name!r}{suggestion(name, [*self._builders, *self._aliases])}")
+        super().__getitem__(registered)  # an unknown one is an error
         return registered
 
     def __getitem__(self, name: str) -> Build:
-        return self._builders[self.canonical(name)]
+        return super().__getitem__(self.canonical(name))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._builders)
-
-    def __len__(self) -> int:
-        return len(self._builders)
+    def names(self) -> list[str]:
+        """The registered names and the aliases."""
+        return [*self, *self._aliases]
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
         """Raise a `MethodError` for the first name that is not registered."""
@@ -87,19 +81,19 @@ class Registry(Mapping[str, Build]):
 
     def uses_tree(self, name: str) -> bool:
         """Whether training a method reads anything of the taxonomy but its classes."""
-        return self[name] not in self._flat
+        return self._traits[self.canonical(name)].uses_tree
 
     def takes_inner_labels(self, name: str) -> bool:
         """Whether the loss of a method takes labels that are inner nodes."""
-        return self.canonical(name) in self._inner_labels
+        return self._traits[self.canonical(name)].inner_labels
 
     def with_inner_labels(self) -> list[str]:
         """The names of the methods whose loss takes labels that are inner nodes, in the order of registration."""
-        return [name for name in self if name in self._inner_labels]
+        return [name for name in self if self.takes_inner_labels(name)]
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Where to look for good values of a method's own options, by name."""
-        return self._search[self.canonical(name)]
+        return self._traits[self.canonical(name)].search
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
@@ -111,7 +105,7 @@ class Registry(Mapping[str, Build]):
         return (inspect.getdoc(self[name]) or "").partition("\n")[0]
 
 
-METHODS = Registry()
+METHODS = MethodRegistry()
 
 
 def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mapping[str, object]) -> Method:

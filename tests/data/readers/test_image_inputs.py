@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.data.readers.unlabelled import UnlabelledInputs, read_inputs
+from hiercos.data import UnlabelledInputs, read_inputs
 from hiercos.errors import DataError
 from pictures import picture, write
 

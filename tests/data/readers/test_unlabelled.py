@@ -10,7 +10,7 @@ import pytest
 from pyarrow import parquet
 
 from hiercos.data.readers import unlabelled
-from hiercos.data.readers.unlabelled import read_inputs
+from hiercos.data.sources import read_inputs
 from hiercos.errors import DataError
 from hiercos.taxonomy import AnyArray
 
@@ -116,7 +116,7 @@ def test_vectors_come_in_batches_whatever_their_form_on_disk(
 def test_memory_does_not_grow_with_the_number_of_rows(tmp_path: Path) -> None:
     rows, width = 40_000, 64  # 10 MB of float32
     np.savez(tmp_path / "a.npz", features=np.zeros((rows, width), np.float32))
-    (tmp_path / "a.csv").write_text("text\n" + "a text of forty characters, more or less\n" * rows * 5)
+    (tmp_path / "a.csv").write_text("text\n" + "a text of forty characters more or less.\n" * rows * 5)
     for name, kind in (("a.npz", "vectors"), ("a.csv", "texts")):
         tracemalloc.start()
         assert sum(len(batch) for batch in read_inputs(tmp_path / name, kind=kind).batches(500)) >= rows

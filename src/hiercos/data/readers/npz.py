@@ -12,7 +12,7 @@ from numpy.lib.npyio import NpzFile
 
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import FloatArray, Vectors, check_inputs
-from hiercos.data.samples import Samples
+from hiercos.data.samples import SourceSamples
 from hiercos.errors import DataError
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import read_json
@@ -95,7 +95,7 @@ def array_row_name(row: int) -> str:
     return f"row {row + 1} (index {row})"
 
 
-def read_vectors(path: Path) -> Samples:
+def read_vectors(path: Path) -> SourceSamples:
     """The rows of a file; `taxonomy` is a text, the tree as JSON, whose classes integer labels count.
 
     Raises:
@@ -113,7 +113,9 @@ def read_vectors(path: Path) -> Samples:
             )
     taxonomy = _taxonomy(path, arrays["taxonomy"]) if "taxonomy" in arrays else None
     origin = _origin(arrays)
-    return Samples(features, arrays["labels"], arrays.get("split"), array_row_name, taxonomy=taxonomy, origin=origin)
+    return SourceSamples(
+        features, arrays["labels"], arrays.get("split"), array_row_name, taxonomy=taxonomy, origin=origin
+    )
 
 
 def _origin(arrays: Mapping[str, AnyArray]) -> FeatureOrigin | None:

@@ -7,11 +7,18 @@ from hiercos.data.images.collections import ImageFiles
 from hiercos.data.inputs import Texts, check_inputs
 from hiercos.data.readers.table import read_table
 from hiercos.data.readers.table_files import column_names
-from hiercos.data.samples import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, Samples, SourceOptions, with_usable_images
+from hiercos.data.samples import (
+    PATH_COLUMN,
+    SPLIT_COLUMN,
+    TEXT_COLUMN,
+    SourceOptions,
+    SourceSamples,
+    with_usable_images,
+)
 from hiercos.errors import DataError, RowName, suggestion
 
 
-def read_table_samples(path: Path, options: SourceOptions) -> Samples:
+def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     """The rows of a table.
 
     Raises:
@@ -26,9 +33,9 @@ def read_table_samples(path: Path, options: SourceOptions) -> Samples:
     if is_text:
         texts = Texts(cells)
         check_inputs(texts, source=str(path), row_name=table.row_name)
-        return Samples(texts, labels, splits, table.row_name)
+        return SourceSamples(texts, labels, splits, table.row_name)
     images = listed_images(cells, path, options.root, table.row_name)
-    samples = Samples(images, labels, splits, table.row_name)
+    samples = SourceSamples(images, labels, splits, table.row_name)
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
 
 

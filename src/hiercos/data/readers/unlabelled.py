@@ -8,26 +8,15 @@ from pathlib import Path
 from typing import TextIO
 
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.images.faulty import CheckCallback, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz_stream import FeatureStream
 from hiercos.data.readers.table import no_rows, read_table, table_rows
-from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.table_samples import listed_images
-from hiercos.data.samples import PATH_COLUMN, TEXT_COLUMN
-from hiercos.data.sources import existing_suffix
 from hiercos.errors import DataError, RowName
 from hiercos.options import check_count
 
-FILES = {"vectors": (".npz",), "texts": SAMPLE_TABLES, "images": (*SUFFIXES, *SAMPLE_TABLES)}
-TABLE = f"a table ({', '.join(SAMPLE_TABLES)})"
-EXPECTED = {
-    "vectors": "an .npz of vectors",
-    "texts": f"{TABLE} of texts",
-    "images": f"an image, a folder of images or {TABLE} of their paths",
-}
 CHECKED_AT_ONCE = 1024  # vectors that are checked together
 
 NumberedText = tuple[int, str]
@@ -101,62 +90,7 @@ class UnlabelledInputs:
         return cls(inputs.kind, len(inputs), read, notes)
 
 
-def read_inputs(
-    path: str | Path,
-    *,
-    kind: Kind,
-    text_column: str | None = None,
-    path_column: str | None = None,
-    root: str | Path | None = None,
-    on_error: str = "fail",
-    callback: CheckCallback | None = None,
-    stdin: TextIO | None = None,
-) -> UnlabelledInputs:
-    """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
-
-    A file is read twice: a first pass finds every fault before any input is used, a second one gives the batches.
-    Texts on standard input are checked as they come.
-
-    Args:
-        path: the file or folder, or "-" for standard input, where every line is a text or the path of an image. Of a
-            folder every image below it is taken, in the order of the paths.
-        kind: kind of inputs that the model takes.
-        text_column: the column of texts in a table, "text" by default.
-        path_column: the column of paths to images in a table, "path" by default.
-        root: the folder that paths start from; by default that of the table, for standard input the current one.
-        on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
-        callback: as in `load_dataset`.
-        stdin: stream to read for "-"; standard input by default.
-
-    Raises:
-        DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
-    """
-    file, is_stream = Path(path), str(path) == "-"
-    if is_stream and kind == "vectors":
-        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
-    if not is_stream and not (kind == "images" and file.is_dir()):
-        _check_kind(file, kind)
-    if kind == "images":
-        lines = _numbered_lines(stdin or sys.stdin)
-        listed = (
-            images_of_lines(lines, root=root)
-            if is_stream
-            else images_at(file, path_column=path_column or PATH_COLUMN, root=root)
-        )
-        return _usable(listed, on_error, callback)
-    if is_stream:
-        return _texts_of_lines(stdin or sys.stdin)
-    return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
-
-
-def _check_kind(file: Path, kind: Kind) -> None:
-    """Raise a DataError unless the file is there and may hold inputs of this kind."""
-    if file.is_file() and file.suffix.lower() not in FILES[kind]:
-        raise DataError(f"expected {EXPECTED[kind]} because this model takes {kind}, got {file}")
-    existing_suffix(file, FILES[kind], f"{' or a folder' * (kind == 'images')} because this model takes {kind}")
-
-
-def _numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
+def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
     """Lines that are not blank, with their numbers, as they come.
 
     Raises:
@@ -181,12 +115,13 @@ def _text_batches(texts: Iterable[NumberedText], size: int) -> Iterator[InputBat
         yield InputBatch([number for number, _ in batch], Texts([text for _, text in batch]))
 
 
-def _texts_of_lines(stream: TextIO) -> UnlabelledInputs:
-    lines = _numbered_lines(stream)
+def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
+    """Texts of a stream, one a line; their number is not known."""
+    lines = numbered_lines(stream)
     return UnlabelledInputs("texts", None, lambda size: _text_batches(lines, size))
 
 
-def _texts(path: Path, column: str) -> UnlabelledInputs:
+def texts_of_table(path: Path, column: str) -> UnlabelledInputs:
     """Texts of a table, checked in a first pass and read again for every pass over the batches."""
     count, faults = 0, []
     for number, text in _column_texts(path, column):
@@ -204,7 +139,7 @@ def _column_texts(path: Path, column: str) -> Iterator[NumberedText]:
     return ((number, cells[column]) for number, cells in table_rows(path, columns=(column,)))
 
 
-def _vectors(path: Path) -> UnlabelledInputs:
+def vectors_of_npz(path: Path) -> UnlabelledInputs:
     """Vectors of an .npz file, checked in a first pass and read again for every pass over the batches."""
     stream, faults, first = FeatureStream(path), [], 0
     for part in stream.chunks(CHECKED_AT_ONCE):
@@ -222,7 +157,7 @@ def _vectors(path: Path) -> UnlabelledInputs:
     return UnlabelledInputs("vectors", first, read)
 
 
-def _usable(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
+def usable_images(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
     """The images that can be decoded, with their numbers in the whole list and a note about the others."""
     rows, notes = usable_rows(
         listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
@@ -250,16 +185,17 @@ class ListedImages:
     notes: tuple[str, ...] = ()
 
 
-def images_at(path: Path, *, path_column: str, root: str | Path | None) -> ListedImages:
-    """Every image below a folder in the order of the paths, the image in a file, or the images a table lists."""
-    if path.is_dir():
-        tree = image_tree(path)
-        images = ImageFiles([path / image for image in tree.images])
-        return ListedImages(images, range(1, len(images) + 1), str(path), notes=other_files(path, tree))
-    if path.suffix.lower() in SUFFIXES:
-        return ListedImages(ImageFiles([path]), (1,), str(path))
-    table = read_table(path, columns=(path_column,))
-    images = listed_images(table.columns[path_column], path, root, table.row_name)
+def images_below(folder: Path) -> ListedImages:
+    """Every image below a folder in the order of the paths."""
+    tree = image_tree(folder)
+    images = ImageFiles([folder / image for image in tree.images])
+    return ListedImages(images, range(1, len(images) + 1), str(folder), notes=other_files(folder, tree))
+
+
+def images_of_table(path: Path, column: str, root: str | Path | None) -> ListedImages:
+    """The images that a table lists; their paths start from the root, or else from the folder of the table."""
+    table = read_table(path, columns=(column,))
+    images = listed_images(table.columns[column], path, root, table.row_name)
     return ListedImages(images, table.numbers, str(path), table.row_name)
 
 
