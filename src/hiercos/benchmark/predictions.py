@@ -1,11 +1,13 @@
 """Every metric of predictions, a model's or anybody's: for each sample, for each class, for each node of the tree."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
 from hiercos.decisions import RULES
@@ -13,6 +15,9 @@ from hiercos.engine import Answers, Samples, StoredModel, all_answers
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 BROKEN_DOWN = ("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20")
 Row = Mapping[str, str | int | float]

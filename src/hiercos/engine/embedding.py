@@ -1,5 +1,7 @@
 """Where features are kept between commands, under a name that says what they were made of and how."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -7,11 +9,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Images
 from hiercos.engine.encoders import FrozenReader, Reading
@@ -19,6 +20,9 @@ from hiercos.engine.feature_file import GrowingFeatures
 from hiercos.engine.streaming import RawInputs
 from hiercos.errors import FaultsError
 from hiercos.nn.backbones import Backbone
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 FORMAT = "hiercos-features 1"
 

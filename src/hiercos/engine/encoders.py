@@ -1,11 +1,12 @@
 """What turns raw inputs into what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.callbacks import RowWatcher
@@ -13,6 +14,9 @@ from hiercos.data import Kind, TextFeatures
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples, WatchedSamples
 from hiercos.engine.streaming import RAW_AT_ONCE, RawInputs, RawSamples
 from hiercos.nn.backbones import Backbone, blank_sample, load_backbone
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 
@@ -102,7 +106,7 @@ class FrozenReader:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> "EmbeddedSamples":
+    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> EmbeddedSamples:
         """The inputs, seen through the backbone batch by batch."""
         return EmbeddedSamples(how.raw_samples(self.backbone, inputs, labels), self.backbone, how.fabric)
 
@@ -163,7 +167,7 @@ class EmbeddedSamples:
     def __len__(self) -> int:
         return len(self.raw)
 
-    def to(self, device: torch.device) -> "EmbeddedSamples":
+    def to(self, device: torch.device) -> EmbeddedSamples:
         """The same with the labels on a device."""
         return replace(self, raw=self.raw.to(device))
 

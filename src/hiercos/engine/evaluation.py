@@ -1,16 +1,19 @@
 """Scores and metrics of a model on samples, batch by batch."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.engine.batches import Samples
 from hiercos.engine.model import Model
-from hiercos.metrics import default_suite
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,8 @@ def all_answers(fabric: Fabric, model: Model, samples: Samples, rows: Tensor) ->
 
 def evaluate(fabric: Fabric, model: Model, data: Samples) -> dict[str, float]:
     """The default metrics of a model on data; several processes share the rows and agree on the result."""
+    from hiercos.metrics import default_suite
+
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     for part, answer in all_answers(fabric, model, data, rows):

@@ -1,20 +1,24 @@
 """A finished run under a decision rule: the same model, its classes ranked anew."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.decisions import RULES, fit_temperature
 from hiercos.engine.evaluation import class_scores
 from hiercos.engine.model_folder import StoredModel, load_model, write_config
 from hiercos.engine.run import RunData
-from hiercos.metrics import default_suite
 from hiercos.records import Record, record_file
 from hiercos.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 ROWS_AT_ONCE = 1024  # whose classes a rule ranks together
 
@@ -83,6 +87,8 @@ def _earlier(record: Record, folder: Path, rule: str, temperature: float | None)
 
 
 def _metrics(batches: Iterator[Tensor], true: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
+    from hiercos.metrics import default_suite
+
     suite = default_suite(taxonomy)
     for scores, labels in zip(batches, torch.split(true, ROWS_AT_ONCE), strict=True):
         suite.update(scores, labels)

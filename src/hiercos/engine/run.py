@@ -1,14 +1,15 @@
 """One run from data to a folder: train, test, and leave the model, the scores, a log and a record."""
 
+from __future__ import annotations
+
 import io
 import platform
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from lightning_fabric import Fabric
 
 from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
@@ -24,6 +25,9 @@ from hiercos.files import write_atomically
 from hiercos.methods import METHODS
 from hiercos.records import RECORD_FILE, Record, run_identity
 from hiercos.taxonomy import Taxonomy
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 SCORES = "scores.npz"
 PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")

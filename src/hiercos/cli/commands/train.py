@@ -39,19 +39,22 @@ def train(
     columns.check(data)
     if not resume:
         _refuse_finished(out)
+    place.check_names()
+    training.check_names()
+    method_options = options.method_options(set_)
+    if rule is not None:
+        options.check_rules([rule])
+    dataset = columns.read(data)
     from hiercos.cli.display.tables import print_records
     from hiercos.cli.display.training import watcher
-    from hiercos.decisions import RULES
     from hiercos.engine import adopt_rule, rule_records, train_run
     from hiercos.methods import DEFAULT, DEFAULT_RULE
 
     if rule is None:
         rule = DEFAULT_RULE if method == DEFAULT else "none"
-    RULES[rule]  # an unknown one is an error before any work is done
-    dataset = columns.read(data)
     config = training.config(
         method,
-        options.method_options(set_),
+        method_options,
         precision=place.precision,
         samples=len(dataset.rows("train")),
         most=64 if inputs.unfreeze else 256,
