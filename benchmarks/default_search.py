@@ -16,7 +16,8 @@ import torch
 from lightning_fabric import Fabric
 
 from hiercos.data import load_dataset
-from hiercos.decisions import RULES, fit_temperature
+from hiercos.decisions import Posterior, fit_temperature
+from hiercos.decisions import rule as named_rule
 from hiercos.engine import PreparedData, TrainConfig, class_scores, fit, prepare
 from hiercos.metrics import default_suite
 
@@ -62,9 +63,10 @@ def validation(fabric: Fabric, data: PreparedData, config: TrainConfig, rules: t
     scores = class_scores(fabric, model, val)
     temperature = fit_temperature(scores, val.labels)
     found = {"log_loss": float(torch.nn.functional.cross_entropy(scores / temperature, val.labels))}
+    posterior = Posterior.from_scores(scores, data.taxonomy, temperature=temperature)
     for rule in rules:
         suite = default_suite(data.taxonomy)
-        suite.update(RULES[rule](scores, temperature, data.taxonomy), val.labels)
+        suite.update(torch.from_numpy(named_rule(rule).ranking(posterior)), val.labels)
         found |= {f"{rule} {name}": float(value) for name, value in suite.compute().items()}
     return found
 

@@ -24,7 +24,7 @@ from torch import Tensor
 
 from geometry import THREADS
 from hiercos.data import ImageFiles, Images, PixelImages, load_dataset
-from hiercos.engine import Reading, channels_last, embed, frozen_reader, suitable_batch
+from hiercos.engine import ReadConfig, channels_last, embed, frozen_encoder, suitable_batch
 from hiercos.nn.backbones import Backbone
 
 BACKBONE = "efficientnet-lite0"
@@ -59,12 +59,12 @@ def bare_seconds(backbone: Backbone, batches: list[Tensor]) -> float:
     return perf_counter() - start
 
 
-def embedding_seconds(how: Reading, backbone: Backbone, images: Images) -> float:
+def embedding_seconds(config: ReadConfig, backbone: Backbone, images: Images) -> float:
     """Seconds of embedding, with an empty cache."""
     with TemporaryDirectory() as folder:
         os.environ["HIERCOS_CACHE"] = folder
         start = perf_counter()
-        computed = embed(how, backbone, images).computed
+        computed = embed(config, backbone, images).computed
         seconds = perf_counter() - start
     assert computed == len(images)
     return seconds
@@ -73,18 +73,18 @@ def embedding_seconds(how: Reading, backbone: Backbone, images: Images) -> float
 def print_speed(count: int, rounds: int, workers: int) -> None:
     """Part (a)."""
     images, fabric = cifar_images(count), one_process()
-    backbone = frozen_reader(BACKBONE, {}).backbone.eval()
+    backbone = frozen_encoder(BACKBONE, {}).backbone.eval()
     channels_last(backbone)
     size = suitable_batch(backbone, fabric.device)
     prepared = backbone.preprocess([images.open(row) for row in range(count)])  # (count, 3, 224, 224)
-    how = Reading(fabric, workers=workers)
+    config = ReadConfig(fabric, workers=workers)
     bare_seconds(backbone, list(prepared[: 4 * size].split(size)))  # warm
     print(f"(a) {BACKBONE} at 224 pixels, {count} images, batches of {size}, {workers} workers")
     ratios = []
     for _ in range(rounds):
         alone = bare_seconds(backbone, list(prepared.split(size)))
         large = bare_seconds(backbone, list(prepared.split(64)))
-        whole = embedding_seconds(how, backbone, images)
+        whole = embedding_seconds(config, backbone, images)
         ratios.append(alone / whole)
         print(
             f"    bare loop {count / alone:.1f} images/s (batches of 64: {count / large:.1f}), "
@@ -104,8 +104,8 @@ def peak_mebibytes() -> float:
 def print_memory(folder: Path, count: int) -> None:
     """Part (b) for so many files, in this process."""
     paths = [folder / f"{row}.png" for row in range(count)]
-    backbone, how = frozen_reader(BACKBONE, {"size": SMALL}).backbone, Reading(one_process())
-    embedding_seconds(how, backbone, ImageFiles(paths))
+    backbone, config = frozen_encoder(BACKBONE, {"size": SMALL}).backbone, ReadConfig(one_process())
+    embedding_seconds(config, backbone, ImageFiles(paths))
     features = count * backbone.num_features * 4 / 2**20
     print(f"    {count} files, whose features take {features:.1f} MiB: peak {peak_mebibytes():.1f} MiB")
 

@@ -21,7 +21,7 @@ from torch import Tensor
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
 from hiercos.data import FloatArray, Images, Inputs, TestSamples, load_test_samples
-from hiercos.engine import TfidfReader, channels_last, load_model
+from hiercos.engine import TfidfEncoder, channels_last, load_model
 from hiercos.onnx import (
     OnnxExport,
     OnnxModel,
@@ -116,9 +116,9 @@ def main() -> None:
         texts, images = Path(folder, "texts"), Path(folder, "images")
         trained("icd10cm:9,10", texts, "--epochs", "10")
         export, samples = export_of(texts, "icd10cm:9,10", "features")
-        reader = load_model(texts).reader
-        assert isinstance(reader, TfidfReader)
-        features = reader.features.transform(samples.inputs)  # type: ignore[arg-type]  # they are texts
+        encoder = load_model(texts).encoder
+        assert isinstance(encoder, TfidfEncoder)
+        features = encoder.features.transform(samples.inputs)  # type: ignore[arg-type]  # they are texts
         print_model("features of ICD-10-CM", export, samples, features, options.threads)
         trained("groceries", images, "--epochs", "10")
         export, samples = export_of(images, "groceries", "inputs")

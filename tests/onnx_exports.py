@@ -9,8 +9,9 @@ from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
+from hiercos.decisions import rule
 from hiercos.engine import Model, StoredModel
-from hiercos.engine.encoders import FrozenReader, TfidfReader
+from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.onnx.export import OnnxExport, export_onnx
 from trees import TOY17
 
@@ -42,7 +43,7 @@ def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: in
 def of_vectors() -> Exported:
     """A model that the rule `hops` speaks for."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
-    return _exported(StoredModel(model, None, "hops", 0.8))
+    return _exported(StoredModel(model, None, rule("hops"), 0.8))
 
 
 @cache
@@ -50,7 +51,7 @@ def of_texts() -> Exported:
     """A model behind TF-IDF, under the rule `crm`."""
     texts = TextFeatures.fit(TEXTS, dim=4, seed=0)
     model = untrained(TREE, torch.tensor(texts.transform(TEXTS)), "cross-entropy")
-    return _exported(StoredModel(model, TfidfReader(texts), "crm", 1.5))
+    return _exported(StoredModel(model, TfidfEncoder(texts), rule("crm"), 1.5))
 
 
 @cache
@@ -58,7 +59,7 @@ def of_images() -> Exported:
     """A model behind a frozen backbone, without a rule."""
     backbone = small_backbone().eval()
     model = untrained(TREE, torch.randn(40, 6, generator=torch.Generator().manual_seed(1)), "hier-cos", width=8)
-    return _exported(StoredModel(model, FrozenReader(backbone)))
+    return _exported(StoredModel(model, FrozenEncoder(backbone)))
 
 
 def _exported(stored: StoredModel) -> Exported:

@@ -29,11 +29,12 @@ class Whole(nn.Module):
         torch.manual_seed(0)
         still = {"dropout": 0.0} if "dropout" in METHODS.options(name) else {}
         method = METHODS[name](taxonomy, in_features=FEATURES, **still)
-        self.head, self.loss, self.rule, self.levels = method.head, method.loss, method.rule, method.levels
+        self.head, self.loss = method.head, method.loss
+        self.class_scores, self.node_scores = method.class_scores, method.node_scores
 
     def forward(self, features: Tensor, labels: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         outputs = self.head(features)
-        return self.loss(outputs, labels), self.rule(outputs), self.levels(outputs)
+        return self.loss(outputs, labels), self.class_scores(outputs), self.node_scores(outputs)
 
 
 class Scores(nn.Module):
@@ -41,11 +42,11 @@ class Scores(nn.Module):
 
     def __init__(self, whole: Whole) -> None:
         super().__init__()
-        self.head, self.rule, self.levels = whole.head, whole.rule, whole.levels
+        self.head, self.class_scores, self.node_scores = whole.head, whole.class_scores, whole.node_scores
 
     def forward(self, features: Tensor) -> tuple[Tensor, Tensor]:
         outputs = self.head(features)
-        return self.rule(outputs), self.levels(outputs)
+        return self.class_scores(outputs), self.node_scores(outputs)
 
 
 def gradients(module: nn.Module, loss: Tensor) -> list[Tensor]:

@@ -39,6 +39,20 @@ def random_tree(seed: int, count: int = 40) -> Taxonomy:
     return Taxonomy.from_arrays([f"n{node}" for node in range(count)], parents)
 
 
+def ancestor_sets(taxonomy: Taxonomy) -> list[set[int]]:
+    """Every node's ancestors and itself, walked up one parent at a time."""
+    sets: list[set[int]] = []
+    for node, parent in enumerate(taxonomy.parents.tolist()):
+        sets.append({node} if parent < 0 else {node} | sets[parent])
+    return sets
+
+
+def descendant_sets(taxonomy: Taxonomy) -> list[set[int]]:
+    """Every node's descendants and itself: the nodes that have it among their ancestors."""
+    ancestors = ancestor_sets(taxonomy)
+    return [{node for node, above in enumerate(ancestors) if own in above} for own in range(taxonomy.num_nodes)]
+
+
 def shared(*parts: str) -> Path:
     """A file of the shared folder; the test is skipped where that is absent (HIERCOS_SHARED names it)."""
     path = Path(os.environ.get("HIERCOS_SHARED", "/nonexistent"), *parts)

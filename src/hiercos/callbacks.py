@@ -1,16 +1,16 @@
-"""Who is told how far a long pass over samples is."""
+"""Callbacks that report progress. Plain Python, open to every package."""
 
 from typing import Protocol
 
 
-class RowWatcher(Protocol):
-    """Who is told how far the samples of a long pass are: a progress display, or nobody."""
+class ProgressCallback(Protocol):
+    """Progress of a pass over samples, such as a display on the terminal."""
 
     def start(self, done: int, total: int) -> None:
-        """So many of all samples were done before."""
+        """Begin a pass over `total` samples, of which `done` were finished earlier."""
 
     def rows(self, done: int) -> None:
-        """So many samples are done now."""
+        """Report that `done` samples are finished."""
 
     def close(self) -> None:
-        """The pass is over, however it ended."""
+        """End the pass, whether it finished or failed."""

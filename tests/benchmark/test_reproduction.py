@@ -21,7 +21,7 @@ from hiercos.benchmark.reproduction import (
     table_recipes,
 )
 from hiercos.data import load_dataset
-from hiercos.engine import Reading
+from hiercos.engine import ReadConfig
 from hiercos.nn.backbones import BackboneError, load_backbone
 from hiercos.records import Record
 from paper_sets import FINE, binary_file, cifar_images
@@ -52,7 +52,7 @@ def recipe(name: str) -> Recipe:
 
 
 def conditions(fabric: Fabric, folder: Path, root: Path, **others: Any) -> Conditions:
-    return Conditions(Reading(fabric), folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others})
+    return Conditions(ReadConfig(fabric), folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others})
 
 
 @pytest.fixture(scope="session")

@@ -6,11 +6,11 @@ import time
 from lightning_fabric import Fabric
 
 from colours import colour_images, small_backbone
-from hiercos.engine import Reading, embed
+from hiercos.engine import ReadConfig, embed
 
 
 class Slow:
-    """A watcher that takes its time."""
+    """A callback that takes its time."""
 
     def start(self, done: int, total: int) -> None:
         pass
@@ -25,5 +25,5 @@ class Slow:
 if __name__ == "__main__":
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    how = Reading(fabric, batch_size=int(sys.argv[2]), watcher=Slow())
-    embed(how, small_backbone(), colour_images(int(sys.argv[1])))
+    config = ReadConfig(fabric, batch_size=int(sys.argv[2]), callback=Slow())
+    embed(config, small_backbone(), colour_images(int(sys.argv[1])))

@@ -17,7 +17,7 @@ def model(method: str = "hier-cos") -> Model:
 def test_scores_are_those_of_the_model_and_its_rule(method: str) -> None:
     network, features = model(method), samples(9)[0].astype(np.float32)
     with torch.no_grad():
-        expected = network.rule(network(torch.tensor(features)))
+        expected = network.class_scores(network(torch.tensor(features)))
     torch.testing.assert_close(array_scores(network, features, "cpu"), expected)
 
 

@@ -16,7 +16,7 @@ from PIL import Image
 
 from colours import colour_data, colour_images, pixels, small_backbone
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, PixelImages
-from hiercos.engine import EmbeddingError, Reading, embed
+from hiercos.engine import EmbeddingError, ReadConfig, embed
 from hiercos.engine.embedding import embed_dataset, feature_key
 from hiercos.engine.streaming import AHEAD
 from pictures import encoded
@@ -58,7 +58,7 @@ def expected_features(count: int = COUNT) -> torch.Tensor:
 
 @pytest.mark.parametrize(("batch_size", "workers"), [(None, 0), (7, 0), (7, 2)])
 def test_features_are_the_backbones_in_order(fabric: Fabric, batch_size: int | None, workers: int) -> None:
-    found = embed(Reading(fabric, batch_size, workers), small_backbone(), colour_images(COUNT))
+    found = embed(ReadConfig(fabric, batch_size, workers), small_backbone(), colour_images(COUNT))
     assert found.computed == COUNT
     torch.testing.assert_close(torch.from_numpy(np.load(found.path)), expected_features())
 
@@ -68,9 +68,9 @@ def test_the_same_content_is_embedded_once_whatever_it_is_called(fabric: Fabric,
     paths = [tmp_path / f"{row}.png" for row in range(6)]
     for path, content in zip(paths, contents, strict=True):
         path.write_bytes(content)
-    first = embed(Reading(fabric), small_backbone(), ImageFiles(paths))
+    first = embed(ReadConfig(fabric), small_backbone(), ImageFiles(paths))
     watch = Watch()
-    again = embed(Reading(fabric, watcher=watch), small_backbone(), EncodedImages(contents, ["x"] * 6))
+    again = embed(ReadConfig(fabric, callback=watch), small_backbone(), EncodedImages(contents, ["x"] * 6))
     assert (first.computed, again.computed) == (6, 0)
     assert again.path == first.path
     assert watch.already == -1  # it was never told of a start
@@ -93,20 +93,20 @@ def test_another_order_backbone_size_or_precision_is_another_entry() -> None:
 def test_a_stopped_embedding_goes_on_where_it_was(fabric: Fabric, cache: Path) -> None:
     watch, resumed = Watch(last=24), Watch()
     with pytest.raises(KeyboardInterrupt):
-        embed(Reading(fabric, 8, watcher=watch), small_backbone(), colour_images(COUNT))
+        embed(ReadConfig(fabric, 8, callback=watch), small_backbone(), colour_images(COUNT))
     assert watch.closed
     (partial,) = cache.glob("*.partial")
     partial.write_bytes(partial.read_bytes()[:-5])  # the last row is torn: its batch is not whole
-    found = embed(Reading(fabric, 8, watcher=resumed), small_backbone(), colour_images(COUNT))
+    found = embed(ReadConfig(fabric, 8, callback=resumed), small_backbone(), colour_images(COUNT))
     assert (resumed.already, resumed.done, found.computed) == (16, COUNT, COUNT - 16)
     torch.testing.assert_close(torch.from_numpy(np.load(found.path)), expected_features())
     assert [file.suffix for file in cache.iterdir()] == [".npy"]
 
 
 def test_an_embedding_killed_after_its_last_batch_is_only_renamed(fabric: Fabric, cache: Path) -> None:
-    found = embed(Reading(fabric), small_backbone(), colour_images(COUNT))
+    found = embed(ReadConfig(fabric), small_backbone(), colour_images(COUNT))
     found.path.rename(found.path.with_suffix(".partial"))
-    assert embed(Reading(fabric), small_backbone(), colour_images(COUNT)).computed == 0
+    assert embed(ReadConfig(fabric), small_backbone(), colour_images(COUNT)).computed == 0
     assert [file.name for file in cache.iterdir()] == [found.path.name]
 
 
@@ -114,7 +114,7 @@ def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
     fabric: Fabric, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     count, batch_size = 400, 4
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[1]), prepend=os.pathsep)
     slow = [str(Path(__file__).with_name("embed_squares.py")), str(count), str(batch_size), "0.05"]
     process = subprocess.Popen([sys.executable, *slow])
     while not any(file.stat().st_size > 3000 for file in cache.glob("*.partial")):
@@ -126,10 +126,10 @@ def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
     kept = (partial.stat().st_size - HEADER) // (4 * 6) // batch_size * batch_size
     assert 0 < kept < count
     watch = Watch()
-    killed = embed(Reading(fabric, batch_size, watcher=watch), small_backbone(), colour_images(count))
+    killed = embed(ReadConfig(fabric, batch_size, callback=watch), small_backbone(), colour_images(count))
     assert (watch.already, killed.computed) == (kept, count - kept)
     monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "other"))
-    whole = embed(Reading(fabric, batch_size), small_backbone(), colour_images(count))
+    whole = embed(ReadConfig(fabric, batch_size), small_backbone(), colour_images(count))
     assert whole.computed == count
     assert killed.path.name == whole.path.name
     assert killed.path.read_bytes() == whole.path.read_bytes()
@@ -137,7 +137,7 @@ def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
 
 def test_two_that_want_the_same_features_make_them_once(fabric: Fabric) -> None:
     def one(_: int) -> int:
-        return embed(Reading(fabric, batch_size=1), small_backbone(), colour_images(COUNT)).computed
+        return embed(ReadConfig(fabric, batch_size=1), small_backbone(), colour_images(COUNT)).computed
 
     with ThreadPoolExecutor(2) as pool:
         assert sorted(pool.map(one, range(2))) == [0, COUNT]
@@ -162,7 +162,7 @@ def test_only_a_few_batches_are_read_ahead(fabric: Fabric) -> None:
             ahead.append(CountedImages.opened - done)
 
     images = CountedImages(pixels(200), ["x"] * 200)
-    embed(Reading(fabric, batch_size=4, watcher=Look()), small_backbone(), images)
+    embed(ReadConfig(fabric, batch_size=4, callback=Look()), small_backbone(), images)
     assert CountedImages.opened == 200
     assert 0 < max(ahead) <= 4 * (AHEAD + 1)
 
@@ -172,7 +172,7 @@ def test_an_image_that_cannot_be_read_is_named(fabric: Fabric, workers: int) -> 
     contents = [encoded(Image.fromarray(image)) for image in pixels(6)]
     images = EncodedImages([*contents[:5], contents[5][:90]], [f"photo {row}" for row in range(6)])
     with pytest.raises(ImageError, match=r"^photo 5: the image cannot be decoded"):
-        embed(Reading(fabric, batch_size=2, workers=workers), small_backbone(), images)
+        embed(ReadConfig(fabric, batch_size=2, workers=workers), small_backbone(), images)
 
 
 def test_a_feature_that_is_not_finite_is_named(fabric: Fabric) -> None:
@@ -180,20 +180,20 @@ def test_a_feature_that_is_not_finite_is_named(fabric: Fabric) -> None:
     with torch.no_grad():
         next(backbone.parameters()).fill_(1e38)
     with pytest.raises(EmbeddingError, match=r"^square 0: the backbone makes a feature that is not finite"):
-        embed(Reading(fabric), backbone, colour_images(3))
+        embed(ReadConfig(fabric), backbone, colour_images(3))
 
 
 def test_a_backbone_of_images_refuses_vectors(fabric: Fabric) -> None:
     vectors = colour_data()
     texts = type(vectors)("t", TOY, ("a", "b", "c", "d"), [0, 1, 0, 1], ["train", "train", "val", "test"])
     with pytest.raises(EmbeddingError, match="looks at images, and t holds texts"):
-        embed_dataset(Reading(fabric), small_backbone(), texts)
+        embed_dataset(ReadConfig(fabric), small_backbone(), texts)
 
 
 def test_bfloat16_features_are_near_and_kept_apart() -> None:
     fabric = Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")
     fabric.launch()
-    found = embed(Reading(fabric), small_backbone(), colour_images(COUNT))
+    found = embed(ReadConfig(fabric), small_backbone(), colour_images(COUNT))
     features = np.load(found.path)
     assert features.dtype == np.float32
     np.testing.assert_allclose(features, expected_features(), rtol=0.05, atol=0.05)

@@ -8,6 +8,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
+from answer_rows import stored_rows
 from colours import colour_data
 from hiercos.data import Dataset
 from hiercos.data.dataset import taken
@@ -15,18 +16,16 @@ from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
     FineTuningData,
-    Reading,
+    ReadConfig,
     TrainConfig,
     class_scores,
     evaluate,
     fit,
     load_model,
     prepare_fine_tuning,
-    rule_records,
     train_run,
 )
 from hiercos.engine.optimization import make_optimizer, parameter_groups, set_learning_rate
-from hiercos.engine.prediction import prediction_rows
 from hiercos.engine.training import RunProgress
 from trees import TOY
 
@@ -44,8 +43,8 @@ CONFIG = TrainConfig(
 
 
 def small_data(fabric: Fabric, workers: int = 0) -> FineTuningData:
-    how = Reading(fabric, workers=workers)
-    return prepare_fine_tuning(how, colour_data(), "wide-resnet-28", SMALL, pretrained=False)
+    config = ReadConfig(fabric, workers=workers)
+    return prepare_fine_tuning(config, colour_data(), "wide-resnet-28", SMALL, pretrained=False)
 
 
 class StopAfter:
@@ -82,18 +81,18 @@ def test_a_resumed_run_ends_with_the_same_bits_whatever_the_workers(fabric: Fabr
 
 def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: Fabric, tmp_path: Path) -> None:
     data = small_data(fabric)
-    record = train_run(fabric, data, CONFIG, tmp_path)
+    records = train_run(fabric, data, CONFIG, tmp_path, reported=["crm"])
+    record, ruled = records["none"], records["crm"]
     assert record.data["backbone"]["fine_tuned"] is True
     assert record.config["augment"] == "pad-crop"
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
     assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
     images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = prediction_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), Reading(fabric))
+    rows = stored_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)
-    (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
     assert ruled.metrics["top1"] == ruled.metrics["fpa"]
 
 
@@ -124,7 +123,7 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
     split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
     data = prepare_fine_tuning(
-        Reading(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
+        ReadConfig(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True
     )
     config = TrainConfig(method="cross-entropy", epochs=2, batch_size=6, learning_rate=1e-3)
     model = data.model(config)
@@ -136,4 +135,4 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
 
 def test_a_backbone_of_the_other_kind_is_refused(fabric: Fabric) -> None:
     with pytest.raises(EmbeddingError, match="'minilm' looks at texts, and colours holds images"):
-        prepare_fine_tuning(Reading(fabric), colour_data(), "minilm", {})
+        prepare_fine_tuning(ReadConfig(fabric), colour_data(), "minilm", {})

@@ -6,12 +6,12 @@ import safetensors.torch
 import torch
 from lightning_fabric import Fabric
 
+from answer_rows import stored_rows
 from colours import TREE, colour_images
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
-from hiercos.engine import Model, ModelError, Reading, StoredModel, frozen_reader, load_model, save_model
-from hiercos.engine.encoders import FrozenReader, TfidfReader
-from hiercos.engine.prediction import prediction_rows
+from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
+from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17
 
@@ -21,7 +21,7 @@ TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in
 def stored(folder: Path) -> StoredModel:
     torch.manual_seed(0)
     features = TextFeatures.fit(TEXTS, dim=6, seed=0)
-    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfReader(features))
+    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfEncoder(features))
     save_model(folder, model)
     return model
 
@@ -30,10 +30,10 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     before, after = stored(tmp_path / "m"), load_model(tmp_path / "m")
     assert after.kind == "texts"
     assert after.model.taxonomy == TOY17
-    assert isinstance(before.reader, TfidfReader)
-    assert isinstance(after.reader, TfidfReader)
-    vectors = torch.tensor(before.reader.features.transform(TEXTS))
-    assert torch.equal(torch.tensor(after.reader.features.transform(TEXTS)), vectors)
+    assert isinstance(before.encoder, TfidfEncoder)
+    assert isinstance(after.encoder, TfidfEncoder)
+    vectors = torch.tensor(before.encoder.features.transform(TEXTS))
+    assert torch.equal(torch.tensor(after.encoder.features.transform(TEXTS)), vectors)
     assert torch.equal(after.model(vectors), before.model(vectors))
 
 
@@ -61,7 +61,7 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 2, got 'hiercos-model' version 99"):
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 3, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 
@@ -77,7 +77,7 @@ def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
     ("key", "value", "message"),
     [
         ("in_features", "x", "in_features: expected a whole number, got 'x'"),
-        ("rule", "best", "rule: expected one of none, crm, hops, got 'best'"),
+        ("rule", "best", "rule: unknown rule 'best'; there are: crm, hops, none"),
         ("temperature", None, "temperature: expected a number, got None"),
     ],
 )
@@ -110,8 +110,8 @@ def test_a_folder_of_the_first_version_still_loads(tmp_path: Path) -> None:
 
 
 def frozen(folder: Path, **options: object) -> StoredModel:
-    reader = frozen_reader("wide-resnet-28", {"width": 1, "size": 8, **options})
-    model = StoredModel(Model(TREE, reader.backbone.num_features, "cross-entropy").eval(), reader)
+    encoder = frozen_encoder("wide-resnet-28", {"width": 1, "size": 8, **options})
+    model = StoredModel(Model(TREE, encoder.backbone.num_features, "cross-entropy").eval(), encoder)
     save_model(folder, model)
     return model
 
@@ -131,20 +131,19 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        prediction_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), Reading(fabric))
-        for model in (before, after)
+        stored_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), fabric) for model in (before, after)
     )
     assert found == expected
     assert {file.name for file in (tmp_path / "m").iterdir()} >= {"backbone.safetensors", "model.safetensors"}
 
 
 def test_a_backbone_found_by_name_leaves_no_weights_and_must_be_the_same(tmp_path: Path) -> None:
-    reader = frozen_reader("efficientnet-lite0", {"size": 32})
-    save_model(tmp_path / "m", StoredModel(Model(TREE, 1280, "cross-entropy").eval(), reader))
+    encoder = frozen_encoder("efficientnet-lite0", {"size": 32})
+    save_model(tmp_path / "m", StoredModel(Model(TREE, 1280, "cross-entropy").eval(), encoder))
     assert not (tmp_path / "m" / "backbone.safetensors").exists()
-    loaded = load_model(tmp_path / "m").reader
-    assert isinstance(loaded, FrozenReader)
-    assert loaded.backbone.identity() == reader.backbone.identity()
+    loaded = load_model(tmp_path / "m").encoder
+    assert isinstance(loaded, FrozenEncoder)
+    assert loaded.backbone.identity() == encoder.backbone.identity()
     path = tmp_path / "m" / "config.json"
     config = json.loads(path.read_text())
     config["backbone"]["weights"] = "0" * 64

@@ -1,3 +1,5 @@
+"""Runs under decision rules: what is recorded, and what the model answers by."""
+
 from pathlib import Path
 
 import numpy as np
@@ -6,57 +8,60 @@ import torch
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.decisions import RULES, fit_temperature
-from hiercos.engine import TrainConfig, adopt_rule, class_scores, load_model, rule_records, train_run
-from hiercos.engine.rules import decided_scores
+from hiercos.decisions import Posterior, fit_temperature, rule
+from hiercos.engine import RunError, TrainConfig, class_scores, load_model, train_run
 from hiercos.metrics import functional as HF
 from trees import TOY17
 
 CONFIG = TrainConfig(method="cross-entropy", epochs=3, batch_size=32, learning_rate=0.02)
 
 
-@pytest.mark.parametrize("rule", ["crm", "hops"])
-def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, tmp_path: Path, rule: str) -> None:
+@pytest.mark.parametrize("name", ["crm", "hops"])
+def test_a_run_under_a_rule_has_the_metrics_of_the_rules_order(fabric: Fabric, tmp_path: Path, name: str) -> None:
     data = blob_data(TOY17, 340)
-    record = train_run(fabric, data, CONFIG, tmp_path)
-    (ruled,) = rule_records(fabric, data, record, tmp_path, [rule])
+    records = train_run(fabric, data, CONFIG, tmp_path, reported=[name])
     model, val, test = load_model(tmp_path).model, data.samples("val"), data.samples("test")
     temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
-    scores = RULES[rule](class_scores(fabric, model, test), temperature, TOY17)
-    assert (ruled.rule, ruled.temperature) == (rule, temperature)
-    assert ruled.metrics["hops"] == pytest.approx(float(HF.hops(scores, test.labels, TOY17).mean()))
+    posterior = Posterior.from_scores(class_scores(fabric, model, test), TOY17, temperature=temperature)
+    ranking, ruled = torch.from_numpy(rule(name).ranking(posterior)), records[name]
+    assert (ruled.rule, ruled.temperature) == (name, temperature)
+    assert ruled.metrics["hops"] == pytest.approx(float(HF.hops(ranking, test.labels, TOY17).mean()))
     assert ruled.metrics["fpa"] == ruled.metrics["top1"]
-    assert rule_records(fabric, data, record, tmp_path, ["none", rule]) == [record, ruled]
+    assert list(records) == ["none", name]
+
+
+def test_rules_asked_for_later_are_decided_from_the_scores_that_were_left(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    together = train_run(fabric, data, CONFIG, tmp_path / "together", reported=["crm", "hops"])
+    train_run(fabric, data, CONFIG, tmp_path / "later")
+    (tmp_path / "later" / "model.safetensors").unlink()  # nothing is scored again
+    later = train_run(fabric, data, CONFIG, tmp_path / "later", reported=["crm", "hops"], resume=True)
+    for name in ("none", "crm", "hops"):
+        assert later[name].metrics == pytest.approx(together[name].metrics, nan_ok=True)
+    assert (tmp_path / "later" / "record-hops.json").is_file()
 
 
 def test_a_given_temperature_is_used_and_a_record_at_another_one_is_made_anew(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 340)
-    record = train_run(fabric, data, CONFIG, tmp_path)
-    (fitted,) = rule_records(fabric, data, record, tmp_path, ["crm"])
-    (given,) = rule_records(fabric, data, record, tmp_path, ["crm"], temperature=1.0)
-    test = data.samples("test")
-    scores = RULES["crm"](class_scores(fabric, load_model(tmp_path).model, test), 1.0, TOY17)
+    fitted = train_run(fabric, data, CONFIG, tmp_path, reported=["crm"])["crm"]
+    given = train_run(fabric, data, CONFIG, tmp_path, reported=["crm"], temperature=1.0, resume=True)["crm"]
     assert fitted.temperature != given.temperature == 1.0
-    assert given.metrics["hops"] == pytest.approx(float(HF.hops(scores, test.labels, TOY17).mean()))
-    assert rule_records(fabric, data, record, tmp_path, ["crm"]) == [given]
+    assert train_run(fabric, data, CONFIG, tmp_path, reported=["crm"], resume=True)["crm"] == given
 
 
-def test_no_rule_leaves_the_record_alone(fabric: Fabric, tmp_path: Path) -> None:
-    data = blob_data()
-    record = train_run(fabric, data, CONFIG, tmp_path)
-    assert rule_records(fabric, data, record, tmp_path, ["none"]) == [record]
-
-
-def test_a_model_that_adopted_a_rule_answers_by_it(fabric: Fabric, tmp_path: Path) -> None:
+def test_a_model_answers_by_its_rule_at_its_temperature(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 340)
-    record = train_run(fabric, data, CONFIG, tmp_path)
-    (ruled,) = rule_records(fabric, data, record, tmp_path, ["crm"])
-    adopt_rule(tmp_path, ruled)
+    records = train_run(fabric, data, CONFIG, tmp_path, rule=rule("crm"))
     stored, test = load_model(tmp_path), data.samples("test")
-    assert ruled.temperature is not None
-    expected = RULES["crm"](class_scores(fabric, stored.model, test), ruled.temperature, TOY17)
-    own = class_scores(fabric, stored.model, test)
-    torch.testing.assert_close(decided_scores(own, stored), expected, check_dtype=False)
-    assert not np.array_equal(decided_scores(own, stored), own)
-    adopt_rule(tmp_path, record)
-    assert (load_model(tmp_path).rule, load_model(tmp_path).temperature) == ("none", 1.0)
+    assert stored.rule == rule("crm")
+    assert stored.temperature == records["crm"].temperature
+    scores = class_scores(fabric, stored.model, test).numpy()
+    answers = stored.rule(stored.posterior(scores)).classes
+    assert np.mean(answers == test.labels.numpy()) == pytest.approx(records["crm"].metrics["top1"])
+
+
+def test_a_finished_run_is_not_given_another_rule(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    train_run(fabric, data, CONFIG, tmp_path, rule=rule("crm"))
+    with pytest.raises(RunError, match="holds a finished run with another rule"):
+        train_run(fabric, data, CONFIG, tmp_path, rule=rule("hops"), resume=True)

@@ -15,7 +15,7 @@ CONFIG = TrainConfig(method="hier-cos", epochs=4, batch_size=16, learning_rate=0
 
 def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: Path) -> None:
     data, folder = blob_data(), tmp_path / "run"
-    record = train_run(fabric, data, CONFIG, folder)
+    record = train_run(fabric, data, CONFIG, folder)["none"]
     assert {file.name for file in folder.iterdir()} == {
         "config.json",
         "log.csv",
@@ -54,5 +54,5 @@ def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path
 
 
 def test_the_same_seed_gives_the_same_figures(fabric: Fabric, tmp_path: Path) -> None:
-    records = [train_run(fabric, blob_data(), CONFIG, tmp_path / name) for name in ("a", "b")]
+    records = [train_run(fabric, blob_data(), CONFIG, tmp_path / name)["none"] for name in ("a", "b")]
     assert records[0].metrics == pytest.approx(records[1].metrics, rel=0, abs=0, nan_ok=True)

@@ -11,8 +11,6 @@ from hiercos.geometry import (
     node_probabilities,
     sibling_log_softmax,
 )
-from hiercos.geometry.log_probabilities import subtree_maxima
-from hiercos.geometry.operations import tree_index
 from trees import TOY, TOY17, taxonomies
 
 random_trees = given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
@@ -60,17 +58,6 @@ def test_families_of_very_different_size_keep_their_gradients() -> None:
 def test_the_cascade_of_a_flat_softmax_gives_its_node_probabilities_back(taxonomy: Taxonomy, seed: int) -> None:
     logs = node_log_probabilities(normal(2, taxonomy.num_classes, seed=seed), taxonomy)
     torch.testing.assert_close(cascade_log_probabilities(logs, taxonomy), logs)
-
-
-@settings(deadline=None, max_examples=30)
-@random_trees
-def test_the_maximum_of_a_subtree_is_that_of_the_classes_at_or_below(taxonomy: Taxonomy, seed: int) -> None:
-    scores = normal(2, taxonomy.num_classes, seed=seed)
-    expected = torch.full((2, taxonomy.num_nodes), -torch.inf, dtype=torch.float64)
-    for label, leaf in enumerate(taxonomy.leaves):
-        for node in taxonomy.path(int(leaf)):
-            expected[:, node] = expected[:, node].maximum(scores[:, label])
-    assert torch.equal(subtree_maxima(scores, tree_index(taxonomy, scores.device)), expected)
 
 
 def test_gradients_agree_with_finite_differences() -> None:

@@ -5,25 +5,54 @@ from hypothesis import strategies as st
 
 from geometry.spans import normal
 from hiercos import Taxonomy
-from hiercos.geometry import class_path_sums, node_probabilities
-from hiercos.geometry.operations import path_sums, sibling_sums, subtree_sums, tree_index
-from trees import TOY, taxonomies
+from hiercos.geometry import class_path_sums, node_probabilities, tree_operations
+from trees import TOY, ancestor_sets, descendant_sets, taxonomies
+
+CPU = torch.device("cpu")
+random_trees = given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
 
 
 @settings(deadline=None, max_examples=50)
-@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
-def test_sums_over_paths_subtrees_and_siblings_equal_loops(taxonomy: Taxonomy, seed: int) -> None:
+@random_trees
+def test_sums_maxima_and_log_sums_equal_those_over_sets_of_relatives(taxonomy: Taxonomy, seed: int) -> None:
+    values, operations = normal(2, taxonomy.num_nodes, seed=seed), tree_operations(taxonomy, CPU)
+    ancestors, descendants = ancestor_sets(taxonomy), descendant_sets(taxonomy)
+    for operation, relatives, combine in (
+        (operations.ancestor_sums, ancestors, torch.sum),
+        (operations.descendant_sums, descendants, torch.sum),
+        (operations.descendant_maxima, descendants, torch.amax),
+        (operations.descendant_logsumexp, descendants, torch.logsumexp),
+    ):
+        expected = [combine(values[:, sorted(relatives[node])], dim=1) for node in range(taxonomy.num_nodes)]
+        torch.testing.assert_close(operation(values), torch.stack(expected, dim=1))
+
+
+@settings(deadline=None, max_examples=50)
+@random_trees
+def test_unrelated_nodes_are_neither_ancestors_nor_descendants(taxonomy: Taxonomy, seed: int) -> None:
     values = normal(2, taxonomy.num_nodes, seed=seed).square()
-    index = tree_index(taxonomy, values.device)
-    nodes = range(taxonomy.num_nodes)
-    paths = {node: list(taxonomy.path(node)) for node in nodes}
-    subtrees = {node: [other for other in nodes if node in paths[other]] for node in nodes}
-    siblings = {
-        node: [n for n in nodes if n != node and taxonomy.parents[n] == taxonomy.parents[node]] for node in nodes
-    }
-    for sums, members in ((path_sums, paths), (subtree_sums, subtrees), (sibling_sums, siblings)):
-        expected = torch.stack([values[:, members[node]].sum(dim=1) for node in nodes], dim=1)
-        torch.testing.assert_close(sums(values, index), expected)
+    ancestors, descendants = ancestor_sets(taxonomy), descendant_sets(taxonomy)
+    every = set(range(taxonomy.num_nodes))
+    others = [sorted(every - ancestors[node] - descendants[node]) for node in range(taxonomy.num_nodes)]
+    expected = torch.stack([values[:, other].sum(dim=1) for other in others], dim=1)
+    torch.testing.assert_close(tree_operations(taxonomy, CPU).unrelated_sums(values), expected)
+
+
+@settings(deadline=None, max_examples=30)
+@random_trees
+def test_values_of_classes_stand_at_their_leaves(taxonomy: Taxonomy, seed: int) -> None:
+    values, operations = normal(2, taxonomy.num_classes, seed=seed), tree_operations(taxonomy, CPU)
+    nodes = operations.node_values(values, empty=-7.0)
+    assert torch.equal(operations.class_values(nodes), values)
+    inner = sorted(set(range(taxonomy.num_nodes)) - set(taxonomy.leaves.tolist()))
+    assert (nodes[:, inner] == -7).all()
+
+
+def test_the_log_sum_of_nothing_is_minus_infinity() -> None:
+    infinity = torch.inf
+    values = torch.tensor([[-infinity, -infinity, -infinity, -infinity, 2.0]])  # pet, vehicle, cat, dog, car
+    logs = tree_operations(TOY, CPU).descendant_logsumexp(values)
+    assert logs.tolist() == [[-infinity, 2.0, -infinity, -infinity, 2.0]]
 
 
 @settings(deadline=None, max_examples=50)
@@ -61,7 +90,7 @@ def test_values_of_another_width_have_no_path_sums() -> None:
         class_path_sums(torch.zeros(2, 3), TOY)
 
 
-def test_what_siblings_have_beside_a_large_value_is_kept() -> None:
+def test_what_unrelated_nodes_have_beside_a_large_value_is_kept() -> None:
     values = torch.tensor([[0.0, 0.0, 1.0, 1e-9, 0.0]])
-    found = sibling_sums(values, tree_index(TOY, values.device))
+    found = tree_operations(TOY, CPU).unrelated_sums(values)
     torch.testing.assert_close(found[0, 2], torch.tensor(1e-9, dtype=torch.float64), rtol=1e-6, atol=0)

@@ -11,11 +11,10 @@ from PIL import Image
 from blobs import cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.data.text_features import TextFeatures
-from hiercos.decisions import class_probabilities, crm_scores
-from hiercos.engine import Model, Reading, StoredModel, save_model
-from hiercos.engine.encoders import FrozenReader, TfidfReader
+from hiercos.decisions import Posterior, rule
+from hiercos.engine import Model, ReadConfig, StoredModel, save_model
+from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.errors import DataError
-from hiercos.geometry import node_probabilities
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
 from trees import TOY, TOY17
 
@@ -32,23 +31,23 @@ def fabric() -> Fabric:
 def of_texts() -> StoredModel:
     torch.manual_seed(0)
     model = Model(TOY17, 4, "cross-entropy").eval()
-    return StoredModel(model, TfidfReader(TextFeatures.fit(TEXTS, dim=4, seed=0)), "crm", 0.5)
+    return StoredModel(model, TfidfEncoder(TextFeatures.fit(TEXTS, dim=4, seed=0)), rule("crm"), 0.5)
 
 
 def of_images() -> StoredModel:
     torch.manual_seed(0)
-    return StoredModel(Model(TREE, 6, "hier-cos", {"width": 8}).eval(), FrozenReader(small_backbone()))
+    return StoredModel(Model(TREE, 6, "hier-cos", {"width": 8}).eval(), FrozenEncoder(small_backbone()))
 
 
 def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp_path: Path) -> None:
     stored = of_texts()
     save_model(tmp_path, stored)
     answers = load_pipeline(tmp_path, device="cpu")(TEXTS)
-    assert isinstance(stored.reader, TfidfReader)
+    assert isinstance(stored.encoder, TfidfEncoder)
     with torch.no_grad():
-        scores = stored.model(torch.tensor(stored.reader.features.transform(TEXTS)))
-    probabilities = class_probabilities(scores, 0.5)
-    risks, nodes = crm_scores(probabilities, TOY17), node_probabilities(probabilities, TOY17)
+        scores = stored.model(torch.tensor(stored.encoder.features.transform(TEXTS)))
+    posterior = Posterior.from_scores(scores, TOY17, temperature=0.5)
+    risks, nodes = rule("crm").ranking(posterior), posterior.nodes
     for row, answer in enumerate(answers):
         label = int(risks[row].argmax())
         path = TOY17.path(int(TOY17.leaves[label]))
@@ -60,23 +59,23 @@ def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp
 
 
 def test_the_best_classes_come_best_first_and_ties_in_the_order_of_the_classes(fabric: Fabric) -> None:
-    pipeline = Pipeline(PretrainedModel(of_texts()), Reading(fabric))
+    pipeline = Pipeline(PretrainedModel(of_texts()), ReadConfig(fabric))
     (answer,) = pipeline("red car", top_k=3)
     assert len(answer["top_k"]) == 3
     assert answer["top_k"][0] == {key: value for key, value in answer.items() if key != "top_k"}
-    scores = [other["score"] for other in answer["top_k"]]
-    assert scores == sorted(scores, reverse=True)
+    likely = [other["probability"] for other in answer["top_k"][1:]]
+    assert likely == sorted(likely, reverse=True)
     assert len(pipeline("red car", top_k=99)[0]["top_k"]) == TOY17.num_classes
     flat = Model(TOY, 2, "cross-entropy").eval()
     for weight in flat.parameters():
         torch.nn.init.zeros_(weight)
-    (tied,) = Pipeline(PretrainedModel(StoredModel(flat, None)), Reading(fabric))(np.ones((1, 2)), top_k=3)
+    (tied,) = Pipeline(PretrainedModel(StoredModel(flat, None)), ReadConfig(fabric))(np.ones((1, 2)), top_k=3)
     assert [other["label"] for other in tied["top_k"]] == ["cat", "dog", "car"]
     assert tied["path_probabilities"] == pytest.approx([2 / 3, 1 / 3])
 
 
 def test_images_are_paths_or_opened_by_pillow(fabric: Fabric, tmp_path: Path) -> None:
-    pipeline = Pipeline(PretrainedModel(of_images()), Reading(fabric))
+    pipeline = Pipeline(PretrainedModel(of_images()), ReadConfig(fabric))
     images = [Image.fromarray(square) for square in pixels(4)]
     paths = [tmp_path / f"{row}.png" for row in range(4)]
     for image, path in zip(images, paths, strict=True):
@@ -116,7 +115,7 @@ def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
 def test_vectors_are_rows_of_numbers(fabric: Fabric) -> None:
     model = Model(TOY17, 12, "path-softmax", {"width": None}).eval()
     features, _ = cloud(TOY17, 17)
-    answers = Pipeline(PretrainedModel(StoredModel(model, None)), Reading(fabric))(features.numpy())
+    answers = Pipeline(PretrainedModel(StoredModel(model, None)), ReadConfig(fabric))(features.numpy())
     with torch.no_grad():
         expected = model(features).argmax(dim=1).tolist()
     assert [answer["label"] for answer in answers] == [TOY17.class_names[label] for label in expected]
@@ -133,11 +132,11 @@ def test_vectors_are_rows_of_numbers(fabric: Fabric) -> None:
 )
 def test_faulty_texts_are_named(fabric: Fabric, inputs: list[object], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        Pipeline(PretrainedModel(of_texts()), Reading(fabric))(inputs)
+        Pipeline(PretrainedModel(of_texts()), ReadConfig(fabric))(inputs)
 
 
 def test_faulty_images_are_named(fabric: Fabric, tmp_path: Path) -> None:
-    pipeline = Pipeline(PretrainedModel(of_images()), Reading(fabric))
+    pipeline = Pipeline(PretrainedModel(of_images()), ReadConfig(fabric))
     (tmp_path / "broken.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: not an image"):
         pipeline([tmp_path / "broken.png"])
@@ -148,7 +147,7 @@ def test_faulty_images_are_named(fabric: Fabric, tmp_path: Path) -> None:
 
 
 def test_wrong_questions_are_refused(fabric: Fabric) -> None:
-    vectors = Pipeline(PretrainedModel(StoredModel(Model(TOY, 2, "cross-entropy"), None)), Reading(fabric))
+    vectors = Pipeline(PretrainedModel(StoredModel(Model(TOY, 2, "cross-entropy"), None)), ReadConfig(fabric))
     with pytest.raises(DataError, match="inputs: expected vectors, shape"):
         vectors(["a text"])
     with pytest.raises(DataError, match="takes vectors of 2 features, got 3"):

@@ -13,7 +13,7 @@ from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos.cli.app import run
 from hiercos.engine import Model, ModelError, StoredModel
-from hiercos.engine.encoders import FrozenReader
+from hiercos.engine.encoders import FrozenEncoder
 from hiercos.hub import PretrainedModel
 from hiercos.hub.card import MEANINGS, OWN_LEVELS, model_card
 from hiercos.hub.pretrained import HubError
@@ -39,7 +39,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def answers(model: PretrainedModel) -> torch.Tensor:
     network = model.stored.model
     with torch.no_grad():
-        return network.rule(network(cloud(TOY17, 34, seed=5)[0]))
+        return network.class_scores(network(cloud(TOY17, 34, seed=5)[0]))
 
 
 def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
@@ -121,11 +121,11 @@ def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(t
 def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
     backbone = small_backbone()
     backbone.name = "timm:tiny"
-    frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenReader(backbone))
+    frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenEncoder(backbone))
     card = model_card(frozen, None, "someone/colours")
     assert "\npip install 'hiercos[hf,images,timm]'\n" in card
     assert "The frozen backbone `timm:tiny` is not among the files: it is found by its name." in card
-    whole = model_card(replace(frozen, reader=FrozenReader(backbone, found_by_name=False)), None, "colours")
+    whole = model_card(replace(frozen, encoder=FrozenEncoder(backbone, found_by_name=False)), None, "colours")
     assert "not among the files" not in whole
 
 

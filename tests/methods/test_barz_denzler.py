@@ -10,22 +10,22 @@ def test_a_class_embedding_is_answered_with_the_similarities_of_its_class() -> N
     method = METHODS["barz-denzler"](TOY, in_features=2)
     f = 3 * class_frame(height_similarities(TOY))  # the length of an embedding does not matter
     cosines = torch.tensor([[1, 0.5, 0], [0.5, 1, 0], [0, 0, 1]])
-    torch.testing.assert_close(method.rule(f), cosines, rtol=0, atol=1e-6)
+    torch.testing.assert_close(method.class_scores(f), cosines, rtol=0, atol=1e-6)
     # nodes: pet, vehicle, cat, dog, car; for a cat, pet is as near as the cat and vehicle as the car
-    torch.testing.assert_close(method.levels(f[:1]), torch.tensor([[1, 0, 1, 0.5, 0]]), rtol=0, atol=1e-6)
+    torch.testing.assert_close(method.node_scores(f[:1]), torch.tensor([[1, 0, 1, 0.5, 0]]), rtol=0, atol=1e-6)
 
 
 def test_the_answer_of_a_level_is_the_ancestor_of_the_nearest_class() -> None:
     method = METHODS["barz-denzler"](TOY17, in_features=2)
     f = torch.randn(50, TOY17.num_classes)
-    nearest = method.rule(f).argmax(dim=1)
+    nearest = method.class_scores(f).argmax(dim=1)
     tops = [TOY17.path(int(leaf))[0] for leaf in TOY17.leaves[nearest.numpy()]]
-    assert method.levels(f)[:, TOY17.level(1)].argmax(dim=1).tolist() == tops
+    assert method.node_scores(f)[:, TOY17.level(1)].argmax(dim=1).tolist() == tops
 
 
-def test_rule_and_levels_read_one_matrix_which_no_state_holds() -> None:
+def test_class_and_node_scores_read_one_matrix_which_no_state_holds() -> None:
     method = METHODS["barz-denzler"](TOY17, in_features=2)
-    parts = nn.ModuleDict({"rule": method.rule, "levels": method.levels})
-    assert [name for name, _ in parts.named_buffers()] == ["rule.embeddings"]
+    parts = nn.ModuleDict({"class_scores": method.class_scores, "node_scores": method.node_scores})
+    assert [name for name, _ in parts.named_buffers()] == ["class_scores.embeddings"]
     assert not parts.state_dict()
     assert not list(parts.parameters())

@@ -23,8 +23,8 @@ def test_every_method_scores_classes_and_nodes_of_any_taxonomy(name: str, taxono
     torch.manual_seed(0)
     method = METHODS[name](taxonomy, in_features=7)
     outputs = method.head(torch.randn(batch, 7))
-    assert method.rule(outputs).shape == (batch, taxonomy.num_classes)
-    assert method.levels(outputs).shape == (batch, taxonomy.num_nodes)
+    assert method.class_scores(outputs).shape == (batch, taxonomy.num_classes)
+    assert method.node_scores(outputs).shape == (batch, taxonomy.num_nodes)
     loss = method.loss(outputs, torch.zeros(batch, dtype=torch.int64))
     assert loss.shape == ()
     assert torch.isfinite(loss)
@@ -56,7 +56,7 @@ def test_the_loss_falls_and_the_classes_are_learnt(name: str) -> None:
         optimizer.step()
         losses.append(float(loss.detach()))
     assert losses[-1] < 0.7 * losses[0]
-    accuracy = (method.rule(method.head(features)).argmax(dim=1) == labels).float().mean()
+    accuracy = (method.class_scores(method.head(features)).argmax(dim=1) == labels).float().mean()
     assert accuracy > 0.9
 
 
@@ -77,7 +77,7 @@ def test_the_state_of_a_method_round_trips(name: str) -> None:
     first.head.eval()
     second.head.eval()
     features = torch.randn(4, 6)
-    assert torch.equal(first.rule(first.head(features)), second.rule(second.head(features)))
+    assert torch.equal(first.class_scores(first.head(features)), second.class_scores(second.head(features)))
 
 
 @every_method

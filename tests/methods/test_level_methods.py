@@ -18,8 +18,8 @@ def test_classes_come_from_the_deepest_head_and_nodes_each_from_their_own(name: 
     method = METHODS[name](UNEVEN, in_features=4)
     # columns: pet, car at level 1; car (which ended above), dog, cat at level 2
     outputs = torch.tensor([[1.0, 2.0, 30.0, 40.0, 50.0]])
-    assert method.rule(outputs).tolist() == [[40.0, 30.0, 50.0]]  # dog, car, cat
-    assert method.levels(outputs).tolist() == [[1.0, 2.0, 40.0, 50.0]]
+    assert method.class_scores(outputs).tolist() == [[40.0, 30.0, 50.0]]  # dog, car, cat
+    assert method.node_scores(outputs).tolist() == [[1.0, 2.0, 40.0, 50.0]]
 
 
 def test_the_loss_of_a_copied_model_reads_the_rows_of_the_copy() -> None:

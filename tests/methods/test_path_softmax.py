@@ -15,8 +15,8 @@ def test_the_logits_of_classes_are_sums_of_node_scores_along_their_paths() -> No
 def test_scores_are_the_logits_and_levels_their_summed_probabilities() -> None:
     method = METHODS["path-softmax"](TOY, in_features=2)
     logits = torch.tensor([[0.2, 0.2, 0.6]]).log()  # cat, dog, car
-    assert torch.equal(method.rule(logits), logits)
-    torch.testing.assert_close(method.levels(logits), torch.tensor([[0.4, 0.6, 0.2, 0.2, 0.6]]))
+    assert torch.equal(method.class_scores(logits), logits)
+    torch.testing.assert_close(method.node_scores(logits), torch.tensor([[0.4, 0.6, 0.2, 0.2, 0.6]]))
 
 
 def test_without_a_width_the_node_scores_are_linear() -> None:

@@ -11,13 +11,12 @@ from blobs import FEATURES, cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
-from hiercos.decisions import RULES
+from hiercos.decisions import RULES, Posterior, rule
 from hiercos.engine import Model, StoredModel, save_model
-from hiercos.engine.encoders import FineTunedReader, FrozenReader
+from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import Backbone
-from hiercos.onnx import format as onnx_format
-from hiercos.onnx.format import OPSET, OnnxError
+from hiercos.onnx.format import OPSET, OnnxError, read_description
 from hiercos.pixels import PixelTransform
 from trees import TOY17
 
@@ -45,7 +44,9 @@ class EveryMethod(nn.Module):
 
     def forward(self, features: Tensor) -> tuple[Tensor, ...]:
         outputs = {name: model(features) for name, model in self.models.items()}
-        answers = [(model.rule(outputs[name]), model.levels(outputs[name])) for name, model in self.models.items()]
+        answers = [
+            (model.class_scores(outputs[name]), model.node_scores(outputs[name])) for name, model in self.models.items()
+        ]
         return tuple(scores for pair in answers for scores in pair)
 
 
@@ -92,13 +93,13 @@ def test_the_outputs_are_those_of_the_model_by_name(rows: int) -> None:
     model, features = stored.model, cloud(TOY17, rows, seed=3)[0]
     with torch.no_grad():
         outputs = model(features)
-        scores, nodes = model.rule(outputs), model.levels(outputs)
+        scores, nodes = model.class_scores(outputs), model.node_scores(outputs)
     expected = {
         "leaf_scores": scores,
         **{f"level_{level}_scores": nodes[:, TOY17.level(level)] for level in (1, 2, 3, 4)},
         "node_scores": nodes,
         "probabilities": (scores.double() / 0.8).softmax(dim=1),
-        "crm_scores": RULES["crm"](scores, 0.8, TOY17),
+        "crm_scores": torch.from_numpy(rule("crm").ranking(Posterior.from_scores(scores, TOY17, temperature=0.8))),
     }
     found = export.opened().outputs(features.numpy())
     assert list(found) == list(expected)
@@ -126,13 +127,21 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
         TOY17,
         "vectors",
         "path-softmax",
-        "hops",
+        rule("hops"),
         0.8,
     )
 
 
-def test_an_exported_model_can_have_every_rule() -> None:
-    assert set(onnx_format.RULES) == set(RULES)
+@pytest.mark.parametrize("name", list(RULES))
+def test_an_exported_model_can_have_every_rule(name: str) -> None:
+    export = of_vectors().export
+    changed = replace(export, description=replace(export.description, rule=rule(name)))
+    assert changed.opened().rule == rule(name)
+
+
+def test_a_file_of_the_first_version_is_still_read() -> None:
+    values = {**of_vectors().export.description.properties(), "hiercos.version": "1", "hiercos.rule": "crm"}
+    assert read_description(values, "old.onnx").rule == rule("crm")
 
 
 def test_a_tree_of_one_level_is_exported_too() -> None:
@@ -153,21 +162,26 @@ def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) 
     assert compared(export).difference <= 1e-5
 
 
-@pytest.mark.parametrize(("name", "choices"), [("rule", "none, crm, hops"), ("kind", "vectors, texts, images")])
-def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, choices: str) -> None:
-    export = of_vectors().export
-    changed = replace(export, description=replace(export.description, **{name: "x"}))
-    with pytest.raises(OnnxError, match=rf"expected {name} to be one of {choices}, got 'x'"):
-        changed.opened()
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("rule", '{"name": "x"}', "unknown rule 'x'; there are: crm, hops, none"),
+        ("kind", "x", "expected kind to be one of vectors, texts, images, got 'x'"),
+    ],
+)
+def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, value: str, message: str) -> None:
+    values = {**of_vectors().export.description.properties(), f"hiercos.{name}": value}
+    with pytest.raises(OnnxError, match=message):
+        read_description(values, "model.onnx")
 
 
 def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:
     stored, whole = of_images()
-    assert isinstance(stored.reader, FrozenReader)
+    assert isinstance(stored.encoder, FrozenEncoder)
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
-        features = stored.reader.backbone(images)
-        expected = stored.model.rule(stored.model(features))
+        features = stored.encoder.backbone(images)
+        expected = stored.model.class_scores(stored.model(features))
     np.testing.assert_allclose(whole.opened().outputs(images.numpy())["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
     assert (whole.description.kind, whole.description.transform) == ("images", PixelTransform(8))
     part = export_onnx(stored, start="features")
@@ -180,8 +194,8 @@ def test_a_fine_tuned_backbone_is_exported_with_its_model() -> None:
     model = Model(TREE, 6, "cross-entropy", backbone=backbone).eval()
     images = torch.randn(3, 3, 8, 8, generator=torch.Generator().manual_seed(5))
     with torch.no_grad():
-        expected = model.rule(model(images))
-    found = export_onnx(StoredModel(model, FineTunedReader(backbone))).opened().outputs(images.numpy())
+        expected = model.class_scores(model(images))
+    found = export_onnx(StoredModel(model, FineTunedEncoder(backbone))).opened().outputs(images.numpy())
     np.testing.assert_allclose(found["leaf_scores"], expected, rtol=1e-5, atol=1e-5)
 
 
@@ -194,7 +208,7 @@ class WordCount(Backbone):
 
 
 def test_a_backbone_of_texts_is_refused_with_what_to_do() -> None:
-    stored = replace(of_images().stored, reader=FrozenReader(WordCount()))
+    stored = replace(of_images().stored, encoder=FrozenEncoder(WordCount()))
     with pytest.raises(OnnxError, match=r"^backbone 'WordCount' takes texts, .*\(--from features\)$"):
         export_onnx(stored)
 

@@ -11,15 +11,14 @@ import numpy as np
 import pytest
 from lightning_fabric import Fabric
 
+from answer_rows import stored_rows
 from blobs import cloud
 from colours import colour_folder
 from hiercos.data.readers.unlabelled import read_inputs
-from hiercos.engine.encoders import Reading
-from hiercos.engine.prediction import prediction_rows
 from hiercos.errors import DataError
 from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.onnx.format import OnnxError
-from hiercos.onnx.model import Asking, load_onnx_model
+from hiercos.onnx.model import InferenceConfig, load_onnx_model
 from trees import TOY17
 
 pytest.importorskip("onnxruntime")
@@ -70,7 +69,7 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
     for kind, (stored, _) in models.items():
         found = list(csv.DictReader(io.StringIO((tmp_path / f"{kind}-answers.csv").read_text())))
         unlabelled = read_inputs(tmp_path / inputs[kind], kind=stored.kind)
-        expected = prediction_rows(stored, unlabelled, Reading(fabric), top=2, confidence=True)
+        expected = stored_rows(stored, unlabelled, fabric, top=2)
         assert [list(row) for row in found] == [list(row) for row in expected]
         numbers = ("score", "confidence")
         for row, other in zip(found, expected, strict=True):
@@ -85,7 +84,7 @@ def test_python_gets_the_answers_of_a_pipeline(tmp_path: Path) -> None:
     paths = sorted(tmp_path.rglob("*.png"))
     vectors = cloud(TOY17, 34)[0].numpy().astype(np.float64)
     for (stored, export), inputs in ((of_vectors(), vectors), (of_texts(), list(TEXTS)), (of_images(), paths)):
-        found = export.opened().predict(inputs, top_k=2, how=Asking(batch_size=7))
+        found = export.opened().predict(inputs, top_k=2, config=InferenceConfig(batch_size=7))
         expected = load_pipeline(PretrainedModel(stored), device="cpu")(inputs, top_k=2)
         assert len(found) == len(inputs)
         for answer, other in zip(found, expected, strict=True):
@@ -105,9 +104,9 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
         r"^the ONNX model: the graph takes features as numbers of shape \(B, 4\), got .+; predict\(\) takes texts$"
     )
     with pytest.raises(DataError, match=message):
-        texts.scores(["red car"])  # type: ignore[arg-type]
+        texts.posterior(["red car"])  # type: ignore[arg-type]
     with pytest.raises(DataError, match=r"of shape \(B, 12\), got shape \(2, 5\); predict\(\) takes vectors$"):
-        vectors.scores(np.zeros((2, 5), dtype=np.float32))
+        vectors.posterior(np.zeros((2, 5), dtype=np.float32))
     with pytest.raises(DataError, match="inputs: row 1: expected a text, got int"):
         texts.predict([3])
     with pytest.raises(DataError, match="this model takes vectors of 12 features, got 5"):
@@ -115,7 +114,7 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
     with pytest.raises(ValueError, match="expected top_k of at least 1, got 0"):
         texts.predict("red car", top_k=0)
     with pytest.raises(ValueError, match="expected batch_size of at least 1, got -2"):
-        Asking(batch_size=-2)
+        InferenceConfig(batch_size=-2)
 
 
 def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:

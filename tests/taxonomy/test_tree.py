@@ -129,3 +129,18 @@ def test_a_wrong_value_is_refused_with_the_reason(arguments: dict[str, object], 
 def test_siblings_may_share_a_name_if_their_ids_differ() -> None:
     cranes = Taxonomy(("crane", "crane"), (-1, -1), ids=("bird", "machine"))  # type: ignore[arg-type]
     assert cranes.class_names == ("crane", "crane")
+
+
+@given(taxonomies())
+def test_parent_lists_hold_the_parent_of_every_node_below_the_top(taxonomy: Taxonomy) -> None:
+    starts, parents = taxonomy.parent_lists
+    assert taxonomy.is_tree
+    assert len(starts) == taxonomy.num_nodes + 1
+    for node, parent in enumerate(taxonomy.parents.tolist()):
+        assert parents[starts[node] : starts[node + 1]].tolist() == ([] if parent < 0 else [parent])
+
+
+def test_parent_lists_cannot_be_written() -> None:
+    for array in TOY.parent_lists:
+        with pytest.raises(ValueError, match="read-only"):
+            array[0] = 1

@@ -161,8 +161,8 @@ def scored_record(fabric: Fabric, record: Record, model: Model, test: Samples, s
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
     if scoring:
-        model.rule = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
-        model.levels = NodeScores(model.taxonomy, **spans)
+        model.class_scores = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
+        model.node_scores = NodeScores(model.taxonomy, **spans)
         metrics = evaluate(fabric, model, test)
     metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
     return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)

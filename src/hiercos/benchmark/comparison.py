@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiercos.benchmark.jobs import Nobody, Observer, crew
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
-from hiercos.engine import RunData, TrainConfig, TrainingError, Watcher, rule_records, train_run
+from hiercos.engine import RunData, TrainConfig, TrainingError, Watcher, train_run
 from hiercos.records import Record
 
 if TYPE_CHECKING:
@@ -72,12 +72,13 @@ class Run:
     def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> RunResult:
         """Train and test; what an earlier call finished is read."""
         try:
-            record = train_run(fabric, data, self.config, self.folder, resume=True, watcher=watcher)
+            records = train_run(
+                fabric, data, self.config, self.folder, reported=self.rules, resume=True, watcher=watcher
+            )
         except TrainingError as error:
             raise TrainingError(f"{self.name}: {error}") from error
-        record = self._with_tuning(fabric, record)
-        ruled = rule_records(fabric, data, record, self.folder, self.rules)
-        return RunResult(record, [self._with_tuning(fabric, each) for each in ruled])
+        tuned = {rule: self._with_tuning(fabric, record) for rule, record in records.items()}
+        return RunResult(tuned["none"], [tuned[rule] for rule in self.rules])
 
     def _with_tuning(self, fabric: Fabric, record: Record) -> Record:
         """The record with the search that chose its settings, in its folder too."""

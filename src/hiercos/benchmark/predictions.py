@@ -10,8 +10,7 @@ import numpy as np
 import torch
 
 from hiercos.benchmark.resampling import FloatArray, sample_means
-from hiercos.decisions import RULES
-from hiercos.engine import Answers, Samples, StoredModel, all_answers
+from hiercos.engine import Samples, Scores, StoredModel, batch_scores
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
@@ -58,17 +57,19 @@ def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleM
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
     """
-    every = all_answers(fabric, stored.model, data, torch.arange(len(data)))
-    parts = [_batch_values(stored, answer, data.labels[rows]) for rows, answer in every]
-    return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(parts), data.labels.numpy())
+    parts = torch.split(torch.arange(len(data)), data.at_once)
+    values = [
+        _batch_values(stored, batch_scores(fabric, stored.model, inputs), data.labels[rows])
+        for rows, inputs in zip(parts, data.batches(parts), strict=True)
+    ]
+    return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(values), data.labels.numpy())
 
 
-def _batch_values(stored: StoredModel, answer: Answers, labels: torch.Tensor) -> FloatArray:
+def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> FloatArray:
     taxonomy = stored.model.taxonomy
-    scores = RULES[stored.rule](answer.scores, stored.temperature, taxonomy)
-    node_scores = answer.node_scores if stored.rule == "none" else None
-    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores)
-    return np.asarray(values.cpu().numpy(), dtype=np.float64)
+    ranking = torch.from_numpy(stored.rule.ranking(stored.posterior(scores.classes.cpu().numpy())))
+    node_scores = scores.nodes.cpu() if stored.rule.name == "none" else None
+    return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores).numpy(), dtype=np.float64)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:

@@ -13,15 +13,14 @@ from hiercos.benchmark.recipe import Recipe, RecipeError
 from hiercos.benchmark.recipe_files import recipe_faults
 from hiercos.data import BUILT_IN, Dataset, data_root, load_dataset, taken
 from hiercos.engine import (
-    Reading,
+    ReadConfig,
     RunData,
     TrainConfig,
     Watcher,
-    frozen_reader,
+    frozen_encoder,
     load_model,
     prepare_embedded,
     prepare_fine_tuning,
-    rule_records,
     train_run,
 )
 from hiercos.errors import suggestion
@@ -57,7 +56,7 @@ class Conditions:
     """What holds for all recipes of one call.
 
     Attributes:
-        how: to read images, and where to run.
+        read_config: how images are read, and where to run.
         folder: where to leave a folder per run.
         watcher: gives what is told how each run goes.
         root: of the data; None for `data_root`.
@@ -66,7 +65,7 @@ class Conditions:
         limit: images of each class in each split; None for all.
     """
 
-    how: Reading
+    read_config: ReadConfig
     folder: Path
     watcher: Callable[[TrainConfig], Watcher | None]
     root: Path | None = None
@@ -144,7 +143,7 @@ def run_recipe(recipe: Recipe, dataset: Dataset, table: PublishedTable, conditio
         change = f"at most {conditions.limit} images of each class in each split instead of all"
         recipe = replace(recipe, changes=(*recipe.changes, change))
     try:
-        data = run_data(recipe, dataset, conditions.how)
+        data = run_data(recipe, dataset, conditions.read_config)
     except BackboneError as error:
         return Attempt(recipe, {}, backbone_obstacle(recipe, error))
     rules = tuple(dict.fromkeys(rule for rule, _ in recipe.rows(table)))
@@ -165,22 +164,31 @@ def _run(
     recipe: Recipe, data: RunData, seed: int, conditions: Conditions, *, rules: Sequence[str], cosine: bool
 ) -> list[Record]:
     """The records of one seed, one per rule, perhaps with the cosine between embeddings and their projections."""
-    fabric = conditions.how.fabric
+    fabric = conditions.read_config.fabric
     config = TrainConfig(method=recipe.method, options=recipe.method_options, seed=seed, **recipe.settings["training"])
     folder = conditions.folder / recipe.dataset / recipe.name / f"seed-{seed}"
-    record = train_run(fabric, data, config, folder, resume=True, watcher=conditions.watcher(config))
+    records = train_run(
+        fabric,
+        data,
+        config,
+        folder,
+        reported=rules,
+        temperature=PUBLISHED_TEMPERATURE,
+        resume=True,
+        watcher=conditions.watcher(config),
+    )
     if cosine and recipe.method == "hier-cos":
-        metrics = {**record.metrics, COSINE: mean_cosine(fabric, load_model(folder).model, data.samples("test"))}
-        record = replace(record, metrics=metrics)
-    return rule_records(fabric, data, record, folder, rules, temperature=PUBLISHED_TEMPERATURE)
+        value = mean_cosine(fabric, load_model(folder).model, data.samples("test"))
+        records["none"] = replace(records["none"], metrics={**records["none"].metrics, COSINE: value})
+    return [records[rule] for rule in rules]
 
 
-def run_data(recipe: Recipe, dataset: Dataset, how: Reading) -> RunData:
+def run_data(recipe: Recipe, dataset: Dataset, config: ReadConfig) -> RunData:
     """A data set as the recipe trains on it: the features of a frozen backbone, or images for one that is trained."""
     if recipe.settings["backbone"]["freeze"]:
-        return prepare_embedded(how, dataset, frozen_reader(recipe.backbone, recipe.backbone_options))
+        return prepare_embedded(config, dataset, frozen_encoder(recipe.backbone, recipe.backbone_options))
     pretrained = recipe.settings["backbone"]["pretrained"]
-    return prepare_fine_tuning(how, dataset, recipe.backbone, recipe.backbone_options, pretrained=pretrained)
+    return prepare_fine_tuning(config, dataset, recipe.backbone, recipe.backbone_options, pretrained=pretrained)
 
 
 def limited(dataset: Dataset, limit: int) -> Dataset:

@@ -1,60 +1,99 @@
-"""The two ways to ask a model: a folder through torch, an exported file through onnxruntime and without torch."""
+"""Models that a command answers with: a folder through torch, an exported file through onnxruntime without torch."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from hiercos.cli.display.row_progress import checking_lines, row_watcher
+from hiercos.cli.display.row_progress import checking_lines
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
-    from hiercos.data import Kind, UnlabelledInputs
-if TYPE_CHECKING:
-    from hiercos.data import TestSamples
+    from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs
+    from hiercos.decisions import Posterior, Rule
     from hiercos.engine import StoredModel
-
-Rows = list[dict[str, Any]]
-Ask = Callable[["UnlabelledInputs", int | None, int, int | None], Rows]  # inputs, batch size, workers, top
-
-DOING = "predicting"
+    from hiercos.onnx import OnnxModel
 
 
-def is_exported(model: Path) -> bool:
-    """Whether a model is a file of `hiercos export` rather than a folder."""
-    return model.suffix.lower() == ".onnx" and not model.is_dir()
+class AnsweringModel(Protocol):
+    """A model that gives posteriors for inputs, and its rule."""
+
+    @property
+    def kind(self) -> "Kind":
+        """What it reads: "images", "texts" or "vectors"."""
+
+    @property
+    def rule(self) -> "Rule":
+        """The decision rule that answers."""
+
+    def stream(
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+    ) -> Iterator[tuple["InputBatch", "Posterior"]]:
+        """The inputs batch by batch, each with its calibrated probabilities.
+
+        Args:
+            unlabelled: the inputs.
+            batch_size: number of inputs the network takes at a time; None for what suits them.
+            workers: number of processes, or of threads for an exported file, that read inputs.
+        """
 
 
-def open_stored(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
-    """What a model folder reads, and how to ask it."""
-    check_model_folder(model)
-    from hiercos.engine import load_model, prediction_rows
+class FolderModel:
+    """The model of a folder.
 
-    stored = load_model(model)
+    Args:
+        folder: the model folder.
+        place: device and precision.
+    """
 
-    def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
-        how = place.reading(batch_size, workers, kind=stored.kind, doing=DOING)
-        return prediction_rows(stored, unlabelled, how, top=top, confidence=True)
+    def __init__(self, folder: Path, place: DeviceOptions) -> None:
+        check_model_folder(folder)
+        from hiercos.engine import load_model
 
-    return stored.kind, ask
+        self.stored: StoredModel = load_model(folder)
+        self.place, self.kind, self.rule = place, self.stored.kind, self.stored.rule
+
+    def stream(
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+    ) -> Iterator[tuple["InputBatch", "Posterior"]]:
+        """See `AnsweringModel`."""
+        from hiercos.engine import ReadConfig, posterior_batches
+
+        yield from posterior_batches(self.stored, unlabelled, ReadConfig(self.place.fabric(), batch_size, workers))
 
 
-def open_exported(model: Path, place: DeviceOptions) -> tuple["Kind", Ask]:
-    """What an exported file reads, and how to ask it; workers are threads that decode images."""
-    from hiercos.onnx import Asking, load_onnx_model, onnx_prediction_rows
+class ExportedModel:
+    """The model of an ONNX file.
 
-    if place.device not in ("auto", "cpu") or place.precision != DeviceOptions.precision:
-        raise OptionError(f"{model}: an ONNX file runs on the CPU as it is: expected no --device and no --precision")
-    exported = load_onnx_model(model)
+    Args:
+        file: the ONNX file.
+        place: device and precision, which must be left as they are.
+    """
 
-    def ask(unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, top: int | None) -> Rows:
-        how = Asking(batch_size, max(1, workers), row_watcher(exported.kind, DOING))
-        return onnx_prediction_rows(exported, unlabelled, how, top=top, confidence=True)
+    def __init__(self, file: Path, place: DeviceOptions) -> None:
+        from hiercos.onnx import load_onnx_model
 
-    return exported.kind, ask
+        if place.device not in ("auto", "cpu") or place.precision != DeviceOptions.precision:
+            raise OptionError(f"{file}: an ONNX file runs on the CPU as it is: expected no --device and no --precision")
+        self.model: OnnxModel = load_onnx_model(file)
+        self.kind, self.rule = self.model.kind, self.model.rule
+
+    def stream(
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+    ) -> Iterator[tuple["InputBatch", "Posterior"]]:
+        """See `AnsweringModel`."""
+        from hiercos.onnx import InferenceConfig
+
+        yield from self.model.posterior_batches(unlabelled, InferenceConfig(batch_size, max(1, workers)))
+
+
+def open_model(model: Path, place: DeviceOptions) -> AnsweringModel:
+    """The model of a folder or of an ONNX file."""
+    is_exported = model.suffix.lower() == ".onnx" and not model.is_dir()
+    return ExportedModel(model, place) if is_exported else FolderModel(model, place)
 
 
 def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
@@ -62,10 +101,10 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
     from hiercos.data import load_test_samples
     from hiercos.records import Record
 
-    record = Record.find(folder, stored.rule)
+    record = Record.find(folder, stored.rule.name)
     trained_on = None if record is None else str(record.data["fingerprint"])
     samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), watch=checking_lines()
+        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), callback=checking_lines()
     )
     for note in samples.notes:
         typer.echo(note, err=True)

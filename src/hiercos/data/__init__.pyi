@@ -34,6 +34,7 @@ from .readers.table_files import column_names as column_names
 from .readers.table_files import delimited_file as delimited_file
 from .readers.table_files import length_fault as length_fault
 from .readers.table_files import parquet_file as parquet_file
+from .readers.unlabelled import InputBatch as InputBatch
 from .readers.unlabelled import UnlabelledInputs as UnlabelledInputs
 from .readers.unlabelled import read_inputs as read_inputs
 from .samples import LABEL_COLUMN as LABEL_COLUMN

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Inputs, data_fingerprint, taken
-from hiercos.data.images.faulty import Watch
+from hiercos.data.images.faulty import CheckCallback
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
 from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
 from hiercos.data.splits import checked_split, hash_split
@@ -42,7 +42,7 @@ def load_test_samples(
     split_column: str = SPLIT_COLUMN,
     root: str | Path | None = None,
     on_error: str = "fail",
-    watch: Watch | None = None,
+    callback: CheckCallback | None = None,
 ) -> TestSamples:
     """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
 
@@ -58,17 +58,17 @@ def load_test_samples(
         split_column: as in `load_dataset`.
         root: as in `load_dataset`.
         on_error: as in `load_dataset`.
-        watch: as in `load_dataset`.
+        callback: as in `load_dataset`.
 
     Raises:
         DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
     """
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source, root=root, on_error=on_error, watch=watch)
+        dataset = load_dataset(source, root=root, on_error=on_error, callback=callback)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     return _test_samples(source_name(source), read_samples(source, options), taxonomy, trained_on)
 
 

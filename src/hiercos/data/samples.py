@@ -8,7 +8,7 @@ import numpy as np
 
 from hiercos.data.dataset import Inputs, taken
 from hiercos.data.images.collections import Images
-from hiercos.data.images.faulty import Watch, check_on_error, usable_rows
+from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
 from hiercos.errors import RowName
 from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
@@ -25,7 +25,7 @@ class SourceOptions:
     split_column: str = SPLIT_COLUMN
     root: str | Path | None = None
     on_error: str = "fail"
-    watch: Watch | None = None
+    callback: CheckCallback | None = None
 
     def __post_init__(self) -> None:
         check_on_error(self.on_error)
@@ -72,7 +72,7 @@ def with_usable_images(
     if not isinstance(samples.inputs, Images):
         return samples
     rows, notes = usable_rows(
-        samples.inputs, source=source, on_error=options.on_error, row_name=row_name, watch=options.watch
+        samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback
     )
     kept = samples if len(rows) == len(samples.inputs) else samples.take(rows)
     return replace(kept, notes=(*samples.notes, *notes))

@@ -6,7 +6,7 @@ from pathlib import Path
 from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, Inputs
 from hiercos.data.images.collections import Images
-from hiercos.data.images.faulty import Watch
+from hiercos.data.images.faulty import CheckCallback
 from hiercos.data.images.usable import with_usable_images
 from hiercos.data.path_labels import taxonomy_of_labels
 from hiercos.data.readers import hugging_face
@@ -33,7 +33,7 @@ def load_dataset(
     split_column: str = SPLIT_COLUMN,
     root: str | Path | None = None,
     on_error: str = "fail",
-    watch: Watch | None = None,
+    callback: CheckCallback | None = None,
 ) -> Dataset:
     """The data set that a word of the user names.
 
@@ -50,7 +50,7 @@ def load_dataset(
         root: the folder that a built-in data set with files of its own is below (see `data_root`), or that the paths
             in a table start from; by default the folder of the table.
         on_error: "fail" to refuse data with images that cannot be decoded, "skip" to leave these out.
-        watch: called now and then, while images are decoded to find the faulty ones, with how many are done and
+        callback: called now and then, while images are decoded to find the faulty ones, with how many are done and
             how many there are.
 
     Raises:
@@ -61,8 +61,8 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, watch)
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, watch)
+        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, callback)
+    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(source_name(source), read_samples(source, options), tree)
 

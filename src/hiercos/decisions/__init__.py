@@ -1,4 +1,4 @@
-"""From scores to answers: decision rules, calibrated probabilities, and one consistent path."""
+"""From scores to answers: posterior, decision rules, decisions. NumPy alone."""
 
 import lazy_loader
 

@@ -4,7 +4,8 @@ The expected cost of a class at a position does not depend on where the others s
 assignment of classes to positions. It is solved as such for a few hundred classes. Beyond, it is solved for some
 positions at a time, with the classes that stand there: positions that lie ever further apart, then every s-th, then
 the first. Most classes have many like them, which cost the same everywhere, so thinned-out positions are the whole
-problem in miniature; and no step makes the order worse. NumPy only: models that run without torch use it too.
+problem in miniature; and no step makes the order worse. The first position is not part of it: the rule's answer
+stands there.
 """
 
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from hiercos.decisions.expected_cost import ExpectedCosts, cost_steps, expected_costs, label_entries
+from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
 
 MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
@@ -43,45 +45,46 @@ class Effort:
     @classmethod
     def whole(cls, taxonomy: Taxonomy) -> "Effort":
         """All labels, and one assignment of all positions."""
-        return cls(taxonomy.num_classes, 0.0, [np.arange(taxonomy.num_classes)])
+        return cls(taxonomy.num_classes, 0.0, [np.arange(1, taxonomy.num_classes)])
 
     @classmethod
     def thinned(cls, taxonomy: Taxonomy) -> "Effort":
         """Likely labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
         count = taxonomy.num_classes
         stride = -(-count // STRIDED)
-        spread = np.unique(np.geomspace(1, count, SPREAD).astype(np.intp)) - 1  # small steps coincide
-        strided = [np.arange(first, count, stride) for first in range(stride)]
+        spread = np.unique(np.geomspace(2, count, SPREAD).astype(np.intp)) - 1  # small steps coincide
+        strided = [np.arange(first, count, stride) for first in range(1, stride + 1)]
         labels = max(1, min(MOST_LABELS, TABLE // label_entries(taxonomy)))
-        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(min(count, FIRST))])
+        return cls(labels, NEGLIGIBLE, [spread, *strided, np.arange(1, min(count, FIRST))])
 
 
-def best_order_scores(
-    probabilities: FloatArray, risks: FloatArray, taxonomy: Taxonomy, *, exact_up_to: int = MOST_EXACT
-) -> NDArray[np.float32]:
-    """`hops_order_scores` of arrays, from the order of `crm_scores` on.
+def best_order(posterior: Posterior, starts: IntArray, answers: IntArray, *, exact_up_to: int = MOST_EXACT) -> IntArray:
+    """The order of the classes with the highest expected published HOPS among those that begin with the answer.
+
+    The expectation is over the true class, drawn from the posterior, and of HOPS before its clip at 0: an order that
+    the clip would lift to 0 for an improbable label still counts as below 0 for it.
+
+    Note:
+        With more classes than `exact_up_to` it is an approximation: labels are looked at in order of probability
+        until all but 0.001 is there, 64 at most, and the given order is improved by assignments of 64 to 256
+        positions each. For the labels looked at it is never worse than that order.
 
     Args:
-        probabilities: of the classes, shape (B, C), each row of sum 1.
-        risks: their `crm_scores`, shape (B, C).
-        taxonomy: the tree.
+        posterior: probabilities of M samples.
+        starts: an order of the classes to improve, shape (M, C); interchangeable classes keep it among themselves.
+        answers: the class that stays first, shape (M,).
         exact_up_to: the most classes for which one assignment over all positions is solved.
 
     Returns:
-        Scores, shape (B, C): C for the first class of the order down to 1 for the last.
-
-    Raises:
-        ValueError: for a probability that is not a number.
+        Classes, first to last, shape (M, C).
     """
-    for row in np.flatnonzero(np.isnan(risks).any(axis=1))[:1]:
-        raise ValueError(f"row {row}: a probability is NaN")
-    count = taxonomy.num_classes
-    effort = Effort.whole(taxonomy) if count <= exact_up_to else Effort.thinned(taxonomy)
-    starts = np.argsort(-risks, axis=1, kind="stable")  # (B, C)
-    scores = np.empty(risks.shape, dtype=np.float32)
-    for own, start, costs in zip(scores, starts, _costs_of_rows(probabilities, taxonomy, effort), strict=True):
-        own[_improved_order(start, costs, effort)] = np.arange(count, 0, -1)
-    return scores
+    taxonomy = posterior.taxonomy
+    effort = Effort.whole(taxonomy) if taxonomy.num_classes <= exact_up_to else Effort.thinned(taxonomy)
+    behind = starts[starts != answers[:, None]].reshape(len(starts), -1)
+    begun = np.column_stack([answers, behind])  # (M, C)
+    costs = _costs_of_rows(posterior.classes, taxonomy, effort)
+    rows = [_improved_order(start, own, effort) for start, own in zip(begun, costs, strict=True)]
+    return np.array(rows, dtype=np.int64).reshape(begun.shape)
 
 
 def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, effort: Effort) -> Iterator[ExpectedCosts]:

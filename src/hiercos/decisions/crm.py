@@ -1,33 +1,34 @@
-"""Conditional risk minimisation: rank the classes by their expected tree distance."""
+"""Conditional risk minimisation: the class with the least expected tree distance."""
 
-from torch import Tensor
+from dataclasses import dataclass
 
-from hiercos.geometry import node_probabilities, path_sums, tree_index
-from hiercos.taxonomy import Taxonomy
+from hiercos.decisions.base import RULES, ClassRule
+from hiercos.decisions.posterior import Posterior
+from hiercos.taxonomy import Floats, ancestor_sums
 
 
-def crm_scores(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Minus the expected tree distance of every class, the true one drawn from the probabilities [karthik2021].
+@RULES.register("crm")
+@dataclass(frozen=True)
+class LeastRisk(ClassRule):
+    """The class nearest on average to the true one, which is drawn from the posterior [karthik2021].
 
     A class c is H − depth(LCA) from every other class, so its risk is H less the probability of every node of its
     path, and its own probability counts for the levels below it too, where the path has ended:
     risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample.
 
-    Args:
-        probabilities: of the classes, shape (B, C), each row of sum 1.
-        taxonomy: the tree.
-
-    Returns:
-        Scores, shape (B, C), from −H to 0; the highest is the class nearest on average to the true one. NaN
-        where the probabilities are.
-
     Example:
-        >>> import torch
+        >>> from hiercos.taxonomy import Taxonomy
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> crm_scores(torch.tensor([[0.375, 0.25, 0.375]]), t)  # as likely as the car, but nearer to the dog
-        tensor([[-1.0000, -1.1250, -1.2500]])
+        >>> LeastRisk().class_values(Posterior([[0.375, 0.25, 0.375]], t))  # as likely as the car, nearer to the dog
+        array([[-1.   , -1.125, -1.25 ]])
     """
-    index = tree_index(taxonomy, probabilities.device)
-    on_paths = path_sums(node_probabilities(probabilities, taxonomy), index).index_select(1, index.leaves)  # (B, C)
-    below = probabilities.new_tensor(taxonomy.height - taxonomy.depths[taxonomy.leaves])
-    return on_paths.addcmul_(probabilities, below).sub_(taxonomy.height)
+
+    criterion = "minus the expected tree distance"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Minus the expected tree distance of each class, shape (M, C), from −H to 0."""
+        taxonomy = posterior.taxonomy
+        on_paths = ancestor_sums(posterior.nodes, taxonomy)[:, taxonomy.leaves]  # (M, C)
+        levels_below = taxonomy.height - taxonomy.depths[taxonomy.leaves]
+        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.height
+        return values

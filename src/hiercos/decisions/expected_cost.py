@@ -54,7 +54,7 @@ def cost_steps(taxonomy: Taxonomy, labels: IntArray) -> CostSteps:
     weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0)
     paths = taxonomy.path_table(taxonomy.leaves[labels])
     nodes = np.column_stack([np.full(len(paths), -1), paths])
-    ranks = _ranks_along_path(counts, taxonomy.depths[taxonomy.leaves[labels]])
+    ranks = ranks_along_path(counts, taxonomy.depths[taxonomy.leaves[labels]])
     steps = np.empty((*nodes.shape, taxonomy.num_classes))
     above = np.zeros_like(weights)
     for level in range(nodes.shape[1]):
@@ -64,7 +64,7 @@ def cost_steps(taxonomy: Taxonomy, labels: IntArray) -> CostSteps:
     return CostSteps(nodes, steps.reshape(-1, taxonomy.num_classes))
 
 
-def _ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
+def ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
     """Rank of a class whose path leaves the label's at each depth 0…H, shape (U, H + 1); 0 from the label on."""
     ranks = (np.cumsum(counts > 0, axis=1) - 1)[:, ::-1]  # by common depth
     return np.where(np.arange(ranks.shape[1]) >= depths[:, None], 0, ranks)

@@ -20,7 +20,7 @@ class ClassScores(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
-        scores: Tensor = self.model.rule(self.model(features))
+        scores: Tensor = self.model.class_scores(self.model(features))
         return scores
 
 

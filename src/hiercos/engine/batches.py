@@ -7,7 +7,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.callbacks import RowWatcher
+from hiercos.callbacks import ProgressCallback
 
 VECTORS_AT_ONCE = 1024
 
@@ -65,17 +65,17 @@ class LabelledVectors:
 
 
 @dataclass(frozen=True)
-class WatchedSamples:
-    """Samples that tell a watcher how many of them have been used.
+class ReportedSamples:
+    """Samples that report to a callback how many of them have been used.
 
     Attributes:
         samples: the samples.
-        watcher: is told.
-        already: how many were done before.
+        callback: receives the counts.
+        already: number of samples that were finished earlier.
     """
 
     samples: Samples
-    watcher: RowWatcher
+    callback: ProgressCallback
     already: int = 0
 
     @property
@@ -91,21 +91,21 @@ class WatchedSamples:
     def __len__(self) -> int:
         return len(self.samples)
 
-    def to(self, device: torch.device) -> "WatchedSamples":
+    def to(self, device: torch.device) -> "ReportedSamples":
         """The same on a device."""
         return replace(self, samples=self.samples.to(device))
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """The batches; one is done when the next is asked for."""
         done = self.already
-        self.watcher.start(done, done + sum(map(len, parts)))
+        self.callback.start(done, done + sum(map(len, parts)))
         try:
             for part, batch in zip(parts, self.samples.batches(parts, seed=seed), strict=True):
                 yield batch
                 done += len(part)
-                self.watcher.rows(done)
+                self.callback.rows(done)
         finally:
-            self.watcher.close()
+            self.callback.close()
 
 
 @dataclass(frozen=True)

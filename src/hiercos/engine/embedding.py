@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Images
-from hiercos.engine.encoders import FrozenReader, Reading
+from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.feature_file import GrowingFeatures
 from hiercos.engine.streaming import RawInputs
 from hiercos.errors import FaultsError
@@ -41,8 +41,8 @@ def feature_key(inputs: RawInputs, identity: Mapping[str, Any], precision: str) 
         identity: of the backbone: name, options, preprocessing, hash of the weights.
         precision: as Lightning Fabric names it.
     """
-    how = json.dumps([FORMAT, precision, identity], sort_keys=True)
-    digest = hashlib.sha256(how.encode())
+    settings = json.dumps([FORMAT, precision, identity], sort_keys=True)
+    digest = hashlib.sha256(settings.encode())
     if isinstance(inputs, Images):
         digest.update(inputs.digests.tobytes())
     else:
@@ -84,7 +84,7 @@ class Embedded:
     computed: int
 
 
-def embed(how: Reading, backbone: Backbone, inputs: RawInputs) -> Embedded:
+def embed(config: ReadConfig, backbone: Backbone, inputs: RawInputs) -> Embedded:
     """Make the features of inputs with a frozen backbone, or find them in the cache.
 
     Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
@@ -92,7 +92,7 @@ def embed(how: Reading, backbone: Backbone, inputs: RawInputs) -> Embedded:
     the first of them.
 
     Args:
-        how: to read the inputs, where to run, and who is told.
+        config: how inputs are read, and where features are made.
         backbone: makes the features.
         inputs: M images or texts.
 
@@ -102,20 +102,20 @@ def embed(how: Reading, backbone: Backbone, inputs: RawInputs) -> Embedded:
     """
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    key = feature_key(inputs, backbone.identity(), precision_of(how.fabric))
+    key = feature_key(inputs, backbone.identity(), precision_of(config.fabric))
     finished, partial, lock = (folder / f"{key}.{ending}" for ending in ("npy", "partial", "lock"))
     if finished.exists():
         return Embedded(finished, 0)
     with locked(lock):
         if finished.exists():  # by the process that was waited for
             return Embedded(finished, 0)
-        computed = _append_features(partial, how, backbone, inputs)
+        computed = _append_features(partial, config, backbone, inputs)
         os.replace(partial, finished)
         lock.unlink(missing_ok=True)  # whoever takes a new one finds the features finished
     return Embedded(finished, computed)
 
 
-def embed_dataset(how: Reading, backbone: Backbone, dataset: Dataset) -> Embedded:
+def embed_dataset(config: ReadConfig, backbone: Backbone, dataset: Dataset) -> Embedded:
     """`embed` the inputs of a data set.
 
     Raises:
@@ -123,7 +123,7 @@ def embed_dataset(how: Reading, backbone: Backbone, dataset: Dataset) -> Embedde
     """
     check_kind(dataset, backbone)
     assert not isinstance(dataset.inputs, np.ndarray)  # no backbone looks at vectors
-    return embed(how, backbone, dataset.inputs)
+    return embed(config, backbone, dataset.inputs)
 
 
 def check_kind(dataset: Dataset, backbone: Backbone) -> None:
@@ -134,14 +134,14 @@ def check_kind(dataset: Dataset, backbone: Backbone) -> None:
         )
 
 
-def _append_features(path: Path, how: Reading, backbone: Backbone, inputs: RawInputs) -> int:
+def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs: RawInputs) -> int:
     """Complete a file of features; returns how many rows were missing."""
-    samples = FrozenReader(backbone).samples(inputs, torch.full((len(inputs),), -1), how)
+    samples = FrozenEncoder(backbone).samples(inputs, torch.full((len(inputs),), -1), config)
     with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
         already = file.done
         if already < len(inputs):  # unless it was killed after its last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
-            for features in how.watched(samples, already).batches(parts):
+            for features in config.reported(samples, already).batches(parts):
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
     return len(inputs) - already

@@ -1,4 +1,4 @@
-"""What turns raw inputs into what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
+"""Encoders, from raw inputs to what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.callbacks import RowWatcher
+from hiercos.callbacks import ProgressCallback
 from hiercos.data import Kind, TextFeatures
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples, WatchedSamples
+from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, ReportedSamples, Samples
 from hiercos.engine.streaming import RAW_AT_ONCE, RawInputs, RawSamples
 from hiercos.nn.backbones import Backbone, blank_sample, load_backbone
 
@@ -22,29 +22,29 @@ CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 
 
 @dataclass(frozen=True)
-class Reading:
-    """How inputs are read.
+class ReadConfig:
+    """Settings for reading and encoding inputs.
 
     Attributes:
-        fabric: where features are made, launched.
-        batch_size: how many inputs at a time; None for what suits them.
-        workers: processes that read and prepare; 0 for none but this one.
-        watcher: is told how far it is; None for nobody.
+        fabric: device and precision that features are computed with, launched.
+        batch_size: number of inputs in a batch; None for what suits their kind.
+        workers: number of processes that read and prepare inputs; 0 for a thread of this one.
+        callback: receives the progress; None for no reports.
     """
 
     fabric: Fabric
     batch_size: int | None = None
     workers: int = 0
-    watcher: RowWatcher | None = None
+    callback: ProgressCallback | None = None
 
     def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
         """Inputs prepared for a backbone."""
         at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
         return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
 
-    def watched(self, samples: Samples, already: int = 0) -> Samples:
-        """The samples, such that the watcher is told of them."""
-        return samples if self.watcher is None else WatchedSamples(samples, self.watcher, already)
+    def reported(self, samples: Samples, already: int = 0) -> Samples:
+        """Samples that report their progress to the callback, if there is one."""
+        return samples if self.callback is None else ReportedSamples(samples, self.callback, already)
 
 
 def suitable_batch(backbone: Backbone, device: torch.device) -> int:
@@ -59,38 +59,38 @@ def suitable_batch(backbone: Backbone, device: torch.device) -> int:
     return max(1, min(RAW_AT_ONCE, CPU_NUMBERS // numbers))
 
 
-class Reader(Protocol):
-    """What stands between raw inputs and a model, and travels with it."""
+class Encoder(Protocol):
+    """Map from raw inputs to what a model takes; it is stored with the model."""
 
     @property
     def kind(self) -> Kind:
-        """What it reads."""
+        """Kind of inputs that it encodes."""
 
-    def samples(self, inputs: Any, labels: Tensor, how: Reading) -> Samples:
+    def samples(self, inputs: Any, labels: Tensor, config: ReadConfig) -> Samples:
         """Inputs of its kind as samples for the model.
 
         Args:
             inputs: M of them.
             labels: their classes, shape (M,); -1 where they are not known.
-            how: to read them.
+            config: how inputs are read.
         """
 
 
 @dataclass(frozen=True)
-class TfidfReader:
+class TfidfEncoder:
     """Texts to vectors by a fitted map."""
 
     features: TextFeatures
     kind: Kind = "texts"
 
-    def samples(self, inputs: Sequence[str], labels: Tensor, how: Reading) -> LabelledVectors:
+    def samples(self, inputs: Sequence[str], labels: Tensor, config: ReadConfig) -> LabelledVectors:
         """The vectors of the texts."""
         vectors = torch.tensor(self.features.transform(inputs))
-        return LabelledVectors(vectors, labels, how.batch_size or VECTORS_AT_ONCE)
+        return LabelledVectors(vectors, labels, config.batch_size or VECTORS_AT_ONCE)
 
 
 @dataclass(frozen=True)
-class FrozenReader:
+class FrozenEncoder:
     """Images or texts to features by a backbone that is not trained.
 
     Attributes:
@@ -106,12 +106,12 @@ class FrozenReader:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> EmbeddedSamples:
+    def samples(self, inputs: RawInputs, labels: Tensor, config: ReadConfig) -> EmbeddedSamples:
         """The inputs, seen through the backbone batch by batch."""
-        return EmbeddedSamples(how.raw_samples(self.backbone, inputs, labels), self.backbone, how.fabric)
+        return EmbeddedSamples(config.raw_samples(self.backbone, inputs, labels), self.backbone, config.fabric)
 
 
-def frozen_reader(name: str, options: Mapping[str, Any]) -> FrozenReader:
+def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
     """A backbone by its name, with trained weights.
 
     Whatever is drawn at random all the same, such as a stem, is the same on every call.
@@ -120,7 +120,7 @@ def frozen_reader(name: str, options: Mapping[str, Any]) -> FrozenReader:
         name: as `load_backbone` takes it.
         options: of the backbone.
     """
-    return FrozenReader(seeded_backbone(name, options), found_by_name="weights" not in options)
+    return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
 
 
 def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
@@ -131,7 +131,7 @@ def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool =
 
 
 @dataclass(frozen=True)
-class FineTunedReader:
+class FineTunedEncoder:
     """Images or texts for a model with its backbone inside."""
 
     backbone: Backbone
@@ -141,9 +141,9 @@ class FineTunedReader:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: RawInputs, labels: Tensor, how: Reading) -> RawSamples:
+    def samples(self, inputs: RawInputs, labels: Tensor, config: ReadConfig) -> RawSamples:
         """The inputs, prepared for the backbone."""
-        return how.raw_samples(self.backbone, inputs, labels)
+        return config.raw_samples(self.backbone, inputs, labels)
 
 
 @dataclass(frozen=True)

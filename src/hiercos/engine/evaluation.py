@@ -1,7 +1,5 @@
 """Scores and metrics of a model on samples, batch by batch."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -17,47 +15,77 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a model says of a batch.
+class Scores:
+    """Scores of one batch.
 
     Attributes:
-        scores: of the classes, shape (B, C), float32.
-        node_scores: of the nodes, comparable within a level, shape (B, N), float32.
+        classes: class scores, shape (B, C), float32.
+        nodes: node scores, comparable within a level, shape (B, N), float32.
+    """
+
+    classes: Tensor
+    nodes: Tensor
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Class scores of all samples, and the metrics of the method's own answers.
+
+    Attributes:
+        scores: class scores, shape (M, C), on the CPU.
+        metrics: values of the default suite by name.
     """
 
     scores: Tensor
-    node_scores: Tensor
+    metrics: dict[str, float]
 
 
 @torch.inference_mode()
-def answers(fabric: Fabric, model: Model, inputs: Any) -> Answers:
-    """Scores of classes and nodes for one batch of what the model takes."""
+def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
+    """The method's outputs for one batch of what the model takes, float32."""
     model.to(fabric.device).eval()
     with fabric.autocast():
-        outputs = model(fabric.to_device(inputs))
-    outputs = outputs.float()
-    return Answers(scores=model.rule(outputs), node_scores=model.levels(outputs))
+        outputs: Tensor = model(fabric.to_device(inputs))
+    return outputs.float()
 
 
-def all_answers(fabric: Fabric, model: Model, samples: Samples, rows: Tensor) -> Iterator[tuple[Tensor, Answers]]:
-    """The answers for some rows, batch by batch, each with its rows."""
-    parts = torch.split(rows, samples.at_once) if len(rows) else ()
-    for part, inputs in zip(parts, samples.batches(parts), strict=True):
-        yield part, answers(fabric, model, inputs)
+@torch.inference_mode()
+def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
+    """Scores of classes and nodes for one batch of what the model takes."""
+    outputs = model_outputs(fabric, model, inputs)
+    return Scores(model.class_scores(outputs), model.node_scores(outputs))
 
 
-def evaluate(fabric: Fabric, model: Model, data: Samples) -> dict[str, float]:
-    """The default metrics of a model on data; several processes share the rows and agree on the result."""
+def class_score_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[Tensor]:
+    """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
+    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    for inputs in samples.batches(parts):
+        with torch.inference_mode():
+            yield model.class_scores(model_outputs(fabric, model, inputs)).cpu()
+
+
+def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
+    """Class scores of all samples, on the CPU, shape (M, C)."""
+    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
+
+
+def evaluate_scores(fabric: "Fabric", model: Model, data: Samples) -> Evaluation:
+    """Class scores and default metrics from one pass; several processes share the rows and agree on the result."""
     from hiercos.metrics import default_suite
 
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
-    for part, answer in all_answers(fabric, model, data, rows):
-        suite.update(answer.scores, data.labels[part].to(fabric.device), node_scores=answer.node_scores)
-    return {name: float(value) for name, value in suite.compute().items()}
+    scores = torch.zeros(len(data), model.taxonomy.num_classes)
+    parts = torch.split(rows, data.at_once) if len(rows) else ()
+    for part, inputs in zip(parts, data.batches(parts), strict=True):
+        found = batch_scores(fabric, model, inputs)
+        suite.update(found.classes, data.labels[part].to(fabric.device), node_scores=found.nodes)
+        scores[part] = found.classes.cpu()
+    if fabric.world_size > 1:
+        scores = torch.as_tensor(fabric.all_reduce(scores.to(fabric.device), reduce_op="sum")).cpu()
+    return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
 
 
-def class_scores(fabric: Fabric, model: Model, data: Samples) -> Tensor:
-    """Scores of the classes for all samples, on the CPU, shape (M, C)."""
-    batches = [answer.scores.cpu() for _, answer in all_answers(fabric, model, data, torch.arange(len(data)))]
-    return torch.cat(batches) if batches else torch.empty(0, model.taxonomy.num_classes)
+def evaluate(fabric: "Fabric", model: Model, data: Samples) -> dict[str, float]:
+    """The default metrics of a model's own answers on data, by name."""
+    return evaluate_scores(fabric, model, data).metrics

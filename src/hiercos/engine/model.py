@@ -1,4 +1,4 @@
-"""A model: a method's head behind the scaling of its features, with the answers of its rule.
+"""A model: a method's head behind the scaling of its features, with the scores of its classes and nodes.
 
 A fine-tuned model has its backbone inside and takes what the backbone's preprocessing makes; any other takes features.
 """
@@ -54,8 +54,8 @@ class Model(nn.Module):
         backbone: what makes the features, trained with the rest; None where features come in.
 
     Shape:
-        inputs: features (B, F), or the backbone's batch. Output: the method's outputs, which `loss`, `rule` and
-        `levels` read.
+        inputs: features (B, F), or the backbone's batch. Output: the method's outputs, which `loss`, `class_scores`
+        and `node_scores` read.
     """
 
     def __init__(
@@ -72,7 +72,8 @@ class Model(nn.Module):
         self.method, self.options = METHODS.canonical(method), dict(options or {})
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
-        self.head, self.loss, self.rule, self.levels = parts.head, parts.loss, parts.rule, parts.levels
+        self.head, self.loss = parts.head, parts.loss
+        self.class_scores, self.node_scores = parts.class_scores, parts.node_scores
         self.backbone = backbone
 
     def forward(self, inputs: Any) -> Tensor:

@@ -1,19 +1,22 @@
 """What reads a model's inputs, in its folder: TF-IDF as JSON and arrays, a backbone by name or with its weights."""
 
 import json
-from dataclasses import dataclass
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import safetensors.numpy
 import safetensors.torch
+from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 
 from hiercos.data import Kind, TextFeatures
-from hiercos.decisions import RULES
+from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.encoders import FineTunedReader, FrozenReader, Reader, TfidfReader, seeded_backbone
+from hiercos.engine.encoders import Encoder, FineTunedEncoder, FrozenEncoder, TfidfEncoder, seeded_backbone
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -29,29 +32,29 @@ class ModelError(FaultsError):
     """A folder that does not hold a usable model."""
 
 
-def save_reader(folder: Path, reader: Reader | None) -> None:
-    """Write the files a reader needs beside its description; a frozen backbone found by its name needs none."""
-    if isinstance(reader, TfidfReader):
-        values, arrays = reader.features.state()
+def save_encoder(folder: Path, encoder: Encoder | None) -> None:
+    """Write the files a encoder needs beside its description; a frozen backbone found by its name needs none."""
+    if isinstance(encoder, TfidfEncoder):
+        values, arrays = encoder.features.state()
         write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
         write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
-    elif isinstance(reader, FrozenReader | FineTunedReader) and _travels(reader):
-        weights = reader.backbone.state_dict().items()
+    elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _travels(encoder):
+        weights = encoder.backbone.state_dict().items()
         content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
         write_atomically(folder / BACKBONE_WEIGHTS, content)
 
 
-def describe_backbone(reader: Reader | None) -> dict[str, Any] | None:
-    """A reader's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
-    if not isinstance(reader, FrozenReader | FineTunedReader):
+def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
+    """A encoder's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
+    if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
-    fine_tuned = isinstance(reader, FineTunedReader)
-    return {**reader.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(reader)}
+    fine_tuned = isinstance(encoder, FineTunedEncoder)
+    return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(encoder)}
 
 
-def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Reader | None:
-    """The reader that was saved with a model of this kind and description.
+def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Encoder | None:
+    """The encoder that was saved with a model of this kind and description.
 
     Raises:
         ModelError: if a file is missing or damaged, or the backbone found here is not the one the model was made with.
@@ -59,13 +62,13 @@ def load_reader(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Rea
     if backbone is not None:
         found = _load_backbone(folder, backbone)
         if backbone["fine_tuned"]:
-            return FineTunedReader(found)
-        return FrozenReader(found, found_by_name=not backbone["in_folder"])
-    return TfidfReader(_load_text_features(folder)) if kind == "texts" else None
+            return FineTunedEncoder(found)
+        return FrozenEncoder(found, found_by_name=not backbone["in_folder"])
+    return TfidfEncoder(_load_text_features(folder)) if kind == "texts" else None
 
 
-def _travels(reader: FrozenReader | FineTunedReader) -> bool:
-    return isinstance(reader, FineTunedReader) or not reader.found_by_name
+def _travels(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
+    return isinstance(encoder, FineTunedEncoder) or not encoder.found_by_name
 
 
 def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
@@ -109,8 +112,8 @@ def read_json(path: Path, folder: Path) -> dict[str, Any]:
     return values
 
 
-FORMAT, VERSION = "hiercos-model", 2
-READABLE = (1, 2)  # version 1 knew no backbones
+FORMAT, VERSION = "hiercos-model", 3
+READABLE = (1, 2, 3)  # version 1 knew no backbones, up to 2 a rule was a name
 CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
 INSIDE = "backbone."  # what the names of a fine-tuned backbone's weights begin with; they have a file of their own
 
@@ -119,10 +122,16 @@ _FIELDS: dict[str, Any] = {
     "method": str,
     "options": dict,
     "in_features": int,
-    "rule": str,
+    "rule": str | dict,
     "temperature": int | float,
 }
-_WORDS: dict[Any, str] = {str: "a text", dict: "an object", int: "a whole number", int | float: "a number"}
+_WORDS: dict[Any, str] = {
+    str: "a text",
+    dict: "an object",
+    str | dict: "a rule as an object",
+    int: "a whole number",
+    int | float: "a number",
+}
 
 
 @dataclass(frozen=True)
@@ -131,23 +140,27 @@ class StoredModel:
 
     Attributes:
         model: the model, on the CPU.
-        reader: what turns raw inputs into what it takes; None for a model of vectors.
-        rule: the decision rule on its scores, a name of `hiercos.decisions.RULES`.
-        temperature: of the probabilities that the rule reads.
+        encoder: what turns raw inputs into what it takes; None for a model of vectors.
+        rule: the decision rule that answers.
+        temperature: of the posterior, fitted on validation data.
     """
 
     model: Model
-    reader: Reader | None
-    rule: str = "none"
+    encoder: Encoder | None
+    rule: Rule = field(default_factory=Likeliest)
     temperature: float = 1.0
 
+    def posterior(self, scores: ArrayLike) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C)."""
+        return Posterior.from_scores(scores, self.model.taxonomy, temperature=self.temperature)
+
     def __repr__(self) -> str:
-        return f"StoredModel({line_name(self.model.method, self.rule)}, {self.kind}, {self.model.taxonomy!r})"
+        return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
 
     @property
     def kind(self) -> Kind:
         """What the model reads: "images", "texts" or "vectors"."""
-        return "vectors" if self.reader is None else self.reader.kind
+        return "vectors" if self.encoder is None else self.encoder.kind
 
 
 def save_model(folder: Path, stored: StoredModel) -> None:
@@ -157,25 +170,22 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(INSIDE)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
-    save_reader(folder, stored.reader)
-    write_config(folder, stored)
+    save_encoder(folder, stored.encoder)
+    write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
-def write_config(folder: Path, stored: StoredModel) -> None:
-    """Write the configuration of a model whose other files are there."""
-    model = stored.model
-    config = {
+def _configuration(stored: StoredModel) -> dict[str, Any]:
+    return {
         "format": FORMAT,
         "version": VERSION,
         "kind": stored.kind,
-        "method": model.method,
-        "options": model.options,
-        "in_features": model.in_features,
-        "rule": stored.rule,
+        "method": stored.model.method,
+        "options": stored.model.options,
+        "in_features": stored.model.in_features,
+        "rule": stored.rule.to_dict(),
         "temperature": stored.temperature,
-        "backbone": describe_backbone(stored.reader),
+        "backbone": describe_backbone(stored.encoder),
     }
-    write_atomically(folder / CONFIG, json.dumps(config, indent=2) + "\n")
 
 
 def load_model(folder: str | Path) -> StoredModel:
@@ -185,11 +195,7 @@ def load_model(folder: str | Path) -> StoredModel:
         ModelError: if the folder, one of its files or its version is not what this package writes.
     """
     folder = Path(folder)
-    config = read_json(folder / CONFIG, folder)
-    if config.get("format") != FORMAT or config.get("version") not in READABLE:
-        found = f"{config.get('format')!r} version {config.get('version')!r}"
-        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
-    _check_config(folder / CONFIG, config)
+    config = _read_config(folder)
     try:
         taxonomy = taxonomy_from_dict(read_json(folder / TAXONOMY, folder))
         model = Model(taxonomy, config["in_features"], config["method"], config["options"])
@@ -198,10 +204,30 @@ def load_model(folder: str | Path) -> StoredModel:
         raise
     except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
         raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
-    reader = load_reader(folder, config["kind"], config.get("backbone"))
-    if isinstance(reader, FineTunedReader):
-        model.backbone = reader.backbone
-    return StoredModel(model.eval(), reader, config["rule"], float(config["temperature"]))
+    encoder = load_encoder(folder, config["kind"], config.get("backbone"))
+    if isinstance(encoder, FineTunedEncoder):
+        model.backbone = encoder.backbone
+    return StoredModel(model.eval(), encoder, rule_from_dict(config["rule"]), float(config["temperature"]))
+
+
+def stored_rule(folder: Path) -> Rule:
+    """The decision rule of a model folder, without its weights."""
+    return rule_from_dict(_read_config(folder)["rule"])
+
+
+def stored_temperature(folder: Path) -> float:
+    """The temperature of a model folder, without its weights."""
+    return float(_read_config(folder)["temperature"])
+
+
+def _read_config(folder: Path) -> dict[str, Any]:
+    """The configuration of a model folder, checked."""
+    config = read_json(folder / CONFIG, folder)
+    if config.get("format") != FORMAT or config.get("version") not in READABLE:
+        found = f"{config.get('format')!r} version {config.get('version')!r}"
+        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
+    _check_config(folder / CONFIG, config)
+    return config
 
 
 def _check_config(path: Path, config: dict[str, Any]) -> None:
@@ -210,9 +236,18 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         for key, kind in _FIELDS.items()
         if not isinstance(config.get(key), kind)
     ]
-    if not faults and config["rule"] not in RULES:
-        faults = [f"rule: expected one of {', '.join(RULES)}, got {config['rule']!r}"]
+    if not faults:
+        faults = [*_rule_faults(config["rule"])]
+    if not faults and not (math.isfinite(config["temperature"]) and config["temperature"] > 0):
+        faults = [f"temperature: expected a number above 0, got {config['temperature']!r}"]
     if not isinstance(config.get("backbone"), dict | None):
         faults.append(f"backbone: expected an object or null, got {config['backbone']!r}")
     if faults:
         raise ModelError(f"{path}: {fault}" for fault in faults)
+
+
+def _rule_faults(rule: dict[str, Any] | str) -> Iterator[str]:
+    try:
+        rule_from_dict(rule)
+    except RuleError as error:
+        yield f"rule: {error}"

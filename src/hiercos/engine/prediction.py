@@ -1,29 +1,28 @@
-"""Answers of a stored model for inputs without labels."""
+"""Posteriors of a stored model for inputs without labels, streamed."""
 
-from typing import Any
+from collections.abc import Iterator
 
 import torch
-from torch import Tensor
 
-from hiercos.data import Inputs, UnlabelledInputs, kind_of
-from hiercos.decisions import class_probabilities, predicted_classes
+from hiercos.data import InputBatch, Inputs, UnlabelledInputs, kind_of
+from hiercos.decisions import Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
-from hiercos.engine.encoders import Reading
-from hiercos.engine.evaluation import class_scores
+from hiercos.engine.encoders import ReadConfig
+from hiercos.engine.evaluation import class_score_batches
 from hiercos.engine.model_folder import StoredModel
-from hiercos.engine.rules import ROWS_AT_ONCE, decided_scores
 from hiercos.errors import DataError
-from hiercos.predictions import answer_rows
 from hiercos.taxonomy import IntArray
 
+VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time: vectors, and images or texts
 
-def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: IntArray | None = None) -> Samples:
+
+def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig, labels: IntArray | None = None) -> Samples:
     """Inputs as the samples a model takes.
 
     Args:
         stored: the model.
         inputs: M of them.
-        how: to read them.
+        config: how inputs are read.
         labels: their classes, shape (M,), where they are known.
 
     Raises:
@@ -32,58 +31,29 @@ def model_samples(stored: StoredModel, inputs: Inputs, how: Reading, labels: Int
     known = torch.full((len(inputs),), -1) if labels is None else torch.tensor(labels)
     if kind_of(inputs) != stored.kind:
         raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
-    if stored.reader is not None:
-        return how.watched(stored.reader.samples(inputs, known, how))
+    if stored.encoder is not None:
+        return config.reported(stored.encoder.samples(inputs, known, config))
     features = torch.tensor(inputs)
     if features.shape[1] != stored.model.in_features:
         raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
-    return LabelledVectors(features, known, how.batch_size or VECTORS_AT_ONCE)
+    return LabelledVectors(features, known, config.batch_size or VECTORS_AT_ONCE)
 
 
-def prediction_rows(
-    stored: StoredModel,
-    unlabelled: UnlabelledInputs,
-    how: Reading,
-    *,
-    top: int | None = None,
-    confidence: bool = False,
-) -> list[dict[str, Any]]:
-    """The `answer_rows` of a model.
-
-    The score is the one the classes are ranked by: higher is better, comparable between classes of one row, and no
-    probability.
-
-    Args:
-        stored: the model.
-        unlabelled: what to predict.
-        how: to read it.
-        top: so many rows per input, with a column `rank`; by default one, without it.
-        confidence: with the probability of the class at the model's temperature, whatever its rule.
-    """
-    scores = class_scores(how.fabric, stored.model, model_samples(stored, unlabelled.inputs, how))
-    decided = decided_scores(scores, stored)
-    classes = best_classes(decided, top or 1)
-    return answer_rows(
-        unlabelled,
-        stored.model.taxonomy,
-        classes.numpy(),
-        decided.gather(1, classes).numpy(),
-        ranked=top is not None,
-        confidences=class_shares(scores, classes, stored.temperature).numpy() if confidence else None,
-    )
+def posteriors(stored: StoredModel, samples: Samples, config: ReadConfig) -> Iterator[Posterior]:
+    """The calibrated probabilities of samples, batch by batch in their order."""
+    for scores in class_score_batches(config.fabric, stored.model, samples):
+        yield stored.posterior(scores.numpy())
 
 
-def best_classes(scores: Tensor, count: int) -> Tensor:
-    """The classes with the highest scores, the lower index among equals; (B, C) to (B, count), at most all C.
+def posterior_batches(
+    stored: StoredModel, unlabelled: UnlabelledInputs, config: ReadConfig
+) -> Iterator[tuple[InputBatch, Posterior]]:
+    """The inputs batch by batch, each with its calibrated probabilities; no more than a batch is in memory.
 
     Raises:
-        ValueError: naming the first row with a score that is not a number.
+        DataError: if the inputs are of another kind or width than the model takes.
     """
-    first = predicted_classes(scores)[:, None]
-    return first if count == 1 else scores.sort(dim=1, descending=True, stable=True).indices[:, :count]
-
-
-def class_shares(scores: Tensor, classes: Tensor, temperature: float) -> Tensor:
-    """The probabilities of some classes, shape (B, K), by the scores of all, shape (B, C)."""
-    parts = zip(torch.split(scores, ROWS_AT_ONCE), torch.split(classes, ROWS_AT_ONCE), strict=True)
-    return torch.cat([class_probabilities(part, temperature).gather(1, own) for part, own in parts])
+    for batch in unlabelled.batches(VECTORS_READ if stored.kind == "vectors" else RAW_READ):
+        samples = model_samples(stored, batch.inputs, config)
+        scores = torch.cat(list(class_score_batches(config.fabric, stored.model, samples)))
+        yield batch, stored.posterior(scores.numpy())

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import io
 import platform
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
 
+from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, Rule, fit_temperature
+from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import Samples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.encoders import Reader
-from hiercos.engine.evaluation import class_scores, evaluate
+from hiercos.engine.encoders import Encoder
+from hiercos.engine.evaluation import class_scores, evaluate_scores
 from hiercos.engine.model import Model
-from hiercos.engine.model_folder import StoredModel, save_model
+from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.training import RunProgress, Watcher, fit
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS
+from hiercos.metrics import default_suite
 from hiercos.records import RECORD_FILE, Record, run_identity
 from hiercos.taxonomy import Taxonomy
 
@@ -53,7 +59,7 @@ class RunData(Protocol):
     def model(self, config: TrainConfig) -> Model:
         """A fresh model for these samples, whose weights depend on the seed alone."""
 
-    def reader(self, model: Model) -> Reader | None:
+    def encoder(self, model: Model) -> Encoder | None:
         """What turns raw inputs into what a trained model takes; None for vectors."""
 
     def summary(self) -> dict[str, Any]:
@@ -66,40 +72,117 @@ def train_run(
     config: TrainConfig,
     folder: Path,
     *,
+    rule: Rule | None = None,
+    reported: Sequence[str] = (),
+    temperature: float | None = None,
     resume: bool = False,
     watcher: Watcher | None = None,
-) -> Record:
-    """Train one model and test it once; the folder is then a model folder with its record.
+) -> dict[str, Record]:
+    """Train one model, test it once, and leave a model folder with its records.
+
+    Validation and test are scored once; the temperature is fitted and the rules decide in memory. Then the folder is
+    written, its configuration last, so a process that is killed leaves a whole model or none.
 
     Args:
         fabric: where to run, launched.
         data: features and labels in three splits.
         config: the settings.
         folder: where to leave everything; made if missing.
-        resume: go on with an unfinished run of the same settings, or return the record of a finished one.
-        watcher: is told how training goes.
+        rule: the decision rule that the model answers by; the method's own order by default.
+        reported: names of further rules whose records are wanted.
+        temperature: of the posterior; fitted on the validation split by default.
+        resume: continue an unfinished run of the same settings, or return the records of a finished one.
+        watcher: told how training goes.
 
     Returns:
-        The record of the run.
+        The records by the name of the rule: "none", the model's rule, and the reported ones.
 
     Raises:
-        RunError: if the folder already holds a run and `resume` is off.
+        RunError: if the folder already holds a run and `resume` is off, or one of other settings.
     """
+    rule = rule or Likeliest()
+    rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
-    if finished := _earlier_record(folder, identity, resume=resume):
-        return finished
+    if finished := _finished_record(folder, identity, rule, resume=resume):
+        return _earlier_records(
+            finished,
+            folder,
+            rules,
+            temperature=temperature,
+            taxonomy=data.taxonomy,
+            write=fabric.is_global_zero,
+        )
     model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
     progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
-    record = _record(data, config, progress, evaluate(fabric, model, test))
+    if temperature is None:
+        temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
+    tested = evaluate_scores(fabric, model, test)
+    own = _record(data, config, progress, tested.metrics)
+    posterior = Posterior.from_scores(tested.scores, data.taxonomy, temperature=temperature)
+    records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
     if fabric.is_global_zero:
-        write_atomically(folder / SCORES, _scores_npz(fabric, model, test))
-        save_model(folder, StoredModel(model, data.reader(model)))
-        record.write(folder)
+        write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
+        for record in records.values():
+            record.write(folder)
+        save_model(folder, StoredModel(model, data.encoder(model), rule, temperature))
         (folder / CHECKPOINT).unlink(missing_ok=True)
     fabric.barrier()  # the other processes may read the folder from here on
-    return record
+    return records
+
+
+def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
+    """A run's own record with the metrics of its classes as a rule ranks them.
+
+    Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
+    top-1 accuracy.
+
+    Args:
+        record: of the method's own answers.
+        rule: ranks the classes; the method's own order leaves the record as it is.
+        posterior: of the test samples.
+        labels: their true classes, shape (M,).
+        temperature: of the posterior.
+    """
+    if rule.name == "none":
+        return record
+    suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
+    for batch, own in zip(posterior.batches(), torch.split(true, ROWS_AT_ONCE), strict=True):
+        suite.update(torch.from_numpy(rule.ranking(batch)), own)
+    metrics = {name: float(value) for name, value in suite.compute().items()}
+    return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
+
+
+def _earlier_records(
+    record: Record,
+    folder: Path,
+    rules: Mapping[str, Rule],
+    *,
+    temperature: float | None,
+    taxonomy: Taxonomy,
+    write: bool,
+) -> dict[str, Record]:
+    """The records of a finished run under rules: those that are there, and others from the scores it left."""
+    found = {name: record if name == "none" else _earlier(record, folder, name, temperature) for name in rules}
+    records = {name: earlier for name, earlier in found.items() if earlier is not None}
+    if missing := [name for name in rules if name not in records]:
+        with np.load(folder / SCORES, allow_pickle=False) as stored:
+            scores, labels = stored["scores"], stored["labels"]
+        temperature = stored_temperature(folder) if temperature is None else temperature
+        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)
+        for name in missing:
+            records[name] = ruled_record(record, rules[name], posterior, labels, temperature)
+            if write:
+                records[name].write(folder)
+    return records
+
+
+def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
+    """The record under a rule, if the same run left it (at the temperature given, if any)."""
+    found = Record.find(folder, rule)
+    same = found is not None and found.identity == record.identity and temperature in (None, found.temperature)
+    return found if same else None
 
 
 def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
@@ -124,23 +207,26 @@ def package_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
-def _earlier_record(folder: Path, identity: dict[str, object], *, resume: bool) -> Record | None:
+def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:
     """The record of a finished run of these settings, if the folder has one and may be resumed."""
-    if not resume and (folder / RECORD_FILE).exists():
+    finished = (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
+    if not resume and finished:
         raise RunError(f"{folder}: already holds a finished run; choose another folder")
     if not resume and (folder / CHECKPOINT).exists():
         raise RunError(f"{folder}: already holds an unfinished run; go on with --resume, or choose another folder")
-    if not (folder / RECORD_FILE).exists():
+    if not finished:
         return None
     record = Record.read(folder)
     changed = sorted(key for key in identity if record.identity.get(key) != identity[key])
+    if stored_rule(folder) != rule:
+        changed.append("rule")
     if changed:
         raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")
     return record
 
 
-def _scores_npz(fabric: Fabric, model: Model, test: Samples) -> bytes:
-    """Scores (M, C) and labels (M,) of the test split, as `hiercos evaluate --scores` reads them."""
+def _npz(**arrays: NDArray[Any]) -> bytes:
+    """Arrays as the content of an .npz file."""
     stream = io.BytesIO()
-    np.savez(stream, scores=class_scores(fabric, model, test).numpy(), labels=test.labels.numpy())
+    np.savez(stream, **arrays)  # type: ignore[arg-type]  # its other parameter is not among the names
     return stream.getvalue()

@@ -11,11 +11,11 @@ from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
 from hiercos.engine.encoders import (
-    FineTunedReader,
-    FrozenReader,
-    Reader,
-    Reading,
-    TfidfReader,
+    Encoder,
+    FineTunedEncoder,
+    FrozenEncoder,
+    ReadConfig,
+    TfidfEncoder,
     channels_last,
     seeded_backbone,
 )
@@ -38,7 +38,7 @@ class PreparedData:
 
     dataset: Dataset
     features: torch.Tensor
-    made_by: Reader | None
+    made_by: Encoder | None
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -59,14 +59,14 @@ class PreparedData:
         torch.manual_seed(config.seed)
         return Model(self.taxonomy, self.features.shape[1], config.method, config.options)
 
-    def reader(self, model: Model) -> Reader | None:  # noqa: ARG002  # the same for every model
+    def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """What made the features."""
         return self.made_by
 
     def summary(self) -> dict[str, object]:
         """Name, source, fingerprint and sizes, for a record, and the backbone that made the features."""
         summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
-        if isinstance(self.made_by, FrozenReader):
+        if isinstance(self.made_by, FrozenEncoder):
             summary["backbone"] = self.made_by.backbone.identity()
         return summary
 
@@ -74,14 +74,14 @@ class PreparedData:
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
     """Turn texts into `dim` features fitted on the training split; vectors stay as they are."""
     features, text_features = features_of(dataset, dim=dim, seed=seed)
-    reader = None if text_features is None else TfidfReader(text_features)
-    return PreparedData(dataset, torch.tensor(features), reader)
+    encoder = None if text_features is None else TfidfEncoder(text_features)
+    return PreparedData(dataset, torch.tensor(features), encoder)
 
 
-def prepare_embedded(how: Reading, dataset: Dataset, reader: FrozenReader) -> PreparedData:
+def prepare_embedded(config: ReadConfig, dataset: Dataset, encoder: FrozenEncoder) -> PreparedData:
     """Turn images or texts into the features of a frozen backbone, by way of the cache; see `embed_dataset`."""
-    path = embed_dataset(how, reader.backbone, dataset).path
-    return PreparedData(dataset, torch.from_numpy(mapped_features(path)), reader)
+    path = embed_dataset(config, encoder.backbone, dataset).path
+    return PreparedData(dataset, torch.from_numpy(mapped_features(path)), encoder)
 
 
 def dataset_summary(dataset: Dataset) -> dict[str, object]:
@@ -114,14 +114,14 @@ class FineTuningData:
         backbone: as it is before training; every model starts from one of its own.
         options: of the backbone, as given.
         pretrained: whether models start from trained weights.
-        how: to read the inputs.
+        read_config: how inputs are read.
     """
 
     dataset: Dataset
     backbone: Backbone
     options: Mapping[str, Any]
     pretrained: bool
-    how: Reading
+    read_config: ReadConfig
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -132,7 +132,7 @@ class FineTuningData:
         """The inputs of one split: "train", "val" or "test"."""
         rows = self.dataset.rows(split)
         inputs: Any = taken(self.dataset.inputs, rows)
-        return self.how.raw_samples(self.backbone, inputs, torch.tensor(self.dataset.labels[rows]))
+        return self.read_config.raw_samples(self.backbone, inputs, torch.tensor(self.dataset.labels[rows]))
 
     def training_samples(self, config: TrainConfig) -> RawSamples:
         """The inputs of the training split, changed at random as the settings say.
@@ -155,10 +155,10 @@ class FineTuningData:
         channels_last(backbone)
         return Model(self.taxonomy, backbone.num_features, config.method, config.options, backbone=backbone)
 
-    def reader(self, model: Model) -> FineTunedReader:
+    def encoder(self, model: Model) -> FineTunedEncoder:
         """What prepares inputs for a trained model."""
         assert model.backbone is not None
-        return FineTunedReader(model.backbone)
+        return FineTunedEncoder(model.backbone)
 
     def summary(self) -> dict[str, Any]:
         """Name, source, fingerprint and sizes, for a record, and the backbone before training."""
@@ -169,12 +169,12 @@ class FineTuningData:
 
 
 def prepare_fine_tuning(
-    how: Reading, dataset: Dataset, name: str, options: Mapping[str, Any], *, pretrained: bool = True
+    config: ReadConfig, dataset: Dataset, name: str, options: Mapping[str, Any], *, pretrained: bool = True
 ) -> FineTuningData:
     """A data set with a backbone to train on it.
 
     Args:
-        how: to read the inputs.
+        config: how inputs are read.
         dataset: of images or texts.
         name: of the backbone, as `load_backbone` takes it.
         options: of the backbone.
@@ -188,4 +188,4 @@ def prepare_fine_tuning(
     check_kind(dataset, backbone)
     if not any(weight.requires_grad for weight in backbone.parameters()):
         raise EmbeddingError(f"the backbone {name!r} has no weights that could be trained; it can only be used frozen")
-    return FineTuningData(dataset, backbone, options, pretrained, how)
+    return FineTuningData(dataset, backbone, options, pretrained, config)

@@ -1,13 +1,18 @@
-"""Hier-COS itself: energies along paths and in subtrees, and the scores made of them. Stateless torch."""
+"""Operations on ancestors and descendants in torch, and the Hier-COS scores made of them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
 from hiercos.geometry.log_probabilities import (
     cascade_log_probabilities,
     node_log_probabilities,
     sibling_log_softmax,
-    subtree_maxima,
 )
-from hiercos.geometry.operations import class_path_sums, node_probabilities, path_sums, tree_index
+from hiercos.geometry.operations import (
+    NodeOperations,
+    TreePasses,
+    class_path_sums,
+    node_probabilities,
+    tree_operations,
+)
 from hiercos.geometry.padded_levels import PaddedLevels, padded_levels
 from hiercos.geometry.scores import (
     leaf_scores,
@@ -19,7 +24,9 @@ from hiercos.geometry.scores import (
 )
 
 __all__ = [
+    "NodeOperations",
     "PaddedLevels",
+    "TreePasses",
     "cascade_log_probabilities",
     "checked_embeddings",
     "class_frame",
@@ -32,11 +39,9 @@ __all__ = [
     "node_probabilities",
     "node_scores",
     "padded_levels",
-    "path_sums",
     "sibling_log_softmax",
     "subspace_cosine",
     "subspace_dimensions",
     "subspace_distance",
-    "subtree_maxima",
-    "tree_index",
+    "tree_operations",
 ]

@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hiercos.taxonomy import Taxonomy, common_depth_block
+from hiercos.taxonomy import Taxonomy, common_depth_block, descendant_maxima
 
 
 def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
@@ -66,10 +66,9 @@ def height_similarities(taxonomy: Taxonomy) -> FloatArray:
 
 def node_heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
     """The number of levels below each node, shape (N,), 0 for a leaf."""
-    heights = np.zeros(taxonomy.num_nodes, dtype=np.int64)
-    for level in range(taxonomy.height, 1, -1):
-        nodes = taxonomy.level(level)
-        np.maximum.at(heights, taxonomy.parents[nodes], heights[nodes] + 1)
+    depths = taxonomy.depths.astype(np.float64)
+    deepest = descendant_maxima(depths[None], taxonomy)[0]
+    heights: NDArray[np.int64] = (deepest - depths).astype(np.int64)
     return heights
 
 

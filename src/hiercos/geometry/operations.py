@@ -1,85 +1,218 @@
-"""The tree as index tensors on a device, made once for each taxonomy and device."""
+"""Sums, log-sums and maxima over the ancestors and over the descendants of nodes, on torch tensors.
+
+`hiercos.taxonomy` has the same operations on NumPy arrays.
+"""
 
 import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
 import torch
 from torch import Tensor
+from torch.nn import functional as F
 
 from hiercos.geometry.frames import checked_embeddings
 from hiercos.taxonomy import Taxonomy
 
 
-@dataclass(frozen=True)
-class TreeIndex:
-    """What the sums over paths and subtrees read; sizes are Python integers, so nothing waits for a device.
+# Slots: a compiler cannot guard the attributes of a constant that has a __dict__.
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class NodeOperations(ABC):
+    """Operations on the nodes of a taxonomy, each sample on its own.
+
+    A node counts among its own ancestors and among its own descendants.
 
     Attributes:
-        sizes: the number of nodes of each level, level 1 first; a level is one run of columns.
-        parents: for each level but the first, the parents' positions within the level above, shape (K_level,).
+        num_nodes: N.
         leaves: the node of each class, shape (C,).
+    """
+
+    num_nodes: int
+    leaves: Tensor
+
+    def class_values(self, values: Tensor) -> Tensor:
+        """Values of the nodes that are classes: (B, N) to (B, C)."""
+        return values.index_select(1, self.leaves)
+
+    def node_values(self, values: Tensor, *, empty: float = 0.0) -> Tensor:
+        """Values of the classes at their nodes: (B, C) to (B, N), `empty` at inner nodes."""
+        return values.new_full((values.shape[0], self.num_nodes), empty).index_copy(1, self.leaves, values)
+
+    @abstractmethod
+    def ancestor_sums(self, values: Tensor) -> Tensor:
+        """Sum of the values of every node's ancestors: (B, N) to (B, N)."""
+
+    @abstractmethod
+    def descendant_sums(self, values: Tensor) -> Tensor:
+        """Sum of the values of every node's descendants: (B, N) to (B, N)."""
+
+    @abstractmethod
+    def descendant_maxima(self, values: Tensor) -> Tensor:
+        """Largest value among every node's descendants: (B, N) to (B, N)."""
+
+    @abstractmethod
+    def descendant_logsumexp(self, values: Tensor) -> Tensor:
+        """Log of the summed exponentials of every node's descendants: (B, N) to (B, N); values may be -inf."""
+
+    @abstractmethod
+    def unrelated_sums(self, values: Tensor) -> Tensor:
+        """Sum of the values of the nodes that are neither ancestors nor descendants of each node.
+
+        In float64, and exactly 0 where all those values are 0, however large the others.
+
+        Args:
+            values: one value >= 0 per node, shape (B, N).
+
+        Returns:
+            Sums >= 0, shape (B, N), float64.
+        """
+
+    @abstractmethod
+    def sibling_log_softmax(self, values: Tensor) -> Tensor:
+        """Log of the softmax among the children of one parent: finite values (B, N) to (B, N)."""
+
+
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class TreePasses(NodeOperations):
+    """The operations on a tree: one pass over the levels each, O(N) a sample.
+
+    Nodes are numbered level by level, so a level is one run of columns, and what a node needs of its ancestors (or
+    descendants) is what its parent (or children) have already gathered. No matrix of pairs is ever built. Sizes are
+    Python integers, so nothing waits for a device.
+
+    Attributes:
+        sizes: the number of nodes of each level, level 1 first.
+        parents: for each level but the first, the parents' positions within the level above, shape (K_level,).
     """
 
     sizes: tuple[int, ...]
     parents: tuple[Tensor, ...]
-    leaves: Tensor
+
+    def ancestor_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        levels = values.split_with_sizes(self.sizes, dim=1)
+        sums = [levels[0]]
+        for own, parents in zip(levels[1:], self.parents, strict=True):
+            sums.append(own + sums[-1].index_select(1, parents))  # (B, K_level)
+        return torch.cat(sums, dim=1)
+
+    def descendant_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        return self._upwards(values, lambda own, parents, children: own.index_add(1, parents, children))
+
+    def descendant_maxima(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        return self._upwards(values, _maxima_with_children)
+
+    def descendant_logsumexp(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        return self._upwards(values, _logsumexp_with_children)
+
+    def _upwards(self, values: Tensor, merge: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        """Merge the results of each level into its parents' own values, the deepest level first; (B, N) to (B, N)."""
+        levels = values.split_with_sizes(self.sizes, dim=1)
+        merged = [levels[-1]]
+        for own, parents in zip(reversed(levels[:-1]), reversed(self.parents), strict=True):
+            merged.append(merge(own, parents, merged[-1]))  # (B, K_level)
+        return torch.cat(merged[::-1], dim=1)
+
+    def unrelated_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`: the subtrees beside a node's path are those of its ancestors' siblings."""
+        return self.ancestor_sums(self._sibling_sums(self.descendant_sums(values.double())))
+
+    def _sibling_sums(self, values: Tensor) -> Tensor:
+        """Sum of the values of every node's siblings, itself excluded: values >= 0 in float64, (B, N) to (B, N).
+
+        The family's sum less the node's own value: what the siblings have beside a large value of the node would be
+        lost in float32, and in float64 is lost below 1e-16 of that value. The sum is exactly 0 where the siblings'
+        values are, since adding zeros rounds nothing.
+        """
+        first, *deeper = values.split_with_sizes(self.sizes, dim=1)
+        sums = [first.sum(dim=1, keepdim=True) - first]
+        for own, parents, size in zip(deeper, self.parents, self.sizes[:-1], strict=True):
+            families = own.new_zeros(own.shape[0], size).index_add(1, parents, own)  # (B, K_level_above)
+            sums.append(families.index_select(1, parents) - own)  # (B, K_level)
+        return torch.cat(sums, dim=1)
+
+    def sibling_log_softmax(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`. Every family is shifted by its own maximum, which is subtracted first."""
+        first, *deeper = values.split_with_sizes(self.sizes, dim=1)
+        logs = [F.log_softmax(first, dim=1)]
+        for own, parents, size in zip(deeper, self.parents, self.sizes[:-1], strict=True):
+            empty = own.new_full((own.shape[0], size), -torch.inf)
+            peak, rest = _family_logsumexp(empty, parents, own)
+            logs.append(own - peak.index_select(1, parents) - rest.index_select(1, parents))  # (B, K_level)
+        return torch.cat(logs, dim=1)
 
 
-_indices: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, TreeIndex]]" = weakref.WeakKeyDictionary()
+def _maxima_with_children(own: Tensor, parents: Tensor, children: Tensor) -> Tensor:
+    empty = torch.full_like(own, -torch.inf)
+    return own.maximum(empty.scatter_reduce(1, parents.expand_as(children), children, "amax"))
 
 
-def tree_index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
-    """The index tensors of a taxonomy on a device, cached as long as the taxonomy lives."""
-    by_device = _indices.setdefault(taxonomy, {})
+def _logsumexp_with_children(own: Tensor, parents: Tensor, children: Tensor) -> Tensor:
+    peak, rest = _family_logsumexp(own, parents, children)
+    return peak + rest
+
+
+def _family_logsumexp(own: Tensor, parents: Tensor, children: Tensor) -> tuple[Tensor, Tensor]:
+    """Log of the summed exponentials of each node and its children, in two parts whose sum it is.
+
+    Every family is shifted by its own maximum, so neither very large nor very small values lose anything. Subtracting
+    the two parts one after the other rounds less than subtracting their sum.
+
+    Args:
+        own: values of the nodes of a level, shape (B, K), -inf for none.
+        parents: the position of each child's parent within that level, shape (K_below,).
+        children: values of the nodes of the level below, shape (B, K_below).
+
+    Returns:
+        The largest value of each family, without gradient and 0 where all are -inf, and the log of the sum relative to
+        it; shape (B, K) each.
+    """
+    peak = _maxima_with_children(own.detach(), parents, children.detach())
+    peak = peak.masked_fill(peak == -torch.inf, 0)
+    shifted = (children - peak.index_select(1, parents)).exp()  # (B, K_below)
+    return peak, (own - peak).exp().index_add(1, parents, shifted).log()
+
+
+_operations: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, NodeOperations]]" = weakref.WeakKeyDictionary()
+
+
+def tree_operations(taxonomy: Taxonomy, device: torch.device) -> NodeOperations:
+    """The operations of a taxonomy on a device; their index tensors are cached as long as the taxonomy lives."""
+    by_device = _operations.setdefault(taxonomy, {})
     if device in by_device:
         return by_device[device]
     with torch.inference_mode(False):  # tensors born in inference mode could not serve a backward pass later
-        index = _index(taxonomy, device)
-    if type(index.leaves) is Tensor:  # not where a tracer stands in for it, whose tensors serve nobody else
-        by_device[device] = index
-    return index
+        operations = _tree_passes(taxonomy, device)
+    if type(operations.leaves) is Tensor:  # not where a tracer stands in for it, whose tensors serve nobody else
+        by_device[device] = operations
+    return operations
 
 
 # A compiler asks once and keeps the tensors as constants of its graph. This is all that assume_constant_result of
 # torch.compiler does, but that would import the whole compiler (a second) for everybody who never compiles.
-tree_index._dynamo_marked_constant = True  # type: ignore[attr-defined]
+tree_operations._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _index(taxonomy: Taxonomy, device: torch.device) -> TreeIndex:
+def _tree_passes(taxonomy: Taxonomy, device: torch.device) -> TreePasses:
     starts = taxonomy.level_starts
     parents = torch.tensor(taxonomy.parents, device=device)
-    return TreeIndex(
+    return TreePasses(
+        num_nodes=taxonomy.num_nodes,
+        leaves=torch.tensor(taxonomy.leaves, device=device),
         sizes=tuple(int(end - start) for start, end in pairwise(starts)),
         parents=tuple(
             parents[starts[level] : starts[level + 1]] - int(starts[level - 1]) for level in range(1, taxonomy.height)
         ),
-        leaves=torch.tensor(taxonomy.leaves, device=device),
     )
 
 
-def path_sums(values: Tensor, index: TreeIndex) -> Tensor:
-    """Sum of the values on the path of every node, itself included.
-
-    A path is its parent's path plus one node, and nodes are numbered level by level, so each level adds
-    its own values to its parents' sums: O(N) a sample, and no projection matrix is ever built.
-
-    Args:
-        values: one value per node, shape (B, N).
-        index: the tree.
-
-    Returns:
-        Sums, shape (B, N).
-    """
-    levels = values.split_with_sizes(index.sizes, dim=1)
-    sums = [levels[0]]
-    for own, parents in zip(levels[1:], index.parents, strict=True):
-        sums.append(own + sums[-1].index_select(1, parents))  # (B, K_level)
-    return torch.cat(sums, dim=1)
-
-
 def class_path_sums(values: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Sum of the values on the path of every class.
+    """Sum of the values on the path of every class: its ancestors and itself.
 
     Args:
         values: one value per node, shape (B, N).
@@ -96,47 +229,8 @@ def class_path_sums(values: Tensor, taxonomy: Taxonomy) -> Tensor:
         >>> class_path_sums(torch.tensor([[1.0, 10.0, 0.2, 0.3, 0.4]]), t)
         tensor([[ 1.2000,  1.3000, 10.4000]])
     """
-    index = tree_index(taxonomy, values.device)
-    return path_sums(checked_embeddings(values, taxonomy.num_nodes), index).index_select(1, index.leaves)
-
-
-def subtree_sums(values: Tensor, index: TreeIndex) -> Tensor:
-    """Sum of the values in the subtree of every node, itself included; the same pass from below.
-
-    Args:
-        values: one value per node, shape (B, N).
-        index: the tree.
-
-    Returns:
-        Sums, shape (B, N).
-    """
-    levels = values.split_with_sizes(index.sizes, dim=1)
-    sums = [levels[-1]]
-    for own, parents in zip(reversed(levels[:-1]), reversed(index.parents), strict=True):
-        sums.append(own.index_add(1, parents, sums[-1]))  # (B, K_level)
-    return torch.cat(sums[::-1], dim=1)
-
-
-def sibling_sums(values: Tensor, index: TreeIndex) -> Tensor:
-    """Sum of the values of every node's siblings, itself excluded.
-
-    The family's sum less the node's own value, in float64: what the siblings have beside a large value of the node
-    would be lost in float32. In float64 it is lost below 1e-16 of that value. The sum is exactly 0 where the
-    siblings' values are, since adding zeros rounds nothing.
-
-    Args:
-        values: one value >= 0 per node, shape (B, N).
-        index: the tree.
-
-    Returns:
-        Sums >= 0, shape (B, N), float64.
-    """
-    first, *deeper = values.double().split_with_sizes(index.sizes, dim=1)
-    sums = [first.sum(dim=1, keepdim=True) - first]
-    for own, parents, size in zip(deeper, index.parents, index.sizes[:-1], strict=True):
-        families = own.new_zeros(own.shape[0], size).index_add(1, parents, own)  # (B, K_level_above)
-        sums.append(families.index_select(1, parents) - own)  # (B, K_level)
-    return torch.cat(sums, dim=1)
+    operations = tree_operations(taxonomy, values.device)
+    return operations.class_values(operations.ancestor_sums(checked_embeddings(values, taxonomy.num_nodes)))
 
 
 def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -161,6 +255,5 @@ def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
         raise ValueError(
             f"expected probabilities of shape (B, {taxonomy.num_classes}), got {tuple(probabilities.shape)}"
         )
-    index = tree_index(taxonomy, probabilities.device)
-    at_leaves = probabilities.new_zeros(probabilities.shape[0], taxonomy.num_nodes)
-    return subtree_sums(at_leaves.index_copy(1, index.leaves, probabilities), index)
+    operations = tree_operations(taxonomy, probabilities.device)
+    return operations.descendant_sums(operations.node_values(probabilities))

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hiercos.geometry.frames import checked_embeddings
-from hiercos.geometry.operations import class_path_sums, path_sums, sibling_sums, subtree_sums, tree_index
+from hiercos.geometry.operations import class_path_sums, tree_operations
 from hiercos.taxonomy import Taxonomy, subtree_sizes
 
 
@@ -38,7 +38,7 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
     if ancestors:
         energy = class_path_sums(square, taxonomy)  # (B, C)
     else:
-        energy = square.index_select(1, tree_index(taxonomy, z.device).leaves)  # (B, C)
+        energy = tree_operations(taxonomy, z.device).class_values(square)  # (B, C)
     return energy if squared else _root(energy)
 
 
@@ -61,10 +61,10 @@ def node_scores(
         ValueError: for embeddings of another shape.
     """
     square = checked_embeddings(z, taxonomy.num_nodes).square()
-    index = tree_index(taxonomy, z.device)
-    energy = path_sums(square, index) if ancestors else square  # (B, N)
+    operations = tree_operations(taxonomy, z.device)
+    energy = operations.ancestor_sums(square) if ancestors else square  # (B, N)
     if descendants:
-        energy = energy + (subtree_sums(square, index) - square)  # the bracket is exactly 0 at a leaf
+        energy = energy + (operations.descendant_sums(square) - square)  # the bracket is exactly 0 at a leaf
     return energy if squared else _root(energy)
 
 
@@ -85,9 +85,8 @@ def level_scores(
 def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
 
-    d(z, V)^2 = |z|^2 - |P z|^2, the energy outside. A node's subspace is its parent's without the subtrees of its
-    siblings, so the energy outside is a sum along the path too, taken in float64 (see `sibling_sums`): exactly 0 for
-    a vector that lies in the subspace, and right down to distances of about 1e-8 of the vector's length.
+    d(z, V)^2 = |z|^2 - |P z|^2, the energy of the nodes that are neither ancestors nor descendants, summed in float64:
+    exactly 0 for a vector that lies in the subspace, and right down to distances of about 1e-8 of the vector's length.
 
     Args:
         z: embeddings in the node basis, shape (B, N).
@@ -100,9 +99,8 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
         ValueError: for embeddings of another shape.
     """
     z = checked_embeddings(z, taxonomy.num_nodes)
-    index = tree_index(taxonomy, z.device)
-    outside = sibling_sums(subtree_sums(z.double().square(), index), index)  # (B, N)
-    return _root(path_sums(outside, index)).to(z.dtype)
+    outside = tree_operations(taxonomy, z.device).unrelated_sums(z.double().square())  # (B, N)
+    return _root(outside).to(z.dtype)
 
 
 def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors: bool = True) -> Tensor:

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedReader, FrozenReader, StoredModel
+from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, StoredModel
 from hiercos.hub.commands import published_source, train_command
 from hiercos.records import Record, line_name
 from hiercos.report import COLUMNS
@@ -85,7 +85,7 @@ def _level_keys(record: Record) -> list[str]:
 
 
 def _opening(stored: StoredModel) -> str:
-    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule)
+    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule.name)
     return (
         f"A classifier of {stored.kind} over a taxonomy, trained with hiercos (`{line}`). It names one of "
         f"{taxonomy.num_classes:,} classes together with its ancestors: the answers at all {taxonomy.height} levels "
@@ -122,7 +122,7 @@ def _use_section(stored: StoredModel, name: str) -> str:
         f"pipeline({SAMPLES[stored.kind]})  # of each: label, path, score, probability; top_k=5 for more",
         "```",
     )
-    order = "" if stored.rule == "none" else f" {ORDER.format(rule=stored.rule)}"
+    order = "" if stored.rule.name == "none" else f" {ORDER.format(rule=stored.rule.name)}"
     return "\n".join(lines) + f"\n\nThe name is that of the repository or folder.{order}{_backbone_note(stored)}"
 
 
@@ -135,12 +135,12 @@ def _requirement(stored: StoredModel, name: str) -> str:
 
 
 def _backbone_name(stored: StoredModel) -> str:
-    return stored.reader.backbone.name if isinstance(stored.reader, FrozenReader | FineTunedReader) else ""
+    return stored.encoder.backbone.name if isinstance(stored.encoder, FrozenEncoder | FineTunedEncoder) else ""
 
 
 def _backbone_note(stored: StoredModel) -> str:
     """What must be found elsewhere, for a model that does not bring its backbone along."""
-    if not isinstance(stored.reader, FrozenReader) or not stored.reader.found_by_name:
+    if not isinstance(stored.encoder, FrozenEncoder) or not stored.encoder.found_by_name:
         return ""
     return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is found by its name."
 
@@ -155,7 +155,7 @@ def _results_section(record: Record) -> str:
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
-    in_folder = isinstance(stored.reader, FrozenReader) and not stored.reader.found_by_name
+    in_folder = isinstance(stored.encoder, FrozenEncoder) and not stored.encoder.found_by_name
     command = train_command(record, taxonomy=TAXONOMY, weights=BACKBONE_WEIGHTS if in_folder else None)
     versions = ", ".join(f"{package} {version}" for package, version in record.versions.items())
     if command is None:

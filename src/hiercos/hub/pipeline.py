@@ -1,28 +1,13 @@
 """A trained model as one call: texts, images or vectors in, names of classes and their ancestors out."""
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import torch
-from torch import Tensor
-
 from hiercos.data import given_inputs
-from hiercos.decisions import class_probabilities
-from hiercos.engine import (
-    ROWS_AT_ONCE,
-    Reading,
-    StoredModel,
-    best_classes,
-    class_scores,
-    decided_scores,
-    launched,
-    model_samples,
-)
-from hiercos.geometry import node_probabilities
+from hiercos.engine import ReadConfig, launched, model_samples, posteriors
 from hiercos.hub.pretrained import PretrainedModel
 from hiercos.options import check_count
-from hiercos.predictions import Answer, check_top_k, named_answers, with_top_k
+from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 
 
@@ -31,16 +16,16 @@ class Pipeline:
 
     Args:
         pretrained: the model.
-        how: device, batch size and workers to read inputs with.
+        config: device, batch size and workers to read inputs with.
     """
 
-    def __init__(self, pretrained: PretrainedModel, how: Reading) -> None:
-        self.pretrained, self.how = pretrained, how
+    def __init__(self, pretrained: PretrainedModel, config: ReadConfig) -> None:
+        self.pretrained, self.config = pretrained, config
 
     def __repr__(self) -> str:
         stored = self.pretrained.stored
-        line = line_name(stored.model.method, stored.rule)
-        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.how.fabric.device})"
+        line = line_name(stored.model.method, stored.rule.name)
+        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.fabric.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None) -> list[Answer]:
         """The best class of every input.
@@ -61,12 +46,12 @@ class Pipeline:
         """
         check_top_k(top_k)
         stored = self.pretrained.stored
-        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.how)
-        scores = class_scores(self.how.fabric, stored.model, samples)
-        answers = (
-            answer for batch in torch.split(scores, ROWS_AT_ONCE) for answer in best_answers(stored, batch, top_k or 1)
-        )
-        return [with_top_k(best, top_k) for best in answers]
+        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.config)
+        return [
+            answer
+            for posterior in posteriors(stored, samples, self.config)
+            for answer in named_answers(posterior, stored.rule, top_k=top_k)
+        ]
 
 
 def load_pipeline(
@@ -102,18 +87,4 @@ def load_pipeline(
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:
         raise ValueError(f"expected no revision of a model that is loaded, got {revision!r}")
-    return Pipeline(model, Reading(fabric, batch_size, workers))
-
-
-def best_answers(stored: StoredModel, scores: Tensor, count: int) -> Iterator[list[Answer]]:
-    """The best classes of each sample under the model's rule, best first; equal ones in the order of the classes.
-
-    Args:
-        stored: the model.
-        scores: of the classes, as the method gives them, shape (B, C).
-        count: how many classes; all where there are fewer.
-    """
-    taxonomy, ranked = stored.model.taxonomy, decided_scores(scores, stored)  # (B, C)
-    probabilities = node_probabilities(class_probabilities(scores, stored.temperature), taxonomy)  # (B, N)
-    classes = best_classes(ranked, count)
-    return named_answers(taxonomy, *(found.cpu().numpy() for found in (classes, ranked, probabilities)))
+    return Pipeline(model, ReadConfig(fabric, batch_size, workers))

@@ -36,7 +36,7 @@ class PretrainedModel:
     record: Record | None = None
 
     def __repr__(self) -> str:
-        line = line_name(self.stored.model.method, self.stored.rule)
+        line = line_name(self.stored.model.method, self.stored.rule.name)
         return f"PretrainedModel({line}, {self.stored.kind}, {self.taxonomy!r})"
 
     @property
@@ -59,7 +59,7 @@ class PretrainedModel:
         """
         folder = _folder(str(name_or_folder), revision)
         stored = load_model(folder)
-        return cls(stored, Record.find(folder, stored.rule))
+        return cls(stored, Record.find(folder, stored.rule.name))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
         """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.

@@ -1,9 +1,10 @@
 """Barz and Denzler's hierarchy-based embeddings."""
 
+import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry import class_frame, height_similarities, subtree_maxima, tree_index
+from hiercos.geometry import class_frame, height_similarities, tree_operations
 from hiercos.losses import BarzDenzlerLoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
@@ -43,8 +44,8 @@ def barz_denzler(
     return Method(
         head=linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum),
         loss=BarzDenzlerLoss(embeddings),
-        rule=cosines,
-        levels=NearestClassBelow(taxonomy, cosines),
+        class_scores=cosines,
+        node_scores=NearestClassBelow(taxonomy, cosines),
     )
 
 
@@ -65,10 +66,11 @@ class EmbeddingCosines(nn.Module):
 class NearestClassBelow(nn.Module):
     """The score of a node is the best score of a class at or below it. Shape: outputs to (B, N)."""
 
-    def __init__(self, taxonomy: Taxonomy, rule: nn.Module) -> None:
+    def __init__(self, taxonomy: Taxonomy, class_scores: nn.Module) -> None:
         super().__init__()
-        self.taxonomy, self.rule = taxonomy, rule
+        self.taxonomy, self.class_scores = taxonomy, class_scores
 
     def forward(self, outputs: Tensor) -> Tensor:
         """Outputs to (B, N)."""
-        return subtree_maxima(self.rule(outputs), tree_index(self.taxonomy, outputs.device))
+        operations = tree_operations(self.taxonomy, outputs.device)
+        return operations.descendant_maxima(operations.node_values(self.class_scores(outputs), empty=-torch.inf))

@@ -48,4 +48,6 @@ def cross_entropy_mlp(
 
 
 def _flat(head: nn.Module, taxonomy: Taxonomy) -> Method:
-    return Method(head=head, loss=CrossEntropyLoss(), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))
+    return Method(
+        head=head, loss=CrossEntropyLoss(), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
+    )

@@ -55,6 +55,6 @@ def _flamingo(body: nn.Module, width: int, taxonomy: Taxonomy) -> Method:
     return Method(
         head=nn.Sequential(body, SlicedHeads(width, levels.sizes)),
         loss=FlamingoLoss(taxonomy),
-        rule=class_columns(levels),
-        levels=node_columns(levels),
+        class_scores=class_columns(levels),
+        node_scores=node_columns(levels),
     )

@@ -65,6 +65,6 @@ def _hafeat(body: nn.Module, width: int, taxonomy: Taxonomy, margin_levels: Sequ
     return Method(
         head=nn.Sequential(body, classifier),
         loss=HAFeatLoss(taxonomy, classifier.unit_rows, margin_levels=margin_levels),
-        rule=class_columns(levels),
-        levels=node_columns(levels),
+        class_scores=class_columns(levels),
+        node_scores=node_columns(levels),
     )

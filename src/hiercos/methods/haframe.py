@@ -46,8 +46,8 @@ def haframe(
     return Method(
         head=FrameHead(body, class_frame(similarities)),
         loss=HAFrameLoss(torch.tensor(similarities, dtype=torch.get_default_dtype()), alpha),
-        rule=FrameLogits(),
-        levels=nn.Sequential(FrameLogits(), SummedProbabilities(taxonomy)),
+        class_scores=FrameLogits(),
+        node_scores=nn.Sequential(FrameLogits(), SummedProbabilities(taxonomy)),
     )
 
 

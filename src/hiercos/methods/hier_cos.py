@@ -48,8 +48,8 @@ def hier_cos(
     return Method(
         head=HierCOSHead(in_features, taxonomy, width=width, basis=basis, momentum=momentum, dropout=dropout),
         loss=HierCOSLoss(taxonomy, alpha, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
-        rule=LeafScores(taxonomy, ancestors=ancestors),
-        levels=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
+        class_scores=LeafScores(taxonomy, ancestors=ancestors),
+        node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
     )
 
 

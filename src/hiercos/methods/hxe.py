@@ -31,4 +31,6 @@ def hxe(
         alpha: see `HXELoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
-    return Method(head, loss=HXELoss(taxonomy, alpha), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))
+    return Method(
+        head, loss=HXELoss(taxonomy, alpha), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
+    )

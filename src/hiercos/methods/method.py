@@ -1,4 +1,4 @@
-"""What a method is: three parts that the engine trains and asks, never knowing whose they are."""
+"""A method: four modules that the engine trains and calls without knowing which method they belong to."""
 
 from dataclasses import dataclass
 
@@ -15,16 +15,16 @@ class Method:
     Attributes:
         head: features (B, F) to outputs, whatever the other parts read.
         loss: (outputs, labels (B,), weights (B,) or None) to a scalar.
-        rule: outputs to scores of the classes (B, C), higher is better; their softmax is the method's
+        class_scores: outputs to scores of the classes (B, C), higher is better; their softmax is the method's
             distribution over the classes.
-        levels: outputs to scores of the nodes (B, N), comparable within a level: the method's own answer at
+        node_scores: outputs to scores of the nodes (B, N), comparable within a level: the method's own answer at
             each level.
     """
 
     head: nn.Module
     loss: nn.Module
-    rule: nn.Module
-    levels: nn.Module
+    class_scores: nn.Module
+    node_scores: nn.Module
 
     def __repr__(self) -> str:
         parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items())

@@ -38,8 +38,8 @@ def path_softmax(
     return Method(
         head=nn.Sequential(head, PathLogits(taxonomy)),
         loss=PathLogLoss(taxonomy, inner),
-        rule=nn.Identity(),
-        levels=SummedProbabilities(taxonomy),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(taxonomy),
     )
 
 

@@ -31,4 +31,6 @@ def soft_labels(
         beta: see `SoftLabelsLoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
-    return Method(head, loss=SoftLabelsLoss(taxonomy, beta), rule=nn.Identity(), levels=SummedProbabilities(taxonomy))
+    return Method(
+        head, loss=SoftLabelsLoss(taxonomy, beta), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
+    )

@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from hiercos.geometry import cascade_log_probabilities, tree_index
+from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import YOLOv2Loss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.method import Method
@@ -35,8 +35,8 @@ def yolo_v2(
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
         loss=YOLOv2Loss(taxonomy),
-        rule=LeafLogProbabilities(taxonomy),
-        levels=CascadeProbabilities(taxonomy),
+        class_scores=LeafLogProbabilities(taxonomy),
+        node_scores=CascadeProbabilities(taxonomy),
     )
 
 
@@ -49,8 +49,8 @@ class LeafLogProbabilities(nn.Module):
 
     def forward(self, logits: Tensor) -> Tensor:
         """Shape (B, N) to (B, C)."""
-        leaves = tree_index(self.taxonomy, logits.device).leaves
-        return cascade_log_probabilities(logits, self.taxonomy).index_select(1, leaves)
+        operations = tree_operations(self.taxonomy, logits.device)
+        return operations.class_values(cascade_log_probabilities(logits, self.taxonomy))
 
 
 class CascadeProbabilities(nn.Module):

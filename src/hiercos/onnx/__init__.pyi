@@ -5,8 +5,7 @@ from .format import OPSET as OPSET
 from .graph import largest_difference as largest_difference
 from .int8 import quality as quality
 from .int8 import to_int8 as to_int8
-from .model import Asking as Asking
+from .model import InferenceConfig as InferenceConfig
 from .model import OnnxModel as OnnxModel
 from .model import load_onnx_model as load_onnx_model
-from .model import onnx_prediction_rows as onnx_prediction_rows
 from .model import open_onnx_model as open_onnx_model

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hiercos.data import TextFeatures
-from hiercos.engine import FineTunedReader, FrozenReader, Reader, StoredModel, TfidfReader
+from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, StoredModel, TfidfEncoder
 from hiercos.errors import check_choice
 from hiercos.files import write_atomically, written_atomically
 from hiercos.nn.backbones import Backbone, OnnxBackbone
@@ -90,11 +90,11 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
             PyTorch differ by more than 1e-5.
     """
     check_choice("start", start, get_args(Start))
-    reader = stored.reader if start == "inputs" else None
-    backbone, transform = _image_part(reader)
+    encoder = stored.encoder if start == "inputs" else None
+    backbone, transform = _image_part(encoder)
     description = OnnxDescription(
         stored.model.taxonomy,
-        "vectors" if reader is None else reader.kind,
+        "vectors" if encoder is None else encoder.kind,
         stored.model.method,
         stored.rule,
         stored.temperature,
@@ -104,7 +104,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
     sample = _image_sample(transform) if transform else _feature_sample(stored)
     names = output_names(stored.model.taxonomy)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
-    texts = reader.features if isinstance(reader, TfidfReader) else None
+    texts = encoder.features if isinstance(encoder, TfidfEncoder) else None
     return compared(OnnxExport(graph, description, module, sample, texts, 0.0))
 
 
@@ -122,15 +122,15 @@ def compared(export: OnnxExport) -> OnnxExport:
     return replace(export, difference=difference)
 
 
-def _image_part(reader: Reader | None) -> tuple[Backbone | None, PixelTransform | None]:
+def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransform | None]:
     """The backbone to export with a model, and the transform before it; neither where features come in.
 
     Raises:
         OnnxError: for a backbone of texts, one in an ONNX file, or one with a preparation of its own.
     """
-    if not isinstance(reader, FrozenReader | FineTunedReader):
+    if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None, None
-    backbone, advice = reader.backbone, "export the part behind its features (--from features)"
+    backbone, advice = encoder.backbone, "export the part behind its features (--from features)"
     if backbone.kind != "images":
         raise OnnxError(f"backbone {backbone.name!r} takes texts, whose tokens ONNX cannot make: {advice}")
     if any(isinstance(part, OnnxBackbone) for part in backbone.modules()):

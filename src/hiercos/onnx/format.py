@@ -8,16 +8,17 @@ from types import ModuleType
 from typing import Any, get_args
 
 from hiercos.data import Kind
+from hiercos.decisions import Rule, rule_from_dict
 from hiercos.errors import FaultsError, check_choice
 from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
-FORMAT, VERSION = "hiercos-onnx", 1
+FORMAT, VERSION = "hiercos-onnx", 2
+READABLE = (1, 2)  # in version 1 a rule was a name
 OPSET = 18  # of ONNX: the first whose ScatterElements takes maxima; onnxruntime knows it since 1.14
 PREFIX = "hiercos."  # of the names in the metadata
 FEATURES, IMAGES = "features", "images"  # the input's name: (B, F), or (B, 3, S, S)
-RULES = ("none", "crm", "hops")  # the decision rules that an exported model can have
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
 
 
@@ -65,7 +66,7 @@ class OnnxDescription:
         taxonomy: the tree.
         kind: what `hiercos predict` reads for it.
         method: the name of the method.
-        rule: the decision rule, one of `RULES`.
+        rule: the decision rule that answers.
         temperature: of the probabilities.
         transform: from images to the graph's input; None for other kinds.
         text_file: from texts to the graph's input; None for other kinds.
@@ -74,7 +75,7 @@ class OnnxDescription:
     taxonomy: Taxonomy
     kind: Kind
     method: str
-    rule: str
+    rule: Rule
     temperature: float
     transform: PixelTransform | None = None
     text_file: TextFile | None = None
@@ -87,7 +88,7 @@ class OnnxDescription:
             "taxonomy": json.dumps(taxonomy_to_dict(self.taxonomy)),
             "kind": self.kind,
             "method": self.method,
-            "rule": self.rule,
+            "rule": json.dumps(self.rule.to_dict()),
             "temperature": json.dumps(self.temperature),
         }
         if self.transform is not None:
@@ -110,8 +111,8 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
         raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote; it says nothing of a taxonomy")
-    if values.get("version") != json.dumps(VERSION):
-        raise OnnxError(f"{source}: expected {FORMAT} version {VERSION}, got version {values.get('version')}")
+    if values.get("version") not in [str(version) for version in READABLE]:
+        raise OnnxError(f"{source}: expected {FORMAT} version {READABLE[0]} to {VERSION}, got {values.get('version')}")
     try:
         return _description(values)
     except (KeyError, TypeError, ValueError) as error:  # what is missing, or is not what was written
@@ -119,14 +120,14 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
 
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
-    for name, choices in (("kind", get_args(Kind)), ("rule", RULES)):
-        check_choice(name, values[name], choices)
+    check_choice("kind", values["kind"], get_args(Kind))
+    rule = values["rule"] if values["version"] == "1" else json.loads(values["rule"])
     transform, text_file = (_optional(values, name) for name in ("preprocessing", "text_features"))
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
         values["method"],
-        values["rule"],
+        rule_from_dict(rule),
         json.loads(values["temperature"]),
         None if transform is None else PixelTransform(**transform),
         None if text_file is None else TextFile(**text_file),

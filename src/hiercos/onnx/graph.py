@@ -10,11 +10,11 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hiercos.decisions import class_probabilities, crm_scores
 from hiercos.engine import Model
-from hiercos.geometry import tree_index
+from hiercos.geometry import class_path_sums, node_probabilities
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
+from hiercos.taxonomy import Taxonomy
 
 TOLERANCE = 1e-5  # of the `largest_difference`
 CHECKED = (1, 7)  # batch sizes
@@ -39,16 +39,27 @@ class AllAnswers(nn.Module):
         super().__init__()
         self.taxonomy, self.temperature = model.taxonomy, temperature
         self.backbone = backbone
-        self.standardize, self.head, self.rule, self.levels = model.standardize, model.head, model.rule, model.levels
+        self.standardize, self.head = model.standardize, model.head
+        self.class_scores, self.node_scores = model.class_scores, model.node_scores
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """See the class."""
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(self.standardize(features))
-        scores, nodes = self.rule(outputs), self.levels(outputs)
-        levels = nodes.split_with_sizes(tree_index(self.taxonomy, nodes.device).sizes, dim=1)
-        probabilities = class_probabilities(scores, self.temperature)
-        return scores, *levels, nodes, probabilities, crm_scores(probabilities, self.taxonomy)
+        scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
+        levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
+        probabilities = (scores.double() / self.temperature).softmax(dim=1)
+        return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy)
+
+
+def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """The values of the rule `crm` as part of the graph, for programs without this package: (B, C) to (B, C).
+
+    `hiercos.decisions.LeastRisk` says what they are; this package itself decides with that alone.
+    """
+    on_paths = class_path_sums(node_probabilities(probabilities, taxonomy), taxonomy)
+    below = probabilities.new_tensor(taxonomy.height - taxonomy.depths[taxonomy.leaves])
+    return on_paths + probabilities * below - taxonomy.height
 
 
 def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence[str]) -> Any:

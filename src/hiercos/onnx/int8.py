@@ -10,12 +10,11 @@ import torch
 from numpy.typing import NDArray
 
 from hiercos.data import Inputs
-from hiercos.decisions import predicted_classes
 from hiercos.metrics import functional as HF
 from hiercos.onnx.export import OnnxExport
 from hiercos.onnx.format import onnx_library
 from hiercos.onnx.graph import disagreement, quiet
-from hiercos.onnx.model import Asking, OnnxModel
+from hiercos.onnx.model import InferenceConfig, OnnxModel
 from hiercos.taxonomy import IntArray
 
 LARGEST = 127  # of the whole numbers that stand for weights
@@ -90,17 +89,17 @@ class Quality:
     top1: float
 
 
-def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, how: Asking | None = None) -> Quality:
+def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: InferenceConfig | None = None) -> Quality:
     """The quality of an exported model.
 
     Args:
         model: in onnxruntime.
-        inputs: M of them, of the model's kind.
+        inputs: M inputs of the model's kind.
         labels: their classes, shape (M,).
-        how: to ask it.
+        config: settings of the pass.
     """
-    answers = model.all_scores(inputs, how or Asking())
-    decided = torch.cat([torch.from_numpy(found.decided) for found in answers])  # (M, C)
+    posteriors = model.posteriors(inputs, config or InferenceConfig())
+    ranked = torch.cat([torch.from_numpy(model.rule.ranking(posterior)) for posterior in posteriors])  # (M, C)
     truth = torch.tensor(labels)
-    hops = HF.hops(decided, truth, model.taxonomy).double().mean()
-    return Quality(float(hops), float((predicted_classes(decided) == truth).double().mean()))
+    hops = HF.hops(ranked, truth, model.taxonomy).double().mean()
+    return Quality(float(hops), float(HF.top_k_accuracy(ranked, truth, model.taxonomy).double().mean()))

@@ -9,45 +9,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.callbacks import RowWatcher
-from hiercos.data import FloatArray, Images, Inputs, Kind, TextFeatures, UnlabelledInputs, given_inputs, kind_of
-from hiercos.decisions import best_order_scores
-from hiercos.errors import DataError
-from hiercos.onnx.format import (
-    LEAVES,
-    PROBABILITIES,
-    RISKS,
-    OnnxDescription,
-    OnnxError,
-    onnx_library,
-    read_description,
+from hiercos.callbacks import ProgressCallback
+from hiercos.data import (
+    FloatArray,
+    Images,
+    InputBatch,
+    Inputs,
+    Kind,
+    TextFeatures,
+    UnlabelledInputs,
+    given_inputs,
+    kind_of,
 )
+from hiercos.decisions import Posterior, Rule
+from hiercos.errors import DataError
+from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description
 from hiercos.onnx.text_map import read_text_map
 from hiercos.options import check_count
-from hiercos.predictions import (
-    Answer,
-    Numbers,
-    answer_rows,
-    best_columns,
-    check_top_k,
-    named_answers,
-    summed_probabilities,
-    with_top_k,
-)
+from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 
-ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}
+ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}  # for the graph
+ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # from a file
 
 
 @dataclass(frozen=True)
-class Asking:
-    """How a model is asked.
+class InferenceConfig:
+    """Settings of a pass over inputs.
 
     Attributes:
-        batch_size: inputs at a time; None for what suits them.
-        threads: that decode images.
-        watcher: is told how far it is.
+        batch_size: number of inputs at a time; None for what suits them.
+        threads: number of threads that decode images.
+        callback: progress callback; none by default.
 
     Raises:
         ValueError: for a batch size or threads below 1.
@@ -55,25 +49,12 @@ class Asking:
 
     batch_size: int | None = None
     threads: int = 1
-    watcher: RowWatcher | None = None
+    callback: ProgressCallback | None = None
 
     def __post_init__(self) -> None:
         for name, value in (("batch_size", self.batch_size), ("threads", self.threads)):
             if value is not None:
                 check_count(name, value)
-
-
-@dataclass(frozen=True)
-class Scores:
-    """What a model says of a batch.
-
-    Attributes:
-        decided: the scores the classes are ranked by, shape (B, C).
-        probabilities: of the classes, shape (B, C).
-    """
-
-    decided: Numbers
-    probabilities: Numbers
 
 
 @dataclass(frozen=True)
@@ -102,18 +83,23 @@ class OnnxModel:
         """What it reads."""
         return self.description.kind
 
+    @property
+    def rule(self) -> Rule:
+        """The decision rule that answers."""
+        return self.description.rule
+
     def __repr__(self) -> str:
-        line = line_name(self.description.method, self.description.rule)
+        line = line_name(self.description.method, self.rule.name)
         return f"OnnxModel({line}, {self.kind}, {self.taxonomy!r})"
 
-    def predict(self, inputs: Any, *, top_k: int | None = None, how: Asking | None = None) -> list[Answer]:
+    def predict(self, inputs: Any, *, top_k: int | None = None, config: InferenceConfig | None = None) -> list[Answer]:
         """The best class of every text, image or vector under the model's rule.
 
         Args:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). One text or image alone
                 counts as a list of one.
             top_k: how many classes to name beside the best one; none by default.
-            how: to ask it.
+            config: settings of the pass.
 
         Returns:
             An answer for each input, a dict as a `hiercos.hub.Pipeline` gives it.
@@ -122,13 +108,11 @@ class OnnxModel:
             DataError: for inputs of another kind or width, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
-        answers: list[Answer] = []
-        for found in self.all_scores(given_inputs(inputs, self.kind), how or Asking()):
-            classes = best_columns(found.decided, top_k or 1)
-            nodes = summed_probabilities(found.probabilities, self.taxonomy)
-            named = named_answers(self.taxonomy, classes, found.decided, nodes)
-            answers += [with_top_k(best, top_k) for best in named]
-        return answers
+        return [
+            answer
+            for posterior in self.posteriors(given_inputs(inputs, self.kind), config or InferenceConfig())
+            for answer in named_answers(posterior, self.rule, top_k=top_k)
+        ]
 
     def outputs(self, batch: FloatArray) -> dict[str, NDArray[Any]]:
         """Every output of the graph by name, for features (B, F) or prepared images (B, 3, S, S).
@@ -148,22 +132,17 @@ class OnnxModel:
         names = [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
-    def scores(self, batch: FloatArray) -> Scores:
-        """Scores under the model's own rule: `crm` is part of the graph, `hops` an assignment made of its outputs.
+    def posterior(self, batch: FloatArray) -> Posterior:
+        """Calibrated probabilities for features (B, F) or prepared images (B, 3, S, S).
 
         Raises:
-            OnnxError: for a score that is not a number.
+            PosteriorError: for a score that is not a number.
         """
-        found = self.outputs(batch)
-        if np.isnan(found[LEAVES]).any():
-            raise OnnxError(f"{self.source}: a score is not a number")
-        probabilities, risks = found[PROBABILITIES], found[RISKS]
-        if self.description.rule == "hops":
-            return Scores(best_order_scores(probabilities, risks, self.taxonomy), probabilities)
-        return Scores(risks if self.description.rule == "crm" else found[LEAVES], probabilities)
+        scores = self.outputs(batch)[LEAVES]
+        return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature)
 
-    def all_scores(self, inputs: Inputs, how: Asking) -> Iterator[Scores]:
-        """The scores of M inputs, batch by batch.
+    def posteriors(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Posterior]:
+        """Calibrated probabilities of M inputs, batch by batch in their order.
 
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
@@ -171,24 +150,35 @@ class OnnxModel:
         if kind_of(inputs) != self.kind:
             raise DataError(f"this model takes {self.kind}, got {kind_of(inputs)}")
         done = 0
-        if how.watcher:
-            how.watcher.start(0, len(inputs))
+        if config.callback:
+            config.callback.start(0, len(inputs))
         try:
-            for batch in self._batches(inputs, how):
-                yield self.scores(batch)
+            for batch in self._batches(inputs, config):
+                yield self.posterior(batch)
                 done += len(batch)
-                if how.watcher:
-                    how.watcher.rows(done)
+                if config.callback:
+                    config.callback.rows(done)
         finally:
-            if how.watcher:
-                how.watcher.close()
+            if config.callback:
+                config.callback.close()
 
-    def _batches(self, inputs: Inputs, how: Asking) -> Iterator[FloatArray]:
+    def posterior_batches(
+        self, unlabelled: UnlabelledInputs, config: InferenceConfig
+    ) -> Iterator[tuple[InputBatch, Posterior]]:
+        """The inputs batch by batch, each with its calibrated probabilities; no more than a batch is in memory."""
+        for batch in unlabelled.batches(config.batch_size or ROWS_READ[self.kind]):
+            parts = list(self.posteriors(batch.inputs, config))
+            classes, scores = (
+                np.concatenate([getattr(part, name) for part in parts]) for name in ("classes", "scores")
+            )
+            yield batch, Posterior(classes, self.taxonomy, scores, self.description.temperature)
+
+    def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[FloatArray]:
         """What the graph takes, batch by batch."""
-        size = how.batch_size or ROWS_AT_ONCE[self.kind]
+        size = config.batch_size or ROWS_AT_ONCE[self.kind]
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
         if isinstance(inputs, Images):
-            yield from self._image_batches(inputs, parts, how.threads)
+            yield from self._image_batches(inputs, parts, config.threads)
         elif isinstance(inputs, np.ndarray):
             width = self.session.get_inputs()[0].shape[1]
             if inputs.shape[1] != width:
@@ -261,31 +251,3 @@ def open_onnx_model(
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
     description = read_description(session.get_modelmeta().custom_metadata_map, source)
     return OnnxModel(session, description, text_features, source)
-
-
-def onnx_prediction_rows(
-    model: OnnxModel, unlabelled: UnlabelledInputs, how: Asking, *, top: int | None = None, confidence: bool = False
-) -> list[dict[str, Any]]:
-    """The `answer_rows` of an exported model.
-
-    Args:
-        model: the model.
-        unlabelled: what to predict.
-        how: to ask it.
-        top: so many rows per input, with a column `rank`; by default one, without it.
-        confidence: with the probability of the class at the model's temperature, whatever its rule.
-    """
-    classes, scores, shares = [], [], []
-    for found in model.all_scores(unlabelled.inputs, how):
-        best = best_columns(found.decided, top or 1)
-        classes.append(best)
-        scores.append(np.take_along_axis(found.decided, best, axis=1))
-        shares.append(np.take_along_axis(found.probabilities, best, axis=1))
-    return answer_rows(
-        unlabelled,
-        model.taxonomy,
-        np.concatenate(classes),
-        np.concatenate(scores),
-        ranked=top is not None,
-        confidences=np.concatenate(shares) if confidence else None,
-    )

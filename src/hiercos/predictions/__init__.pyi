@@ -1,11 +1,8 @@
 from .answers import Answer as Answer
-from .answers import Numbers as Numbers
-from .answers import answer_rows as answer_rows
-from .answers import best_columns as best_columns
+from .answers import Columns as Columns
+from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
 from .answers import named_answers as named_answers
-from .answers import summed_probabilities as summed_probabilities
-from .answers import with_top_k as with_top_k
 from .guesses import LabelledImages as LabelledImages
 from .guesses import read_labelled_images as read_labelled_images
 from .score_set import ScoreSet as ScoreSet

@@ -1,122 +1,101 @@
-"""Answers in Python: dicts that name classes and their ancestors. Nothing here imports torch."""
+"""Answers of a model as columns of a table, and as dicts that name classes and their ancestors."""
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import Images, Inputs, UnlabelledInputs
+from hiercos.data import Images, InputBatch, Inputs
+from hiercos.decisions import Posterior, Rule, ShortList
 from hiercos.options import check_count
-from hiercos.taxonomy import IntArray, Taxonomy
-
-Numbers = NDArray[np.floating[Any]]
-
-
-def answer_rows(
-    unlabelled: UnlabelledInputs,
-    taxonomy: Taxonomy,
-    classes: IntArray,
-    scores: Numbers,
-    *,
-    ranked: bool = False,
-    confidences: Numbers | None = None,
-) -> list[dict[str, Any]]:
-    """A row for each class named: number, input, a name for each level ("" beyond its depth), the class and its score.
-
-    The input is the text or the name of the image, the id is there where the taxonomy has ids.
-
-    Args:
-        unlabelled: the inputs, M of them.
-        taxonomy: the tree.
-        classes: the best K for each, best first, shape (M, K).
-        scores: of these classes, shape (M, K).
-        ranked: with the place of each class, from 1, as `rank`.
-        confidences: the probabilities of these classes, shape (M, K), as `confidence`.
-    """
-    places = [(index, rank) for index in range(len(classes)) for rank in range(classes.shape[1])]
-    return [
-        {
-            "row": unlabelled.rows[index],
-            **_shown(unlabelled.inputs, index),
-            **({"rank": rank + 1} if ranked else {}),
-            **_named(taxonomy, int(classes[index, rank])),
-            "score": round(float(scores[index, rank]), 6),
-            **({} if confidences is None else {"confidence": round(float(confidences[index, rank]), 6)}),
-        }
-        for index, rank in places
-    ]
-
-
-def _shown(inputs: Inputs, index: int) -> dict[str, str]:
-    """The column that says which input it was."""
-    if isinstance(inputs, Images):
-        return {"image": inputs.name(index)}
-    return {"text": inputs[index]} if isinstance(inputs, tuple) else {}
-
-
-def _named(taxonomy: Taxonomy, label: int) -> dict[str, str]:
-    """The names of a class and its ancestors, level by level, and its id if it has one."""
-    leaf = int(taxonomy.leaves[label])
-    names = [taxonomy.names[node] for node in taxonomy.path(leaf)]
-    blanks = [""] * (taxonomy.height - len(names))
-    levels = {f"level_{level}": name for level, name in enumerate(names + blanks, 1)}
-    return {**levels, "class": taxonomy.class_names[label], **({"id": taxonomy.ids[leaf]} if taxonomy.ids else {})}
-
+from hiercos.taxonomy import Taxonomy
 
 Answer = dict[str, Any]
+Columns = dict[str, list[Any]]
 
 
-def named_answers(
-    taxonomy: Taxonomy, classes: NDArray[np.integer[Any]], scores: Numbers, probabilities: Numbers
-) -> Iterator[list[Answer]]:
-    """For each of B samples an answer for each class: name, id, path, score and the probabilities of the path.
+def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None) -> Columns:
+    """A table of the answers to a batch of inputs, column by column.
+
+    The columns are `row`, the number of the input; `text` or `image`; `rank` with a short list; `level_1` and so on,
+    the names on the path ("" beyond its end); `class`; `id` where the taxonomy has ids; `score`, the rule's value;
+    `confidence`, the probability of the class.
 
     Args:
-        taxonomy: the tree.
-        classes: the best K, best first, shape (B, K).
-        scores: that all classes are ranked by, shape (B, C).
-        probabilities: of all nodes, shape (B, N).
+        batch: B inputs.
+        posterior: their probabilities.
+        rule: answers.
+        top: how many classes to list for each input; the answer alone by default.
     """
-    for labels, ranked, nodes in zip(classes.tolist(), scores, probabilities, strict=True):
-        yield [_answer(taxonomy, label, ranked, nodes) for label in labels]
-
-
-def _answer(taxonomy: Taxonomy, label: int, scores: Numbers, probabilities: Numbers) -> Answer:
-    """A class of one sample, from the scores of all classes (C,) and the probabilities of all nodes (N,)."""
-    path = list(taxonomy.path(int(taxonomy.leaves[label])))
-    along = np.minimum(probabilities[path], 1).tolist()  # sums can exceed 1 by rounding
+    listed = rule.short_list(posterior, top or 1)
+    repeated = np.repeat(np.arange(len(listed.classes)), listed.classes.shape[1])
+    ranks = np.tile(np.arange(1, listed.classes.shape[1] + 1), len(listed.classes))
     return {
-        "label": taxonomy.class_names[label],
-        **({"id": taxonomy.ids[path[-1]]} if taxonomy.ids else {}),
-        "path": [taxonomy.names[node] for node in path],
-        "score": float(scores[label]),
-        "probability": along[-1],
-        "path_probabilities": along,
+        "row": [batch.numbers[index] for index in repeated.tolist()],
+        **_shown(batch.inputs, repeated.tolist()),
+        **({} if top is None else {"rank": ranks.tolist()}),
+        **_named(posterior.taxonomy, listed.classes.reshape(-1)),
+        "score": _rounded(listed.values),
+        "confidence": _rounded(listed.probabilities),
     }
 
 
-def best_columns(scores: Numbers, count: int) -> NDArray[np.intp]:
-    """The classes with the highest scores, the lower index among equals; (B, C) to (B, count), at most all C."""
-    return np.argsort(-scores, axis=1, kind="stable")[:, :count]
+def _shown(inputs: Inputs, rows: list[int]) -> Columns:
+    """The column that says which input it was."""
+    if isinstance(inputs, Images):
+        return {"image": [inputs.name(row) for row in rows]}
+    return {"text": [inputs[row] for row in rows]} if isinstance(inputs, tuple) else {}
 
 
-def summed_probabilities(probabilities: Numbers, taxonomy: Taxonomy) -> Numbers:
-    """Probabilities of all nodes, shape (B, N): the sums over the classes at or below them, shape (B, C)."""
-    nodes = np.zeros((taxonomy.num_nodes, len(probabilities)))
-    nodes[taxonomy.leaves] = probabilities.T
-    for level in range(taxonomy.height, 1, -1):
-        rows = taxonomy.level(level)
-        np.add.at(nodes, taxonomy.parents[rows], nodes[rows])
-    return nodes.T
+def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> Columns:
+    """The names of classes and their ancestors, level by level, and their ids if they have any."""
+    leaves = taxonomy.leaves[classes]
+    names = np.array([*taxonomy.names, ""], dtype=object)  # -1 is the last
+    paths = names[taxonomy.path_table(taxonomy.leaves)][classes]  # (M, H)
+    columns: Columns = {f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)}
+    columns["class"] = names[leaves].tolist()
+    if taxonomy.ids:
+        columns["id"] = np.array(taxonomy.ids, dtype=object)[leaves].tolist()
+    return columns
+
+
+def _rounded(values: NDArray[np.floating[Any]]) -> list[float]:
+    return [round(value, 6) for value in values.reshape(-1).tolist()]
+
+
+def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None) -> list[Answer]:
+    """The answer to each of M samples, with the probabilities of its path, and perhaps a short list behind it.
+
+    Args:
+        posterior: probabilities of the samples.
+        rule: answers.
+        top_k: how many classes to list as `top_k`, the answer first; none by default.
+    """
+    listed = rule.short_list(posterior, top_k or 1)
+    every = [_named_classes(posterior, listed, row) for row in range(len(posterior))]
+    return [best[0] if top_k is None else {**best[0], "top_k": best} for best in every]
+
+
+def _named_classes(posterior: Posterior, listed: ShortList, row: int) -> list[Answer]:
+    """The classes listed for one sample: name, id, path, score and the probabilities of the path."""
+    taxonomy, answers = posterior.taxonomy, []
+    for label, value in zip(listed.classes[row].tolist(), listed.values[row].tolist(), strict=True):
+        path = list(taxonomy.path(int(taxonomy.leaves[label])))
+        along = np.minimum(posterior.nodes[row, path], 1).tolist()  # sums can exceed 1 by rounding
+        answers.append(
+            {
+                "label": taxonomy.class_names[label],
+                **({"id": taxonomy.ids[path[-1]]} if taxonomy.ids else {}),
+                "path": [taxonomy.names[node] for node in path],
+                "score": value,
+                "probability": along[-1],
+                "path_probabilities": along,
+            }
+        )
+    return answers
 
 
 def check_top_k(top_k: int | None) -> None:
     """Raise a ValueError for fewer than one class."""
     if top_k is not None:
         check_count("top_k", top_k)
-
-
-def with_top_k(best: list[Answer], top_k: int | None) -> Answer:
-    """The best answer of a sample, with all of them as `top_k` where that was asked for."""
-    return best[0] if top_k is None else {**best[0], "top_k": best}

@@ -10,15 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
-from torch import Tensor
 
-from hiercos.decisions import RULES
+from hiercos.decisions import Posterior, Rule
+from hiercos.decisions import rule as named_rule
 from hiercos.engine import TrainConfig, array_scores, random_state_kept
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.labels import LabelCodec, label_array, label_codec, path_texts
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
-from hiercos.sklearn.ranking import answer_scores, log_probabilities, ranking_scores
 from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
 from hiercos.sklearn.stream import Moments, Stream
 from hiercos.sklearn.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
@@ -119,8 +118,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind that `fit` was given: shape (M,) or (M, L)."""
-        classes = self._answers(X)
-        labels: AnyArray = self.labels_.labels[classes]
+        labels: AnyArray = self.labels_.labels[self._answers(X)]
         return labels
 
     def predict_path(self, X: Any) -> AnyArray:
@@ -132,12 +130,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         They are calibrated by a temperature where `fit` held samples out.
         """
-        return np.exp(self.predict_log_proba(X))
+        probabilities: AnyArray = self._posterior(X).classes[:, self.labels_.columns]
+        return probabilities
 
     def predict_log_proba(self, X: Any) -> AnyArray:
         """Logarithms of the probabilities, shape (M, C), columns as in `classes_`."""
-        logs: AnyArray = self._logs(X).numpy()[:, self.labels_.columns]
+        logs: AnyArray = self._posterior(X).logs[:, self.labels_.columns]
         return logs
+
+    def predict_node_proba(self, X: Any) -> AnyArray:
+        """Probabilities of all nodes, shape (M, N), columns as in `taxonomy_.names`."""
+        return self._posterior(X).nodes
 
     def decision_function(self, X: Any) -> AnyArray:
         """Scores by which the rule ranks the classes, highest first, columns as in `classes_`.
@@ -148,9 +151,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns:
             Shape (M, C); for two classes shape (M,), above 0 for the second.
         """
-        logs = self._logs(X)
-        ranked = ranking_scores(logs, self._first(logs), self._rule(), self.taxonomy_)
-        scores: AnyArray = ranked.numpy()[:, self.labels_.columns]
+        ranking = self._fitted_rule().ranking(self._posterior(X))
+        scores: AnyArray = ranking[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -170,7 +172,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
-        RULES[self._rule()]  # an unknown one is an error
+        named_rule(self._rule())  # an unknown one is an error
 
     def _codec(self, y: AnyArray) -> LabelCodec:
         return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
@@ -233,19 +235,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             model = fresh_model(codec.taxonomy, X.shape[1], config)
         return Stream(model, Projection(None), Moments.none(X.shape[1]))
 
-    def _logs(self, X: Any) -> Tensor:
-        """Log-probabilities in the order of the taxonomy's classes, shape (M, C)."""
+    def _posterior(self, X: Any) -> Posterior:
+        """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **TAKEN, reset=False)
         features = np.ascontiguousarray(self._trained.projection(X))
-        return log_probabilities(array_scores(self.model_, features, self.device), self.temperature_)
+        scores = array_scores(self.model_, features, self.device).numpy()
+        return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_)
+
+    def _fitted_rule(self) -> Rule:
+        return named_rule(self._rule())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
-        return self._first(answer_scores(self._logs(X), self._rule(), self.taxonomy_))
-
-    def _first(self, scores: Tensor) -> IntArray:
-        """The class with the highest score, by the order of `classes_` among equals, shape (M,)."""
-        columns = self.labels_.columns
-        first: IntArray = columns[scores.numpy()[:, columns].argmax(axis=1)]
-        return first
+        return self._fitted_rule()(self._posterior(X)).classes

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hiercos.taxonomy.operations import Floats, descendant_sums
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 
@@ -53,23 +54,19 @@ def leaf_order(taxonomy: Taxonomy) -> LeafOrder:
     return _orders[taxonomy]
 
 
-def subtree_sums(taxonomy: Taxonomy, values: ArrayLike) -> IntArray:
-    """The sum of whole numbers, one per node, over each node's subtree, itself included, shape (N,)."""
-    sums = np.array(values, dtype=np.int64)
-    for level in range(taxonomy.height, 1, -1):
-        nodes = taxonomy.level(level)
-        np.add.at(sums, taxonomy.parents[nodes], sums[nodes])
-    return sums
-
-
 def subtree_sizes(taxonomy: Taxonomy) -> IntArray:
     """The number of nodes in each node's subtree, itself included, shape (N,)."""
-    return subtree_sums(taxonomy, np.ones(taxonomy.num_nodes))
+    return _descendant_counts(taxonomy, np.ones(taxonomy.num_nodes))
 
 
 def classes_below(taxonomy: Taxonomy) -> IntArray:
     """The number of classes in each node's subtree, shape (N,); 1 for a leaf."""
-    return subtree_sums(taxonomy, taxonomy.child_counts == 0)
+    return _descendant_counts(taxonomy, (taxonomy.child_counts == 0).astype(np.float64))
+
+
+def _descendant_counts(taxonomy: Taxonomy, values: Floats) -> IntArray:
+    counts: IntArray = descendant_sums(values[None], taxonomy)[0].astype(np.int64)  # exact up to 2**53
+    return counts
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:

@@ -120,6 +120,27 @@ class Taxonomy:
         write_taxonomy(self, path, format=format)
 
     @property
+    def is_tree(self) -> bool:
+        """Whether every node has one parent at most, the root aside."""
+        return True
+
+    @cached_property
+    def parent_lists(self) -> tuple[IntArray, IntArray]:
+        """The parents of all nodes in CSR form: `starts`, shape (N + 1,), and `parents`.
+
+        The parents of a node are `parents[starts[node] : starts[node + 1]]`: none just under the root, one elsewhere
+        in a tree.
+
+        Example:
+            >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+            >>> starts, parents = t.parent_lists
+            >>> starts.tolist(), parents.tolist()
+            ([0, 0, 0, 1, 2, 3], [0, 0, 1])
+        """
+        has_parent = self.parents >= 0
+        return _frozen(np.append(0, np.cumsum(has_parent))), _frozen(self.parents[has_parent])
+
+    @property
     def num_nodes(self) -> int:
         """N, the number of nodes without the root."""
         return len(self.names)

@@ -85,7 +85,9 @@ def test_many_images_are_read_in_order_by_several_threads_and_it_is_told(monkeyp
     images = EncodedImages(contents, [f"image {number}" for number in range(40)])
     monkeypatch.setattr(faulty, "AT_ONCE", 16)
     seen: list[tuple[int, int]] = []
-    rows, _ = usable_rows(images, source="many", on_error="skip", watch=lambda *counts: seen.append(counts), workers=4)
+    rows, _ = usable_rows(
+        images, source="many", on_error="skip", callback=lambda *counts: seen.append(counts), workers=4
+    )
     assert rows.tolist() == [number for number in range(40) if number % 10 != 3]
     assert seen == [(16, 40), (32, 40), (40, 40)]
     assert threading.active_count() == 1

@@ -37,11 +37,11 @@ def embed(
     name = inputs.name_for(dataset)
     if name is None or name == TFIDF:
         raise OptionError(_not_for(dataset))
-    from hiercos.engine import embed_dataset, frozen_reader, write_features
+    from hiercos.engine import embed_dataset, frozen_encoder, write_features
 
-    backbone = frozen_reader(name, inputs.options()).backbone
-    how = place.reading(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
-    embedded = embed_dataset(how, backbone, dataset)
+    backbone = frozen_encoder(name, inputs.options()).backbone
+    config = place.read_config(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
+    embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:
         typer.echo(f"Nothing was embedded: the cache has these features ({embedded.path}).", err=True)

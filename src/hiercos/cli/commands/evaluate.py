@@ -23,7 +23,7 @@ from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
-    from hiercos.engine import Reading
+    from hiercos.engine import ReadConfig
     from hiercos.predictions import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
@@ -97,7 +97,7 @@ def evaluate(
         tree, labels = files.read(columns)
         samples = read_sample_metrics(files.scores, tree, labels)
     elif files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, partial(place.reading, batch_size, workers))
+        samples, tree = _model_metrics(model, data, columns, partial(place.read_config, batch_size, workers))
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark import class_rows, node_rows
@@ -114,7 +114,7 @@ def evaluate(
 
 
 def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, reading: Callable[..., "Reading"]
+    model: Path, data: str, columns: ColumnOptions, read_config: Callable[..., "ReadConfig"]
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     check_model_folder(model)
     from hiercos.benchmark import model_metrics
@@ -122,6 +122,6 @@ def _model_metrics(
 
     stored = load_model(model)
     samples = held_out_samples(model, stored, data, columns)
-    how = reading(kind=stored.kind, doing="evaluating")
-    tested = model_samples(stored, samples.inputs, how, samples.labels)
-    return model_metrics(how.fabric, stored, tested), stored.model.taxonomy
+    config = read_config(kind=stored.kind, doing="evaluating")
+    tested = model_samples(stored, samples.inputs, config, samples.labels)
+    return model_metrics(config.fabric, stored, tested), stored.model.taxonomy

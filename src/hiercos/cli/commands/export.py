@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.display.row_progress import row_watcher
+from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped
 from hiercos.cli.options.path_checks import check_model_folder, check_target
@@ -60,7 +60,7 @@ def export(
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
     agreement = f"as PyTorch to {exact.difference:.1e}" + (f", with int8 to {written.difference:.1e}" if int8 else "")
-    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule}, {agreement}.", err=True)
+    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {agreement}.", err=True)
     if cost:
         typer.echo(cost, err=True)
 
@@ -77,12 +77,12 @@ def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> N
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
     """What eight bits cost, in a sentence."""
-    from hiercos.onnx import Asking, quality
+    from hiercos.onnx import InferenceConfig, quality
 
     if samples is None:
         return "what int8 costs was not measured: give --data DATA with labelled test rows"
     before, after = (
-        quality(model, samples.inputs, samples.labels, Asking(watcher=row_watcher(model.kind, "measuring")))
+        quality(model, samples.inputs, samples.labels, InferenceConfig(callback=row_progress(model.kind, "measuring")))
         for model in (exact.opened(), written.opened())
     )
     return (

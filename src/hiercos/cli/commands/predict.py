@@ -6,9 +6,10 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format, deliver, emit, fiftyone_text
-from hiercos.cli.display.row_progress import checking_lines
-from hiercos.cli.model_loading import is_exported, open_exported, open_stored
+from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format
+from hiercos.cli.display.row_progress import checking_lines, counting_rows
+from hiercos.cli.display.row_streams import streamed
+from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 from hiercos.cli.options.path_checks import check_target
@@ -46,9 +47,7 @@ def predict(
     batch_size: options.BatchSize = None,
     top: Annotated[
         int | None,
-        typer.Option(
-            min=1, help="Rows per input: the best classes, in the order of the model's rule.", show_default=False
-        ),
+        typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
     ] = None,
     format: Annotated[
         str | None, typer.Option(help="csv, json, parquet, table or fiftyone; by default as --output ends.")
@@ -68,15 +67,15 @@ def predict(
         raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
     check_target("--output", output)
     from hiercos.data import read_inputs
+    from hiercos.predictions import answer_columns
 
-    kind, ask = open_exported(model, place) if is_exported(model) else open_stored(model, place)
-    if chosen == FIFTYONE and kind != "images":
-        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {kind}")
-    unlabelled = read_inputs(inputs, kind=kind, **asdict(columns), watch=checking_lines())
+    opened = open_model(model, place)
+    if chosen == FIFTYONE and opened.kind != "images":
+        raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
+    unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    rows = ask(unlabelled, batch_size, workers, top)
-    if chosen == FIFTYONE:
-        deliver(fiftyone_text(rows), output)
-    else:
-        emit(rows, chosen, output)
+    with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
+        for batch, posterior in opened.stream(unlabelled, batch_size, workers):
+            write(answer_columns(batch, posterior, opened.rule, top=top))
+            advance(len(posterior))

@@ -50,7 +50,7 @@ def reproduce(
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.published_table import results_json
     from hiercos.cli.display.training import watcher
-    from hiercos.engine import Reading
+    from hiercos.engine import ReadConfig
     from hiercos.files import write_atomically
 
     if table is None:
@@ -67,7 +67,7 @@ def reproduce(
         changes["training.precision"] = place.precision
     with place.processes() as fabric:
         conditions = Conditions(
-            how=Reading(fabric, workers=workers),
+            read_config=ReadConfig(fabric, workers=workers),
             folder=out,
             watcher=watcher,
             root=root,

@@ -47,11 +47,11 @@ def train(
     dataset = columns.read(data)
     from hiercos.cli.display.tables import print_records
     from hiercos.cli.display.training import watcher
-    from hiercos.engine import adopt_rule, rule_records, train_run
+    from hiercos.decisions import rule as named_rule
+    from hiercos.engine import train_run
     from hiercos.methods import DEFAULT, DEFAULT_RULE
 
-    if rule is None:
-        rule = DEFAULT_RULE if method == DEFAULT else "none"
+    chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
     config = training.config(
         method,
         method_options,
@@ -62,11 +62,11 @@ def train(
     )
     with place.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
-        record = train_run(fabric, prepared, config, out, resume=resume, watcher=watcher(config, rule))
-        (ruled,) = rule_records(fabric, prepared, record, out, [rule])
+        records = train_run(
+            fabric, prepared, config, out, rule=chosen, resume=resume, watcher=watcher(config, chosen.name)
+        )
         if fabric.is_global_zero:
-            adopt_rule(out, ruled)
-            print_records([ruled], format)
+            print_records([records[chosen.name]], format)
             typer.echo(f"The model is in {out}.", err=True)
 
 

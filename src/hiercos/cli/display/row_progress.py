@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from types import TracebackType
 
 from rich.console import Console
@@ -23,7 +24,7 @@ from hiercos.cli.options.groups import is_first_process
 EVERY = 10.0  # seconds between two plain lines
 
 
-def row_watcher(kind: str, doing: str) -> RowBar | RowLines | None:
+def row_progress(kind: str, doing: str) -> RowBar | RowLines | None:
     """A display, a bar where stderr is a terminal; none in any process but the first, and none for vectors.
 
     Args:
@@ -34,6 +35,33 @@ def row_watcher(kind: str, doing: str) -> RowBar | RowLines | None:
         return None
     console = Console(stderr=True)
     return RowBar(console, kind, doing) if console.is_terminal else RowLines(kind, doing)
+
+
+@contextmanager
+def counting_rows(kind: str, doing: str, total: int | None) -> Iterator[Callable[[int], None]]:
+    """A function that is told how many more inputs are done, shown as `row_progress` shows it.
+
+    Args:
+        kind: kind of the inputs.
+        doing: what is done with them, such as "predicting".
+        total: number of inputs; nothing is shown where it is unknown.
+    """
+    display = row_progress(kind, doing) if total is not None else None
+    if display is None or total is None:
+        yield lambda _: None
+        return
+    done = 0
+
+    def advance(rows: int) -> None:
+        nonlocal done
+        done += rows
+        display.rows(done)
+
+    display.start(0, total)
+    try:
+        yield advance
+    finally:
+        display.close()
 
 
 class Pace:

@@ -51,15 +51,15 @@ class BackboneOptions:
 
     def prepared(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData":
         """The data set as vectors: those of a frozen backbone, `dim` of TF-IDF, or its own."""
-        from hiercos.cli.display.row_progress import row_watcher
-        from hiercos.engine import Reading, frozen_reader, prepare, prepare_embedded
+        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.engine import ReadConfig, frozen_encoder, prepare, prepare_embedded
 
         name = self.name_for(dataset)
         if name in (None, TFIDF):
             return prepare(dataset, dim=dim)
-        reader = frozen_reader(str(name), self.options())
-        how = Reading(fabric, workers=self.workers, watcher=row_watcher(dataset.kind, "embedding"))
-        return prepare_embedded(how, dataset, reader)
+        encoder = frozen_encoder(str(name), self.options())
+        config = ReadConfig(fabric, workers=self.workers, callback=row_progress(dataset.kind, "embedding"))
+        return prepare_embedded(config, dataset, encoder)
 
 
 @dataclass(frozen=True)
@@ -101,12 +101,12 @@ class FineTuningOptions(BackboneOptions):
         """The data set as vectors where the backbone is frozen, else as it is."""
         if not self.unfreeze:
             return self.prepared(fabric, dataset, dim=dim)
-        from hiercos.engine import Reading, prepare_fine_tuning
+        from hiercos.engine import ReadConfig, prepare_fine_tuning
         from hiercos.nn.backbones import BACKBONES
 
         name, options = self.name_for(dataset), self.options()
         if name is None or name == TFIDF:
             raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for the {dataset.kind} here")
         pretrained = not self.from_scratch and (BACKBONES.comes_trained(name) or "weights" in options)
-        how = Reading(fabric, workers=self.workers)
-        return prepare_fine_tuning(how, dataset, name, options, pretrained=pretrained)
+        config = ReadConfig(fabric, workers=self.workers)
+        return prepare_fine_tuning(config, dataset, name, options, pretrained=pretrained)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset
-    from hiercos.engine import Reading, TrainConfig
+    from hiercos.engine import ReadConfig, TrainConfig
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -105,7 +105,7 @@ class DataOptions(ColumnOptions):
         from hiercos.cli.display.row_progress import checking_lines
         from hiercos.data import load_dataset
 
-        dataset = load_dataset(source, **dataclasses.asdict(self), watch=checking_lines())
+        dataset = load_dataset(source, **dataclasses.asdict(self), callback=checking_lines())
         if is_first_process():
             typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
         return dataset
@@ -141,12 +141,12 @@ class DeviceOptions:
             if torch.distributed.is_initialized():
                 torch.distributed.destroy_process_group()
 
-    def reading(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "Reading":
+    def read_config(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "ReadConfig":
         """How to read inputs of a kind here, in one process on one device; stderr shows how far it is."""
-        from hiercos.cli.display.row_progress import row_watcher
-        from hiercos.engine import Reading
+        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.engine import ReadConfig
 
-        return Reading(self.fabric(), batch_size, workers, row_watcher(kind, doing))
+        return ReadConfig(self.fabric(), batch_size, workers, row_progress(kind, doing))
 
     def fabric(self, **place: Any) -> "Fabric":
         """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""

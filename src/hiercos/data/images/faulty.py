@@ -48,7 +48,7 @@ ON_ERROR = ("fail", "skip")
 AT_ONCE = 1024  # images handed to the threads together, so that memory does not grow with their number
 NO_DIGEST = bytes(32)  # of a file that cannot be read
 
-Watch = Callable[[int, int], None]
+CheckCallback = Callable[[int, int], None]
 
 
 def check_on_error(on_error: str) -> None:
@@ -65,7 +65,7 @@ def usable_rows(
     source: str,
     on_error: str = "fail",
     row_name: RowName | None = None,
-    watch: Watch | None = None,
+    callback: CheckCallback | None = None,
     workers: int | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
     """The images that can be decoded to their last pixel, found by decoding all but those that once were.
@@ -77,7 +77,7 @@ def usable_rows(
         source: what messages call them together.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
         row_name: what messages call the row of an image beside its name, for images that a table lists.
-        watch: called now and then with how many of the images are examined, and how many there are.
+        callback: called now and then with how many of the images are examined, and how many there are.
         workers: how many threads decode; one for each processor by default.
 
     Returns:
@@ -95,8 +95,8 @@ def usable_rows(
     examined: list[tuple[bytes, str | None]] = []
     for part in _examined(images, before, workers or os.cpu_count() or 1):
         examined += part
-        if watch:
-            watch(len(examined), len(images))
+        if callback:
+            callback(len(examined), len(images))
     images.keep_digests([found for found, _ in examined])
     if new := {found for found, fault in examined if fault is None} - before:
         add_decodable(file, new)

@@ -1,15 +1,17 @@
 """Inputs without labels, for prediction."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
-from hiercos.data.dataset import Inputs, Kind, check_inputs
+import numpy as np
+
+from hiercos.data.dataset import Inputs, Kind, check_inputs, taken
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.images.faulty import Watch, usable_rows
+from hiercos.data.images.faulty import CheckCallback, usable_rows
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import feature_matrix, read_npz
 from hiercos.data.readers.table import read_table
@@ -29,6 +31,19 @@ EXPECTED = {
 
 
 @dataclass(frozen=True)
+class InputBatch:
+    """Some inputs in a row.
+
+    Attributes:
+        numbers: the number of each input as people count, B of them: the line of a text file, else from 1.
+        inputs: vectors, shape (B, F), or B texts or images.
+    """
+
+    numbers: tuple[int, ...]
+    inputs: Inputs
+
+
+@dataclass(frozen=True)
 class UnlabelledInputs:
     """What to predict.
 
@@ -42,6 +57,17 @@ class UnlabelledInputs:
     inputs: Inputs
     notes: tuple[str, ...] = ()
 
+    @property
+    def count(self) -> int | None:
+        """How many there are."""
+        return len(self.rows)
+
+    def batches(self, size: int) -> Iterator[InputBatch]:
+        """The inputs in their order, so many at a time."""
+        for start in range(0, len(self.rows), size):
+            rows = np.arange(start, min(start + size, len(self.rows)))
+            yield InputBatch(self.rows[start : start + size], taken(self.inputs, rows))
+
 
 def read_inputs(
     path: str | Path,
@@ -51,7 +77,7 @@ def read_inputs(
     path_column: str | None = None,
     root: str | Path | None = None,
     on_error: str = "fail",
-    watch: Watch | None = None,
+    callback: CheckCallback | None = None,
     stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
     """Read vectors from an .npz file, texts from a table, or images from a folder, a file or a table of paths.
@@ -64,7 +90,7 @@ def read_inputs(
         path_column: the column of paths to images in a table, "path" by default.
         root: the folder that paths start from; by default that of the table, for standard input the current one.
         on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
-        watch: as in `load_dataset`.
+        callback: as in `load_dataset`.
         stdin: read for "-"; standard input by default.
 
     Raises:
@@ -77,9 +103,9 @@ def read_inputs(
         _check_kind(file, kind)
     numbers, lines = _lines(stdin or sys.stdin) if is_stream else ((), ())
     if kind == "images" and is_stream:
-        return _usable(images_of_lines(numbers, lines, root=root), on_error, watch)
+        return _usable(images_of_lines(numbers, lines, root=root), on_error, callback)
     if kind == "images":
-        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, watch)
+        return _usable(images_at(file, path_column=path_column or PATH_COLUMN, root=root), on_error, callback)
     if is_stream:
         return UnlabelledInputs(numbers, lines)
     return _vectors(file) if kind == "vectors" else _texts(file, text_column or TEXT_COLUMN)
@@ -104,10 +130,10 @@ def _lines(stream: TextIO) -> tuple[tuple[int, ...], tuple[str, ...]]:
     return numbers, lines
 
 
-def _usable(listed: "ListedImages", on_error: str, watch: Watch | None) -> UnlabelledInputs:
+def _usable(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
     """The images that can be decoded, with their numbers in the whole list and a note about the others."""
     rows, notes = usable_rows(
-        listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, watch=watch
+        listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
     )
     numbers = tuple(listed.numbers[row] for row in rows)
     return UnlabelledInputs(numbers, listed.images.take(rows), (*listed.notes, *notes))

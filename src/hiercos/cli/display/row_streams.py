@@ -1,0 +1,114 @@
+"""Tables written batch by batch, to standard output or to a file that is whole or absent."""
+
+import csv
+import io
+import json
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from hiercos.cli.display.output import FIFTYONE, deliver, emit, fiftyone_text
+from hiercos.files import written_atomically
+
+if TYPE_CHECKING:
+    from hiercos.predictions import Columns
+
+
+class ColumnWriter(ABC):
+    """Writes a table whose columns come batch by batch, each with the same names."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self.stream, self.batches = stream, 0
+
+    def write(self, columns: "Columns") -> None:
+        """Write a batch."""
+        self.write_batch(columns)
+        self.batches += 1
+
+    @abstractmethod
+    def write_batch(self, columns: "Columns") -> None:
+        """Write a batch; `batches` counts those before it."""
+
+    def close(self) -> None:  # noqa: B027  # most formats end with their last batch
+        """Write what comes after the last batch."""
+
+
+class CsvWriter(ColumnWriter):
+    """Comma-separated values with a header."""
+
+    def write_batch(self, columns: "Columns") -> None:
+        """Write rows, the first time below the header."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        if not self.batches:
+            writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+        self.stream.write(text.getvalue().encode("utf-8"))
+
+
+class JsonWriter(ColumnWriter):
+    """A list of objects, as `json.dumps` with an indentation of 2 writes it."""
+
+    def write_batch(self, columns: "Columns") -> None:
+        """Write objects behind a bracket or a comma."""
+        lines = json.dumps(rows_of(columns), indent=2, ensure_ascii=False)
+        self.stream.write(("," if self.batches else "[").encode() + lines[1:-2].encode("utf-8"))
+
+    def close(self) -> None:
+        """Write the closing bracket."""
+        self.stream.write(b"\n]\n" if self.batches else b"[]\n")
+
+
+class ParquetWriter(ColumnWriter):
+    """A Parquet file with a row group for each batch."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        super().__init__(stream)
+        self._writer: Any = None
+
+    def write_batch(self, columns: "Columns") -> None:
+        """Write a row group."""
+        import pyarrow
+        import pyarrow.parquet
+
+        table = pyarrow.table(columns)
+        if self._writer is None:
+            self._writer = pyarrow.parquet.ParquetWriter(self.stream, table.schema)
+        self._writer.write_table(table.cast(self._writer.schema))
+
+    def close(self) -> None:
+        """Write the footer."""
+        if self._writer is not None:
+            self._writer.close()
+
+
+WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, "parquet": ParquetWriter}
+
+
+@contextmanager
+def streamed(format: str, output: Path | None) -> Iterator[Callable[["Columns"], None]]:
+    """A function that writes batches of columns; csv, json and parquet keep none of them in memory.
+
+    Args:
+        format: one of `FORMATS`, or "fiftyone".
+        output: a file, in place when the block is left without an error; standard output by default.
+    """
+    if format not in WRITERS:
+        kept: list[dict[str, Any]] = []
+        yield lambda columns: kept.extend(rows_of(columns))
+        deliver(fiftyone_text(kept), output) if format == FIFTYONE else emit(kept, format, output)
+        return
+    with ExitStack() as stack:
+        stream = sys.stdout.buffer if output is None else stack.enter_context(written_atomically(output))
+        writer = WRITERS[format](stream)
+        yield writer.write
+        writer.close()
+        stream.flush()
+
+
+def rows_of(columns: "Columns") -> list[dict[str, Any]]:
+    """A table as a dict for each row."""
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -1,0 +1,143 @@
+"""Decision rules: objects that turn a posterior into answers, and on request into a ranking of the classes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from hiercos.decisions.decision import Decision, ShortList
+from hiercos.decisions.posterior import Posterior
+from hiercos.errors import FaultsError
+from hiercos.registry import Registry
+from hiercos.taxonomy import Floats, IntArray
+
+
+class RuleError(FaultsError):
+    """An unknown decision rule, or parameters that it does not take."""
+
+
+@dataclass(frozen=True)
+class Rule(ABC):
+    """A way to answer: its fields are its parameters and what was fitted, as JSON values.
+
+    A subclass is a frozen dataclass that is registered under its name: `@RULES.register("crm")`.
+    """
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def __call__(self, posterior: Posterior) -> Decision:
+        """One node for each sample."""
+
+    @abstractmethod
+    def ranking(self, posterior: Posterior) -> Floats:
+        """Scores whose descending order ranks all classes, shape (M, C); the lower index first among equals."""
+
+    @abstractmethod
+    def short_list(self, posterior: Posterior, count: int) -> ShortList:
+        """The first classes to show a person: the answer where it is a class, then the likeliest others.
+
+        Args:
+            posterior: probabilities of M samples.
+            count: how many classes; all where there are fewer.
+        """
+
+    def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit
+        """The rule with whatever it takes from held-out samples.
+
+        Args:
+            posterior: probabilities of M samples that were used for nothing else.
+            labels: their true nodes, shape (M,).
+        """
+        return self
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as JSON values, which `rule_from_dict` reads back."""
+        return {"name": self.name, **asdict(self)}
+
+
+@dataclass(frozen=True)
+class ClassRule(Rule):
+    """A rule whose answer is the class with the highest value, the lower index among equals."""
+
+    criterion: ClassVar[str]
+
+    @abstractmethod
+    def class_values(self, posterior: Posterior) -> Floats:
+        """The value of answering with each class, shape (M, C), at the cost of a pass through the tree at most."""
+
+    def __call__(self, posterior: Posterior) -> Decision:
+        """The class with the highest value, for each sample."""
+        values = self.class_values(posterior)
+        return self._decision(values, values.argmax(axis=1), posterior)
+
+    def ranking(self, posterior: Posterior) -> Floats:
+        """The classes by their values, see `Rule.ranking`."""
+        return self.class_values(posterior)
+
+    def short_list(self, posterior: Posterior, count: int) -> ShortList:
+        """The answer, then the likeliest other classes; see `Rule.short_list`."""
+        values = self.class_values(posterior)
+        answers = self._decision(values, values.argmax(axis=1), posterior)
+        classes = listed_classes(answers.classes, posterior, count)
+        return ShortList(classes, *(np.take_along_axis(each, classes, axis=1) for each in (values, posterior.classes)))
+
+    def _decision(self, values: Floats, classes: IntArray, posterior: Posterior) -> Decision:
+        best, probabilities = (
+            np.take_along_axis(each, classes[:, None], axis=1)[:, 0] for each in (values, posterior.classes)
+        )
+        return Decision(posterior.taxonomy.leaves[classes], probabilities, best, self.criterion, posterior.taxonomy)
+
+
+def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
+    """The answer of each sample, then the likeliest other classes, shape (M, count).
+
+    The method's own scores decide between equal probabilities, then the lower index.
+
+    Args:
+        answers: class of each answer, shape (M,), -1 for an answer that is no class.
+        posterior: probabilities of the samples.
+        count: how many classes; all where there are fewer.
+    """
+    if count == 1 and (answers >= 0).all():
+        return answers[:, None]
+    scores = np.array(posterior.scores, dtype=np.float64)
+    answered = np.flatnonzero(answers >= 0)
+    scores[answered, answers[answered]] = np.inf
+    listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    return listed
+
+
+RULES: Registry[type[Rule]] = Registry("rule", RuleError, entry_points="hiercos.rules")
+
+
+def rule(name: str, /, **parameters: Any) -> Rule:
+    """A decision rule by its name.
+
+    Args:
+        name: a name of `RULES`.
+        **parameters: of that rule.
+
+    Raises:
+        RuleError: for an unknown name, or parameters that the rule does not take.
+
+    Example:
+        >>> rule("crm")
+        LeastRisk()
+    """
+    kind = RULES[name]
+    try:
+        return kind(**parameters)
+    except TypeError as error:
+        raise RuleError(f"rule {name!r}: {str(error).rpartition('__init__() ')[2]}") from error
+
+
+def rule_from_dict(values: Mapping[str, Any] | str) -> Rule:
+    """A rule from the JSON values of `Rule.to_dict`, or from its name alone, as older files have it."""
+    if isinstance(values, str):
+        return rule(values)
+    if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
+        raise RuleError(f"expected a rule as an object with a name, got {values!r}")
+    return rule(values["name"], **{key: values[key] for key in values if key != "name"})

@@ -1,0 +1,69 @@
+"""The answers of a rule: one node for each sample, with its probability and the reason for it."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from hiercos.taxonomy import Floats, IntArray, Taxonomy
+
+ROOT = -1  # the answer "cannot say"
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """One node for each of M samples: a class, an inner node, or the root.
+
+    Attributes:
+        nodes: the answers, shape (M,), -1 for the root.
+        probabilities: probability that the true class is at or below the answer, shape (M,).
+        values: the criterion's value of the answer, shape (M,), higher is better; the rule chose the highest.
+        criterion: what the values are, such as "minus the expected tree distance".
+        taxonomy: the tree.
+    """
+
+    nodes: IntArray
+    probabilities: Floats
+    values: Floats
+    criterion: str
+    taxonomy: Taxonomy
+
+    @cached_property
+    def classes(self) -> IntArray:
+        """The class of each answer, shape (M,); -1 where the answer is an inner node or the root."""
+        class_of_node = np.full(self.taxonomy.num_nodes + 1, -1)  # the last entry stands for the root
+        class_of_node[self.taxonomy.leaves] = np.arange(self.taxonomy.num_classes)
+        found: IntArray = class_of_node[self.nodes]
+        return found
+
+    @cached_property
+    def paths(self) -> IntArray:
+        """The nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
+        answered = self.nodes >= 0
+        table = np.full((len(self.nodes), self.taxonomy.height), -1)
+        table[answered] = self.taxonomy.path_table(self.nodes[answered])
+        return table
+
+    def why(self, row: int) -> str:
+        """The reason for one answer as a sentence."""
+        node = int(self.nodes[row])
+        name = self.taxonomy.path_text(node) if node >= 0 else "the root"
+        return f"{name}: probability {self.probabilities[row]:.3g}, {self.criterion} {self.values[row]:.4g}"
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+@dataclass(frozen=True, eq=False)
+class ShortList:
+    """The first K classes for each of M samples.
+
+    Attributes:
+        classes: best first, shape (M, K).
+        values: the rule's value of each, shape (M, K), higher is better.
+        probabilities: of each, shape (M, K).
+    """
+
+    classes: IntArray
+    values: Floats
+    probabilities: Floats

@@ -1,0 +1,118 @@
+"""The answer and the order with the highest expected HOPS."""
+
+import weakref
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from hiercos.decisions.base import RULES, ClassRule
+from hiercos.decisions.best_order import MOST_EXACT, best_order
+from hiercos.decisions.crm import LeastRisk
+from hiercos.decisions.expected_cost import ranks_along_path
+from hiercos.decisions.posterior import Posterior
+from hiercos.taxonomy import (
+    Floats,
+    Taxonomy,
+    ancestor_sums,
+    decay_weights,
+    distance_counts,
+    preferred_ranks,
+    rank_profiles,
+    reversed_disorder,
+)
+
+TABLE = 1 << 22  # numbers in the table of positions by rank profiles that is made at a time
+
+
+@RULES.register("hops")
+@dataclass(frozen=True)
+class HighestHops(ClassRule):
+    """The class that costs least in the first place of an order, and on request the best order behind it.
+
+    If y is true, class c in the first place costs rank(y, c) / s_max(y) of the published HOPS before its clip at 0.
+    The answer minimises the expectation of that: one pass through the tree. The ranking is the order of all other
+    classes with the highest expected HOPS, by linear assignment.
+
+    Note:
+        The best order of all need not begin with the answer: for the classes a > 1, a > 2, a > 3, b with
+        probabilities .33, .19, .05, .43 it begins with the first, and the answer is b. Beyond `exact_up_to` classes the
+        order is an approximation, see `best_order`.
+
+    Args:
+        exact_up_to: the most classes for which one assignment over all positions is solved.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> HighestHops().ranking(Posterior([[0.5, 0.1, 0.4]], t))  # the dog before the car, though less likely
+        array([[3., 2., 1.]])
+    """
+
+    exact_up_to: int = MOST_EXACT
+    criterion = "minus the expected loss of HOPS in the first place"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Minus the expected cost of each class in the first place, shape (M, C)."""
+        taxonomy = posterior.taxonomy
+        if taxonomy.num_classes == 1:
+            return np.zeros_like(posterior.classes)
+        changes = first_place_changes(taxonomy)
+        at_nodes = np.ascontiguousarray((changes @ np.ascontiguousarray(posterior.classes.T)).T)  # (M, 1 + N)
+        costs = at_nodes[:, :1] + ancestor_sums(at_nodes[:, 1:], taxonomy)[:, taxonomy.leaves]
+        values: Floats = -costs
+        return values
+
+    def ranking(self, posterior: Posterior) -> Floats:
+        """C for the first class of the order down to 1 for the last; on one level, the likeliest classes first.
+
+        Among interchangeable classes the one with the smaller expected tree distance comes first, then the lower
+        index.
+        """
+        if posterior.taxonomy.height == 1:
+            return np.asarray(posterior.scores)
+        parts = [self._batch_ranking(batch) for batch in posterior.batches()]
+        return np.concatenate([np.empty((0, posterior.taxonomy.num_classes)), *parts])
+
+    def _batch_ranking(self, posterior: Posterior) -> Floats:
+        answers = self(posterior).classes
+        starts = np.argsort(-LeastRisk().class_values(posterior), axis=1, kind="stable")  # (M, C)
+        order = best_order(posterior, starts, answers, exact_up_to=self.exact_up_to)
+        scores = np.empty(order.shape)
+        np.put_along_axis(scores, order, np.arange(order.shape[1], 0.0, -1)[None], axis=1)
+        return scores
+
+
+_changes: "weakref.WeakKeyDictionary[Taxonomy, csr_array]" = weakref.WeakKeyDictionary()
+
+
+def first_place_changes(taxonomy: Taxonomy) -> csr_array:
+    """The cost of the first place as a sum along paths, shape (1 + N, C): row 0 for the root, row 1 + v for node v.
+
+    The rank of class c as seen from y depends only on where c's path leaves y's, so the cost of c is a sum over
+    the nodes that both paths share; entry (v, y) is what node v of y's path adds to it.
+    """
+    if taxonomy not in _changes:
+        labels = np.arange(taxonomy.num_classes)
+        paths = np.column_stack([np.zeros(len(labels), dtype=np.int64), taxonomy.path_table(taxonomy.leaves) + 1])
+        ranks = ranks_along_path(distance_counts(taxonomy, labels), taxonomy.depths[taxonomy.leaves])  # (C, H + 1)
+        steps = np.diff(ranks, axis=1, prepend=0) / worst_disorders(taxonomy)[:, None]
+        inside = np.arange(paths.shape[1]) <= taxonomy.depths[taxonomy.leaves][:, None]
+        columns = np.broadcast_to(labels[:, None], paths.shape)
+        entries = (steps[inside], (paths[inside], columns[inside]))
+        _changes[taxonomy] = csr_array(entries, shape=(1 + taxonomy.num_nodes, taxonomy.num_classes))
+    return _changes[taxonomy]
+
+
+def worst_disorders(taxonomy: Taxonomy) -> Floats:
+    """s_max of the published HOPS for each true class, shape (C,); classes with one rank profile share it."""
+    profiles, of_class = np.unique(
+        rank_profiles(distance_counts(taxonomy, np.arange(taxonomy.num_classes))), axis=0, return_inverse=True
+    )
+    size = max(1, TABLE // taxonomy.num_classes)
+    parts = []
+    for start in range(0, len(profiles), size):
+        some = profiles[start : start + size]
+        preferred = preferred_ranks(some)
+        parts.append(reversed_disorder(preferred, decay_weights(some, preferred)))
+    worst: Floats = np.concatenate(parts)[of_class.reshape(-1)]
+    return worst

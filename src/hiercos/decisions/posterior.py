@@ -1,0 +1,119 @@
+"""Calibrated probabilities of classes and of every node above them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hiercos.errors import FaultsError, row_name
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, descendant_sums, node_values
+
+ROWS_AT_ONCE = 1024  # samples whose nodes are in memory together
+
+
+class PosteriorError(FaultsError):
+    """Scores or probabilities that no posterior can be made of."""
+
+
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """Probabilities of the classes of M samples, and from them of every node.
+
+    Args:
+        classes: probability of each class, shape (M, C), rows of sum 1.
+        taxonomy: the tree over the classes.
+        scores: class scores in the same order, shape (M, C), that break ties between probabilities; the
+            probabilities themselves by default.
+        temperature: makes the probabilities of the scores, softmax(scores / temperature); None for other scores.
+
+    Raises:
+        PosteriorError: for another shape, or naming the first row with a value that is not a number.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> posterior = Posterior([[0.5, 0.25, 0.25]], t)
+        >>> posterior.nodes  # pet, vehicle, cat, dog, car
+        array([[0.75, 0.25, 0.5 , 0.25, 0.25]])
+    """
+
+    classes: Floats
+    taxonomy: Taxonomy
+    scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
+    temperature: float | None = None
+
+    def __post_init__(self) -> None:
+        classes = _checked(self.classes, self.taxonomy)
+        object.__setattr__(self, "classes", classes)
+        object.__setattr__(self, "scores", classes if self.scores is None else np.asarray(self.scores))
+
+    @classmethod
+    def from_scores(cls, scores: ArrayLike, taxonomy: Taxonomy, *, temperature: float = 1.0) -> "Posterior":
+        """softmax(scores / temperature) in float64, so that improbable classes keep their order.
+
+        Args:
+            scores: class scores, shape (M, C), higher is better.
+            taxonomy: the tree over the classes.
+            temperature: see `fit_temperature`.
+        """
+        if not (np.isfinite(temperature) and temperature > 0):
+            raise PosteriorError(f"expected a temperature above 0, got {temperature}")
+        given = _checked(scores, taxonomy, dtype=None)
+        return cls(softmax(given, temperature), taxonomy, given, temperature)
+
+    @cached_property
+    def nodes(self) -> Floats:
+        """Probability of each node, shape (M, N): the sum over the classes at or below it."""
+        return descendant_sums(node_values(self.classes, self.taxonomy), self.taxonomy)
+
+    @property
+    def logs(self) -> Floats:
+        """Natural logarithm of each class's probability, shape (M, C), finite where scores give it."""
+        if self.temperature is None:
+            with np.errstate(divide="ignore"):
+                return np.log(self.classes)
+        logits = self.scores.astype(np.float64) / self.temperature
+        logits -= logits.max(axis=1, keepdims=True)
+        logs: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        return logs
+
+    def of_nodes(self, nodes: IntArray) -> Floats:
+        """Probability of one node for each sample: (M,) to (M,), 1 for the root (-1), never above 1."""
+        found = np.minimum(np.take_along_axis(self.nodes, np.maximum(nodes, 0)[:, None], axis=1)[:, 0], 1.0)
+        return np.where(nodes < 0, 1.0, found)
+
+    def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
+        """The posterior of some of the samples."""
+        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature)
+
+    def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
+        """The samples in their order, so many at a time."""
+        for start in range(0, len(self), size):
+            yield self.rows(slice(start, start + size))
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def __repr__(self) -> str:
+        return f"Posterior({len(self)} samples, {self.taxonomy!r})"
+
+
+def softmax(scores: NDArray[np.floating], temperature: float) -> Floats:
+    """softmax(scores / temperature) of every row, shape (M, C), float64."""
+    scaled = np.ascontiguousarray(scores, dtype=np.float64) / temperature
+    scaled -= scaled.max(axis=1, keepdims=True)
+    np.exp(scaled, out=scaled)
+    scaled /= scaled.sum(axis=1, keepdims=True)
+    return scaled
+
+
+def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.float64) -> NDArray[np.floating]:
+    array = np.asarray(values, dtype=dtype)
+    if array.ndim != 2 or array.shape[1] != taxonomy.num_classes:
+        raise PosteriorError(
+            f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
+        )
+    for row in np.flatnonzero(np.isnan(array).any(axis=1))[:1]:
+        raise PosteriorError(f"{row_name(int(row))}: a score is not a number")
+    return array

@@ -1,0 +1,71 @@
+"""Things by name, which users' packages may add to. Plain Python, open to every package."""
+
+from collections.abc import Callable, Iterator, Mapping
+from importlib.metadata import entry_points
+from typing import TypeVar
+
+from hiercos.errors import FaultsError, suggestion
+
+Item = TypeVar("Item")
+
+
+class Registry(Mapping[str, Item]):
+    """Items by name; an unknown name is an error that suggests the nearest.
+
+    Args:
+        kind: what messages call an item.
+        error: raised for unknown names.
+        entry_points: the group of entry points that are imported before a name is looked up: a user's package
+            registers its own items when it is imported.
+
+    Example:
+        >>> shapes = Registry("shape", FaultsError, entry_points="example.shapes")
+        >>> @shapes.register("circle")
+        ... class Circle: ...
+        >>> shapes["circle"].name
+        'circle'
+        >>> shapes["cirkle"]
+        Traceback (most recent call last):
+        hiercos.errors.FaultsError: unknown shape 'cirkle'; did you mean 'circle'?
+    """
+
+    def __init__(self, kind: str, error: type[FaultsError], *, entry_points: str) -> None:
+        self.kind, self.error, self.group = kind, error, entry_points
+        self._items: dict[str, Item] = {}
+        self._complete = False
+
+    def register(self, name: str) -> Callable[[Item], Item]:
+        """A decorator that registers an item and gives classes their `name`."""
+
+        def add(item: Item) -> Item:
+            if isinstance(item, type):
+                item.name = name  # type: ignore[attr-defined]
+            self._items[name] = item
+            return item
+
+        return add
+
+    def __getitem__(self, name: str) -> Item:
+        if name not in self._items:
+            self._load_entry_points()
+        if name not in self._items:
+            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, sorted(self._items))}")
+        return self._items[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._load_entry_points()
+        return iter(sorted(self._items))
+
+    def __len__(self) -> int:
+        self._load_entry_points()
+        return len(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        self._load_entry_points()
+        return name in self._items
+
+    def _load_entry_points(self) -> None:
+        if not self._complete:
+            self._complete = True
+            for entry in entry_points(group=self.group):
+                entry.load()

@@ -1,0 +1,29 @@
+"""The answers of a model folder or of an exported model as `hiercos predict` writes them, a dict for each row."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from lightning_fabric import Fabric
+
+from hiercos.data import InputBatch, UnlabelledInputs
+from hiercos.decisions import Posterior, Rule
+from hiercos.engine import ReadConfig, StoredModel, posterior_batches
+from hiercos.onnx import InferenceConfig, OnnxModel
+from hiercos.predictions import answer_columns
+
+
+def stored_rows(
+    stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None
+) -> list[dict[str, Any]]:
+    return _rows(posterior_batches(stored, inputs, ReadConfig(fabric)), stored.rule, top)
+
+
+def exported_rows(
+    model: OnnxModel, inputs: UnlabelledInputs, config: InferenceConfig | None = None, top: int | None = None
+) -> list[dict[str, Any]]:
+    return _rows(model.posterior_batches(inputs, config or InferenceConfig()), model.rule, top)
+
+
+def _rows(batches: Iterable[tuple[InputBatch, Posterior]], rule: Rule, top: int | None) -> list[dict[str, Any]]:
+    tables = [answer_columns(batch, posterior, rule, top=top) for batch, posterior in batches]
+    return [dict(zip(table, row, strict=True)) for table in tables for row in zip(*table.values(), strict=True)]

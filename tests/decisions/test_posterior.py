@@ -1,0 +1,62 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decisions.distributions import random_probabilities
+from hiercos import Taxonomy
+from hiercos.decisions import Posterior, PosteriorError
+from trees import TOY, taxonomies
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000))
+def test_a_node_has_the_sum_of_the_classes_at_or_below_it(taxonomy: Taxonomy, seed: int) -> None:
+    probabilities = random_probabilities(taxonomy, seed)
+    expected = np.zeros((len(probabilities), taxonomy.num_nodes))
+    for label, leaf in enumerate(taxonomy.leaves.tolist()):
+        for node in taxonomy.path(leaf):
+            expected[:, node] += probabilities[:, label]
+    np.testing.assert_allclose(Posterior(probabilities, taxonomy).nodes, expected, atol=1e-12)
+
+
+def test_scores_become_their_softmax_at_the_temperature() -> None:
+    posterior = Posterior.from_scores([[2.0, 0.0, 1.0]], TOY, temperature=2.0)
+    weights = np.exp([1.0, 0.0, 0.5])
+    np.testing.assert_allclose(posterior.classes, [weights / weights.sum()])
+
+
+def test_improbable_classes_keep_their_order() -> None:
+    posterior = Posterior.from_scores(np.array([[0.0, -400.0, -401.0]], dtype=np.float32), TOY)
+    assert posterior.classes[0, 1] > posterior.classes[0, 2] > 0
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000), st.integers(1, 6))
+def test_what_else_is_in_the_batch_changes_no_bit(taxonomy: Taxonomy, seed: int, size: int) -> None:
+    scores = np.random.default_rng(seed).normal(size=(7, taxonomy.num_classes)).astype(np.float32)
+    whole = Posterior.from_scores(scores, taxonomy, temperature=0.7)
+    parts = [
+        Posterior.from_scores(scores[start : start + size], taxonomy, temperature=0.7) for start in range(0, 7, size)
+    ]
+    assert np.array_equal(whole.nodes, np.concatenate([part.nodes for part in parts]))
+
+
+def test_the_root_has_probability_one() -> None:
+    posterior = Posterior([[0.5, 0.25, 0.25], [0.0, 0.0, 1.0]], TOY)
+    assert posterior.of_nodes(np.array([-1, 1])).tolist() == [1.0, 1.0]
+    assert posterior.of_nodes(np.array([0, 2])).tolist() == [0.75, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("scores", "temperature", "message"),
+    [
+        ([[1.0, 2.0]], 1.0, r"shape \(M, 3\), got \(1, 2\)"),
+        ([[1.0, 2.0, 3.0], [1.0, np.nan, 0.0]], 1.0, "row 2: a score is not a number"),
+        ([[1.0, 2.0, 3.0]], 0.0, "expected a temperature above 0, got 0"),
+        ([[1.0, 2.0, 3.0]], np.inf, "expected a temperature above 0, got inf"),
+    ],
+)
+def test_scores_of_no_posterior_are_refused(scores: list[list[float]], temperature: float, message: str) -> None:
+    with pytest.raises(PosteriorError, match=message):
+        Posterior.from_scores(scores, TOY, temperature=temperature)
