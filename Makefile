@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+WORKERS ?= 2# processes that run the tests, one thread each
 SHARED := $(wildcard ../shared)
 ifneq ($(SHARED),)
 export HIERCOS_SHARED ?= $(abspath $(SHARED))
@@ -25,7 +26,7 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 tests: $(VENV)/.test
-	$(BIN)/pytest
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 docs: $(VENV)/.docs  ## build the documentation strictly into site/
 	$(BIN)/mkdocs build --strict

@@ -19,12 +19,12 @@ from typing import Any
 
 import networkx as nx
 import numpy as np
+import sklearn
 import torch
 from hiclass import LocalClassifierPerParentNode
 from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 
-import sklearn
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.data import icd10cm
 from hiercos.engine import prepare

@@ -12,6 +12,7 @@ from hiercos import Taxonomy, load_taxonomy
 from hiercos.data import load_dataset
 from hiercos.taxonomy import CATALOGUE
 
+CHAPTER_LEVELS = (4, 51, 221)  # chapters 9, 10, 11 and 13 of ICD-10-CM
 INATURALIST_LEVELS = (3, 4, 9, 34, 57, 72, 1010)
 
 

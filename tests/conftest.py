@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run in several processes; set before torch is imported
 os.environ.setdefault(
     "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"
 )  # sandboxes show AMX and forbid it: torch then dies of SIGILL

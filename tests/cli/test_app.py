@@ -5,6 +5,7 @@ import math
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ import pytest
 from blobs import cloud
 from hiercos.cli.app import run
 from hiercos.cli.display.output import emit
-from hiercos.cli.options.groups import TrainingOptions
+from hiercos.cli.options.groups import OPTIMIZERS, PRECISIONS, SCHEDULES, TrainingOptions
+from hiercos.engine import TrainConfig
 from trees import TOY17
 
 COMMANDS = [
@@ -28,6 +30,7 @@ COMMANDS = [
     "methods",
     "data",
 ]
+DATA = "DATA"  # stands for the vectors of these tests and their tree
 FAST = ["--epochs", "2", "--device", "cpu"]
 
 
@@ -47,13 +50,24 @@ def model(data: Path) -> Path:
     return data / "model"
 
 
-@pytest.mark.parametrize("arguments", [[], *[[command] for command in COMMANDS]], ids=["hiercos", *COMMANDS])
-def test_help_answers_without_importing_torch(arguments: list[str]) -> None:
-    code = f"import sys; from hiercos.cli.app import run; code = run({[*arguments, '--help']!r}); "
-    code += "sys.exit(code or 'torch' in sys.modules)"
+def codes_and_outputs_without_torch(lines: list[list[str]]) -> list[tuple[int, str]]:
+    """Exit codes and standard outputs of commands, in turn in one process that has not imported torch in the end."""
+    code = (
+        "import contextlib, io, json, sys\nfrom hiercos.cli.app import run\nresults = []\n"
+        f"for arguments in {lines!r}:\n"
+        "    with contextlib.redirect_stdout(io.StringIO()) as out:\n"
+        "        results.append((run(arguments), out.getvalue()))\n"
+        "print(json.dumps(results))\nsys.exit('torch' in sys.modules)"
+    )
     result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert "Usage" in result.stdout
+    return [(code, out) for code, out in json.loads(result.stdout)]
+
+
+def test_help_answers_without_importing_torch() -> None:
+    lines = [["--help"], *([command, "--help"] for command in COMMANDS)]
+    for (code, out), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
+        assert (code, "Usage" in out) == (0, True), arguments
 
 
 @pytest.mark.parametrize(
@@ -260,44 +274,46 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", "icd10cmm", "--out", "m"], "no built-in data set of that name; did you mean 'icd10cm'?"),
         (["train", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
         (["compare", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
-        (["train", "icd10cm:9", "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
-        (["train", "icd10cm:9", "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
-        (["train", "icd10cm:9", "--out", "m", "--set", "alpha"], "expected name=value"),
-        (["train", "icd10cm:9", "--out", "m", "--optimizer", "adam"], "optimizer"),
-        (["train", "icd10cm:9", "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
-        (["train", "icd10cm:9", "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
-        (["train", "icd10cm:9", "--out", "m", "--set", "alpha=abc"], "alpha"),
-        (["train", "icd10cm:9", "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
-        (["train", "icd10cm:9", "--out", "m", "--set", "width=0"], "width"),
-        (["train", "icd10cm:9", "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
-        (["train", "icd10cm:9", "--out", "m", "--device", "mps"], "--device mps: there is no such device here"),
-        (["compare", "icd10cm:9", "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
+        (["train", DATA, "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
+        (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
+        (["train", DATA, "--out", "m", "--set", "alpha"], "expected name=value"),
+        (["train", DATA, "--out", "m", "--optimizer", "adam"], "optimizer"),
+        (["train", DATA, "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
+        (["train", DATA, "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
+        (["train", DATA, "--out", "m", "--set", "alpha=abc"], "alpha"),
+        (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
+        (["train", DATA, "--out", "m", "--set", "width=0"], "width"),
+        (["train", DATA, "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
+        (["train", DATA, "--out", "m", "--device", "mps"], "--device mps: there is no such device here"),
+        (["compare", DATA, "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
         (
-            ["compare", "icd10cm:9", "--out", "m", "--rules", "crmm"],
-            "unknown rule 'crmm'; expected one of none, crm, hops",
+            ["compare", DATA, "--out", "m", "--rules", "crmm"],
+            "unknown rule 'crmm'; did you mean 'crm'?",
         ),
-        (["compare", "icd10cm:9", "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
-        (["compare", "icd10cm:9", "--out", "m", "--reference", "hier-cos+cmr"], "did you mean 'hier-cos + crm'"),
-        (["compare", "icd10cm:9", "--out", "m", "--interval", "t"], "--interval t: expected one of sample, published"),
-        (["compare", "icd10cm:9", "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
-        (["train", "icd10cm:9", "--out", "m", "--rule", "best"], "unknown rule 'best'"),
+        (["compare", DATA, "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
+        (["compare", DATA, "--out", "m", "--reference", "hier-cos+cmr"], "did you mean 'hier-cos + crm'"),
+        (["compare", DATA, "--out", "m", "--interval", "t"], "--interval t: expected one of sample, published"),
+        (["compare", DATA, "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
+        (["train", DATA, "--out", "m", "--rule", "best"], "unknown rule 'best'"),
         (["predict", "nowhere", "-"], "nowhere: there is no such folder"),
         (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),
         (["predict", "nowhere", "-", "--format", "parquet"], "expected --output"),
         (["train"], "Missing"),
         (["fly"], "No such command"),
-        (["train", "icd10cm:9", "--out", "m", "--epochs", "none"], "epochs"),
+        (["train", DATA, "--out", "m", "--epochs", "none"], "epochs"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
     arguments: list[str],
     expected: str,
+    data: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert run(arguments) == 2
+    vectors = [str(data / "data.npz"), "--taxonomy", str(data / "tree.csv")]
+    assert run([part for argument in arguments for part in (vectors if argument == DATA else [argument])]) == 2
     out, err = capsys.readouterr()
     assert expected in err
     assert "Traceback" not in err
@@ -315,16 +331,34 @@ def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pyt
 
 def test_what_is_not_there_is_said_before_torch_is_imported(model: Path, data: Path) -> None:
     taxonomy = ["--taxonomy", str(data / "tree.csv")]
-    for arguments in (
+    usual = ["train", str(data / "data.npz"), *taxonomy, "--out", "m"]
+    lines = [
         ["train", "nothing.csv", "--out", "m"],
+        ["train", "icd10cm:99", "--out", "m"],
         ["train", str(data / "data.npz"), "--taxonomy", "no.csv", "--out", "m"],
         ["train", str(data / "data.npz"), *taxonomy, "--out", str(model)],
         ["train", str(data / "data.npz"), *taxonomy, "--out", str(data / "tree.csv")],
+        [*usual, "--rule", "best"],
+        [*usual, "--set", "alpha"],
+        [*usual, "--device", "gpu"],
+        [*usual, "--precision", "8"],
+        [*usual, "--optimizer", "adam"],
+        [*usual, "--schedule", "none"],
         ["compare", "nothing.csv", "--out", "m"],
-    ):
-        code = f"import sys; from hiercos.cli.app import run; code = run({arguments!r}); "
-        code += "sys.exit(code != 2 or 'torch' in sys.modules)"
-        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0, arguments
+        ["compare", *usual[1:], "--rules", "crmm"],
+        ["compare", *usual[1:], "--device", "gpu"],
+        ["ablate", *usual[1:], "--optimizer", "adam"],
+    ]
+    for (code, _), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
+        assert code == 2, arguments
+
+
+def test_the_names_known_without_torch_are_those_of_training() -> None:
+    hints = get_type_hints(TrainConfig)
+    assert get_args(hints["optimizer"]) == OPTIMIZERS
+    assert get_args(hints["schedule"]) == SCHEDULES
+    for precision in PRECISIONS:
+        assert TrainConfig(precision=precision).precision == precision
 
 
 def test_the_figures_of_the_epochs_are_explained(

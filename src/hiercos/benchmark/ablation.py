@@ -1,12 +1,13 @@
 """What each part of Hier-COS contributes: one setting changed at a time, on the same features, splits and seeds."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.benchmark.comparison import RUNS, Run, RunResult
 from hiercos.benchmark.jobs import Nobody, Observer, crew
@@ -15,6 +16,9 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
 from hiercos.methods import METHODS, LeafScores, NodeScores
 from hiercos.records import Record
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 METHOD = "hier-cos"
 COSINE = "subspace_cosine"

@@ -1,16 +1,19 @@
 """Several methods on the same features, splits, schedule and seeds, raw and under decision rules."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
-
-from lightning_fabric import Fabric
+from typing import TYPE_CHECKING, Any
 
 from hiercos.benchmark.jobs import Nobody, Observer, crew
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
 from hiercos.engine import RunData, TrainConfig, TrainingError, Watcher, train_run
 from hiercos.records import Record
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 RUNS = "runs"
 

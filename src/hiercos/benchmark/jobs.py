@@ -1,5 +1,7 @@
 """Tasks of a comparison, in turn in this process, or several at once in processes of their own."""
 
+from __future__ import annotations
+
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -7,13 +9,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
-
-from lightning_fabric import Fabric
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hiercos.benchmark.workers import SharedValue, Worker, give_data, start_workers
 from hiercos.engine import RunData, TrainConfig, Watcher
 from hiercos.errors import FaultsError
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 class JobsError(FaultsError):

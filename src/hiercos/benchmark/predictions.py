@@ -1,11 +1,13 @@
 """Every metric of predictions, a model's or anybody's: for each sample, for each class, for each node of the tree."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.benchmark.resampling import ClassAverages, FloatArray, sample_means
 from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
@@ -13,6 +15,9 @@ from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 BROKEN_DOWN = tuple(  # the metrics of a class or node: of samples that only need ranked classes
     spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"

@@ -4,15 +4,16 @@ A random search: trial 0 has the settings as given, the others draw theirs. Tria
 learning rate, weight decay and dropout (as far as the method has it), so no method is luckier than another in these.
 """
 
+from __future__ import annotations
+
 import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
-from lightning_fabric import Fabric
 
 from hiercos.benchmark.jobs import Crew, Observer
 from hiercos.engine import CHECKPOINT, RunData, RunProgress, TrainConfig, TrainingError, Watcher, fit, taxonomy_summary
@@ -21,6 +22,9 @@ from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Between, Space
 from hiercos.options import check_choice
 from hiercos.records import run_identity
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 TUNING, TRIAL_FILE = "tuning", "trial.json"
 OF_TRAINING = ("learning_rate", "weight_decay")  # the other settings searched are options of the method
@@ -105,7 +109,7 @@ class TrialResult:
         return asdict(self) | failed
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "TrialResult":
+    def from_dict(cls, values: Mapping[str, Any]) -> TrialResult:
         """From JSON values."""
         known = {name: values[name] for name in ("top1", "hops") if values[name] is not None}
         return cls(

@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.engine import RunProgress, TrainConfig
 
@@ -201,6 +200,8 @@ def _work(connection: Connection, threads: int) -> None:
 
 def _answer(task: Any, data: Any, reporter: "Reporter") -> tuple[str, Any]:
     try:
+        from lightning_fabric import Fabric
+
         fabric = Fabric(accelerator="cpu", devices=1, precision=task.config.precision)
         fabric.launch()
         return "done", task(fabric, data, reporter)

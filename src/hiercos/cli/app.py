@@ -1,5 +1,6 @@
 """The command and its subcommands, and what a user sees when something is wrong."""
 
+import os
 import sys
 import traceback
 from typing import Annotated
@@ -17,6 +18,7 @@ from hiercos.cli.commands.predict import predict
 from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
+from hiercos.cli.threads import limit_spinning
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
@@ -53,6 +55,7 @@ def common(
 
 def main() -> None:
     """Run the command line: exit 0 when done, 1 when it failed, 2 for wrong usage or bad input."""
+    limit_spinning(os.environ)
     sys.exit(run(sys.argv[1:]))
 
 

@@ -1,11 +1,16 @@
 """Where an estimator or a pipeline computes: one process on one device, by name."""
 
+from __future__ import annotations
+
 from contextlib import AbstractContextManager
+from typing import TYPE_CHECKING
 
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.options import check_choice
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 
 def launched(device: str) -> Fabric:
@@ -18,6 +23,8 @@ def launched(device: str) -> Fabric:
     check_choice("device", device, present)
     if not present[device]:
         raise ValueError(f"expected a device that is here, got {device!r}")
+    from lightning_fabric import Fabric
+
     fabric = Fabric(accelerator=device, devices=1)
     fabric.launch()
     return fabric

@@ -1,5 +1,7 @@
 """Features of frozen backbones, streamed into a cache that is keyed by content; resumes after an interruption."""
 
+from __future__ import annotations
+
 import hashlib
 import json
 import os
@@ -7,16 +9,18 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Inputs
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.feature_file import GrowingFeatures
 from hiercos.errors import FaultsError
 from hiercos.nn.backbones import Backbone
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 FORMAT = "hiercos-features 1"
 

@@ -1,12 +1,13 @@
 """Encoders, from raw inputs to what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.callbacks import ProgressCallback
@@ -14,6 +15,9 @@ from hiercos.data import Inputs, Kind, TextFeatures
 from hiercos.engine.batches import VECTORS_AT_ONCE, ReportedSamples, Samples, VectorSamples
 from hiercos.engine.streaming import RAW_AT_ONCE, RawSamples
 from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
 
@@ -102,7 +106,7 @@ class FrozenEncoder:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: Inputs, config: ReadConfig) -> "EmbeddedSamples":
+    def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
         """Features of the inputs, computed batch by batch."""
         return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.fabric)
 
@@ -181,7 +185,7 @@ class EmbeddedSamples:
     def __len__(self) -> int:
         return len(self.raw)
 
-    def to(self, device: torch.device) -> "EmbeddedSamples":  # noqa: ARG002  # features are on the fabric's device
+    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the fabric's device
         """The same samples."""
         return self
 

@@ -9,7 +9,6 @@ from torch import Tensor
 
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.model import Model
-from hiercos.metrics import default_suite
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -81,6 +80,8 @@ def evaluate_scores(
         data: labelled samples.
         temperature: of the probabilities behind the log loss; without one it is nan.
     """
+    from hiercos.metrics import default_suite
+
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)

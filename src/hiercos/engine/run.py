@@ -1,5 +1,7 @@
 """One run from data to a folder: train, test, and leave the model, the scores, a log and a record."""
 
+from __future__ import annotations
+
 import io
 import platform
 from collections.abc import Mapping, Sequence
@@ -65,7 +67,7 @@ class RunData(Protocol):
 
 
 def train_run(
-    fabric: "Fabric",
+    fabric: Fabric,
     data: RunData,
     config: TrainConfig,
     folder: Path,

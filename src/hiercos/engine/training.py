@@ -1,5 +1,7 @@
 """Training: one loop for every method, on one CPU, on GPUs, or on many nodes."""
 
+from __future__ import annotations
+
 import copy
 import csv
 import io
@@ -8,10 +10,9 @@ import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from lightning_fabric import Fabric
 from torch import Tensor
 
 from hiercos.engine.batches import LabelledSamples, epoch_batches
@@ -28,6 +29,9 @@ from hiercos.engine.evaluation import evaluate
 from hiercos.engine.model import Model
 from hiercos.engine.optimization import learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.files import write_atomically
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
 
 LOG = "log.csv"
 UNKNOWN = {"top1": math.nan, "hops": math.nan}  # where there is no validation data
@@ -54,7 +58,7 @@ class Watcher(Protocol):
     def batch(self, epoch: int, done: int, total: int) -> None:
         """One batch of an epoch is done, out of so many."""
 
-    def epoch(self, progress: "RunProgress", config: TrainConfig) -> None:
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         """One epoch is done: the last of the history."""
 
     def close(self) -> None:
@@ -87,7 +91,7 @@ class RunProgress:
         return stream.getvalue()
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> "RunProgress":
+    def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:
         """From JSON values."""
         return cls([Epoch(**epoch) for epoch in values["history"]], values["best_epoch"], values["seconds"])
 

@@ -32,6 +32,8 @@ def ablate(
     """
     shown.check()
     columns.check(data)
+    place.check_names()
+    training.check_names()
     from hiercos.benchmark import MEANINGS, METHOD, axis_settings
     from hiercos.benchmark import ablate as run_settings
     from hiercos.cli.display.training import observer

@@ -53,6 +53,10 @@ def compare(
     """
     shown.check()
     columns.check(data)
+    place.check_names()
+    training.check_names()
+    if rules is not None:
+        options.check_rules(rule for rule, _ in _rules_with_owners(rules))
     from hiercos.benchmark import Entry
     from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display.training import observer
@@ -117,12 +121,7 @@ def _usual_rules(methods: list[str]) -> str:
 
 def _rules(text: str, method: str) -> tuple[str, ...]:
     """The rules for one method, each once: those without a method and those for it."""
-    from hiercos.decisions import RULES
-
-    chosen = [rule for rule, owner in _owned_rules(text) if owner in ("", method)]
-    for rule in chosen:
-        RULES[rule]  # an unknown one is an error that lists them
-    return tuple(dict.fromkeys(chosen))
+    return tuple(dict.fromkeys(rule for rule, owner in _owned_rules(text) if owner in ("", method)))
 
 
 def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
@@ -135,5 +134,10 @@ def _owned_rules(text: str) -> list[tuple[str, str]]:
     """The rules in `a,b@method`, each with the method it is for, "" for all."""
     from hiercos.methods import METHODS
 
+    return [(rule, METHODS.canonical(owner) if owner else "") for rule, owner in _rules_with_owners(text)]
+
+
+def _rules_with_owners(text: str) -> list[tuple[str, str]]:
+    """The rules in `a,b@method`, each with the text behind its @."""
     parts = [part.strip().partition("@") for part in text.split(",")]
-    return [(rule, METHODS.canonical(owner) if owner else "") for rule, _, owner in parts]
+    return [(rule, owner) for rule, _, owner in parts]

@@ -39,6 +39,12 @@ def train(
     columns.check(data)
     if not resume:
         _refuse_finished(out)
+    place.check_names()
+    training.check_names()
+    method_options = options.method_options(set_)
+    if rule is not None:
+        options.check_rules([rule])
+    dataset = columns.read(data)
     from hiercos.cli.display.tables import print_records
     from hiercos.cli.display.training import watcher
     from hiercos.decisions import rule as named_rule
@@ -46,10 +52,9 @@ def train(
     from hiercos.methods import DEFAULT, DEFAULT_RULE
 
     chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
-    dataset = columns.read(data)
     config = training.config(
         method,
-        options.method_options(set_),
+        method_options,
         precision=place.precision,
         samples=len(dataset.rows("train")),
         most=64 if inputs.unfreeze else 256,

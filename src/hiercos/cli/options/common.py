@@ -1,6 +1,7 @@
 """Single options that several commands share, and `name=value` pairs."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,6 +28,14 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to wri
 def method_options(pairs: list[str] | None) -> dict[str, Any]:
     """The options of a method, given by --set."""
     return named_values(pairs, "--set")
+
+
+def check_rules(names: Iterable[str]) -> None:
+    """Raise for the first unknown decision rule; needs no torch."""
+    from hiercos.decisions import RULES
+
+    for name in names:
+        RULES[name]  # an unknown one is an error that lists them
 
 
 def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:

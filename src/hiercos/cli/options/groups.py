@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from hiercos.engine import ReadConfig, TrainConfig
 
 
+DEVICES = ("auto", "cpu", "cuda", "mps")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # that a model can be trained in
+OPTIMIZERS = ("adamw", "sgd", "amsgrad")
+SCHEDULES = ("cosine", "one-cycle", "constant")
 STEPS = 20  # an epoch has at least so many, unless batches would be smaller than 16
 
 
@@ -120,6 +124,14 @@ class DeviceOptions:
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
     precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
 
+    def check_names(self) -> None:
+        """Raise for an unknown device or precision of training, before torch is imported."""
+        self._check_device()
+        check_choice("precision", self.precision, PRECISIONS)
+
+    def _check_device(self) -> None:
+        check_option("--device", self.device, DEVICES)
+
     @contextmanager
     def processes(self) -> "Iterator[Fabric]":
         """Fabric over the processes that torchrun started, if it did; they end together, when the last is done."""
@@ -143,13 +155,14 @@ class DeviceOptions:
 
     def fabric(self, **place: Any) -> "Fabric":
         """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""
+        self._check_device()
         import torch
+
+        absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.mps.is_available()}
+        if absent.get(self.device, False):
+            raise OptionError(f"--device {self.device}: there is no such device here")
         from lightning_fabric import Fabric
 
-        present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
-        check_option("--device", self.device, present)
-        if not present[self.device]:
-            raise OptionError(f"--device {self.device}: there is no such device here")
         place = place or {"devices": 1}
         try:
             fabric = Fabric(accelerator=self.device, precision=self.precision, **place)  # type: ignore[arg-type]
@@ -190,6 +203,11 @@ class TrainingOptions:
         bool, typer.Option("--as-published", help="Leave width and dropout to each method, as published.")
     ] = False
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
+
+    def check_names(self) -> None:
+        """Raise for an unknown optimizer or schedule, before torch is imported."""
+        check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_choice("schedule", self.schedule, SCHEDULES)
 
     def config(
         self, method: str, options: dict[str, Any], *, precision: str, samples: int, most: int = 256, **others: Any
