@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
+from hiercos.options import check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
