@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from hiercos.cli.display.row_progress import checking_lines
+from hiercos.cli.options.common import check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
-from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs

@@ -1,4 +1,3 @@
-from .array_scores import array_scores as array_scores
 from .batches import LabelledInputs as LabelledInputs
 from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
@@ -21,12 +20,6 @@ from .encoders import TfidfEncoder as TfidfEncoder
 from .encoders import channels_last as channels_last
 from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
-from .evaluation import Scores as Scores
-from .evaluation import batch_scores as batch_scores
-from .evaluation import class_score_batches as class_score_batches
-from .evaluation import class_scores as class_scores
-from .evaluation import evaluate as evaluate
-from .evaluation import evaluate_scores as evaluate_scores
 from .feature_file import write_features as write_features
 from .model import CONSTANT as CONSTANT
 from .model import Model as Model
@@ -53,6 +46,13 @@ from .run_data import prepare as prepare
 from .run_data import prepare_embedded as prepare_embedded
 from .run_data import prepare_fine_tuning as prepare_fine_tuning
 from .run_data import taxonomy_summary as taxonomy_summary
+from .scoring import Scores as Scores
+from .scoring import array_scores as array_scores
+from .scoring import batch_scores as batch_scores
+from .scoring import class_score_batches as class_score_batches
+from .scoring import class_scores as class_scores
+from .scoring import evaluate as evaluate
+from .scoring import evaluate_scores as evaluate_scores
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress
 from .training import TrainingError as TrainingError

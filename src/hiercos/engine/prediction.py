@@ -9,8 +9,8 @@ from hiercos.data import InputBatch, Inputs, UnlabelledInputs
 from hiercos.decisions import Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
-from hiercos.engine.evaluation import class_score_batches
 from hiercos.engine.model_folder import StoredModel
+from hiercos.engine.scoring import class_score_batches
 from hiercos.errors import DataError
 
 VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time: vectors, and images or texts

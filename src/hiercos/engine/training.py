@@ -25,9 +25,9 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.evaluation import evaluate
 from hiercos.engine.model import Model
 from hiercos.engine.optimization import learning_rate, make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.scoring import evaluate
 from hiercos.files import write_atomically
 
 if TYPE_CHECKING:

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
 from hiercos.methods.heads import linear_head
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 

@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics import functional as HF
-from hiercos.metrics.class_means import class_sums, mean_of_class_means
+from hiercos.metrics.averages import FirstKMean, OrderMean, SampleMean, TreeMetric, class_sums, mean_of_class_means
 from hiercos.metrics.functional.hops import HopsVariant, TieRule
-from hiercos.metrics.sample_mean import FirstKMean, OrderMean, SampleMean, TreeMetric
 from hiercos.taxonomy import Taxonomy
 
 

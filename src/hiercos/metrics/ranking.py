@@ -11,8 +11,7 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hiercos.metrics.preferred_orders import preferred_order
-from hiercos.metrics.tables import RankTables, rank_tables, row_parts
+from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_parts
 from hiercos.taxonomy import Taxonomy
 
 

@@ -10,11 +10,10 @@ from torch import Tensor
 from torchmetrics import MetricCollection
 
 from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
-from hiercos.metrics.class_means import class_sums, mean_of_class_means
+from hiercos.metrics.averages import TreeMetric, class_sums, mean_of_class_means
 from hiercos.metrics.functional.levels import level_accuracy
 from hiercos.metrics.functional.probability import check_log_probabilities
 from hiercos.metrics.ranking import Ranking, rankings
-from hiercos.metrics.sample_mean import TreeMetric
 from hiercos.taxonomy import Taxonomy
 
 

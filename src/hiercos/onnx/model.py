@@ -21,8 +21,7 @@ from hiercos.data import (
 )
 from hiercos.decisions import Posterior, Rule
 from hiercos.errors import DataError
-from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description
-from hiercos.onnx.text_map import read_text_map
+from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description, read_text_map
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name

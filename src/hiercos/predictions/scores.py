@@ -14,10 +14,15 @@ import numpy as np
 
 from hiercos.data import TABLES, array_row_name, column_names, read_npz, read_table
 from hiercos.errors import DataError, RowName, suggestion
-from hiercos.predictions.guess_tables import guess_table_faults, is_guess_table, read_guess_table
-from hiercos.predictions.guesses import ImageGuesses, LabelledImages, guessed_scores
-from hiercos.predictions.score_set import ScoreArray, ScoreSet
-from hiercos.predictions.score_tables import LABEL, read_score_columns
+from hiercos.predictions.guesses import (
+    ImageGuesses,
+    LabelledImages,
+    guess_table_faults,
+    guessed_scores,
+    is_guess_table,
+    read_guess_table,
+)
+from hiercos.predictions.score_tables import LABEL, ScoreArray, ScoreSet, read_score_columns
 from hiercos.predictions.speciesnet import read_speciesnet
 from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.intervals import Interval
-from hiercos.report.results import Line, figure, line_of
+from hiercos.report.results import Interval, Line, figure, line_of
 from hiercos.report.verdict import changes
 
 COSINE = metric_spec("subspace_cosine")

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from hiercos.metric_table import MetricSpec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
-from hiercos.report.intervals import INTERVALS, Interval
-from hiercos.report.results import COLUMNS, Line, Row, best_flat_line, result_row, summarize
+from hiercos.report.results import COLUMNS, INTERVALS, Interval, Line, Row, best_flat_line, result_row, summarize
 from hiercos.report.verdict import verdict
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from hiercos.files import write_atomically
 from hiercos.report.document import Results, Section
-from hiercos.report.intervals import Estimate
 from hiercos.report.latex import results_latex
 from hiercos.report.markdown import results_markdown
 from hiercos.report.page import write_report
-from hiercos.report.results import csv_text
+from hiercos.report.results import Estimate, csv_text
 
 FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # each with the ending of its file
 

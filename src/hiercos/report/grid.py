@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hiercos.metric_table import MetricSpec
-from hiercos.report.intervals import Estimate
-from hiercos.report.results import Line
+from hiercos.report.results import Estimate, Line
 
 BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; a red as pale
 FIGURES = ("the best of its column", "The better half of a column is shaded, the best of it darkest")

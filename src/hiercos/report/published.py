@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
-from hiercos.report.intervals import Estimate, t_interval
+from hiercos.report.results import Estimate, t_interval
 
 MARK = "†"  # on a published figure that a correct implementation cannot match
 PRINTED = 2  # digits of a mean in the paper

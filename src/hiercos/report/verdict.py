@@ -4,8 +4,7 @@ import math
 from collections.abc import Sequence
 
 from hiercos.metric_table import MetricSpec, metric_spec
-from hiercos.report.intervals import Estimate
-from hiercos.report.results import Line, best_flat_line
+from hiercos.report.results import Estimate, Line, best_flat_line
 
 
 def verdict(lines: Sequence[Line]) -> str:

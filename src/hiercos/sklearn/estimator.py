@@ -21,8 +21,7 @@ from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
 from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
-from hiercos.sklearn.stream import Moments, Stream
-from hiercos.sklearn.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
+from hiercos.sklearn.training import EpochLines, Moments, Pace, Stream, Trained, enough_epochs, fresh_model, train
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
 MOST_SEED = 2**31 - 1

@@ -1,11 +1,10 @@
 """The label tree: a frozen value, labels as its nodes, readers and writers, distances, a catalogue. NumPy only."""
 
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
-from hiercos.taxonomy.checks import repeated
+from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
 from hiercos.taxonomy.distances import common_depth_block, hop_distance_block, subtree_sizes
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
-from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.formats import (
     FORMATS,
     read_taxonomy,

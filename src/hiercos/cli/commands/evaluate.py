@@ -18,8 +18,8 @@ from hiercos.cli.display.metric_tables import (
 from hiercos.cli.display.output import check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
+from hiercos.cli.options.common import check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
-from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics

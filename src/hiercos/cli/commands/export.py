@@ -7,8 +7,8 @@ import typer
 
 from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
+from hiercos.cli.options.common import check_model_folder, check_target
 from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
-from hiercos.cli.options.path_checks import check_model_folder, check_target
 
 if TYPE_CHECKING:
     from hiercos.data import TestSamples

@@ -11,8 +11,8 @@ from hiercos.data.readers import hugging_face
 from hiercos.data.readers.folders import read_folder
 from hiercos.data.readers.npz import read_vectors
 from hiercos.data.readers.registry import READERS, InputOptions, Reader
+from hiercos.data.readers.table import read_table_samples
 from hiercos.data.readers.table_files import SAMPLE_TABLES
-from hiercos.data.readers.table_samples import read_table_samples
 from hiercos.data.readers.unlabelled import (
     ListedImages,
     UnlabelledInputs,

@@ -11,9 +11,8 @@ from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.faulty import CheckCallback, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
-from hiercos.data.readers.npz_stream import FeatureStream
-from hiercos.data.readers.table import no_rows, read_table, table_rows
-from hiercos.data.readers.table_samples import listed_images
+from hiercos.data.readers.npz import FeatureStream
+from hiercos.data.readers.table import listed_images, no_rows, read_table, table_rows
 from hiercos.errors import DataError, RowName
 from hiercos.options import check_count
 

@@ -1,6 +1,5 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), one value per sample where that makes sense."""
 
-from hiercos.metrics.functional.calibration import calibration_error, summed_probabilities
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     full_path_accuracy,
@@ -10,7 +9,7 @@ from hiercos.metrics.functional.levels import (
 )
 from hiercos.metrics.functional.overlap import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from hiercos.metrics.functional.preference import preference_order_distance
-from hiercos.metrics.functional.probability import log_loss
+from hiercos.metrics.functional.probability import calibration_error, log_loss, summed_probabilities
 from hiercos.metrics.functional.ranked import (
     average_hierarchical_distance,
     correct_order,

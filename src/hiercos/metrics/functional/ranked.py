@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor
 
-from hiercos.metrics.class_means import class_sums, mean_of_class_means
+from hiercos.metrics.averages import class_sums, mean_of_class_means
 from hiercos.metrics.ranking import Ranking, rankings
 from hiercos.taxonomy import Taxonomy
 

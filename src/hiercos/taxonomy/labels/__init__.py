@@ -1,9 +1,8 @@
 """Labels as users write them, to nodes and back: names, ids, paths, columns by level and class indices."""
 
 from hiercos.taxonomy.labels.codec import LabelCodec, label_array, label_codec, path_texts
-from hiercos.taxonomy.labels.indices import label_indices, node_classes
 from hiercos.taxonomy.labels.levels import level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import PATH_SIGN, path_parts, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import PATH_SIGN, label_indices, node_classes, path_parts, taxonomy_of_labels
 from hiercos.taxonomy.labels.reader import LabelReader
 
 __all__ = [

@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from hiercos.errors import DataError, row_name
-from hiercos.taxonomy.labels.indices import label_indices
 from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import label_indices, taxonomy_of_labels
 from hiercos.taxonomy.labels.reader import LabelReader
 from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 

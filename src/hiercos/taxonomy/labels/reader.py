@@ -8,8 +8,7 @@ from itertools import islice
 import numpy as np
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
-from hiercos.taxonomy.labels.indices import node_classes
-from hiercos.taxonomy.labels.paths import PATH_SIGN, path_parts
+from hiercos.taxonomy.labels.paths import PATH_SIGN, node_classes, path_parts
 from hiercos.taxonomy.tree import AnyArray, IntArray, Taxonomy
 
 MOST_CANDIDATES = 5000  # labels compared with an unknown one: a suggestion is worth milliseconds, not seconds

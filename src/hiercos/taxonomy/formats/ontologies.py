@@ -2,8 +2,10 @@
 
 import io
 import re
+from collections.abc import Iterator
+from reprlib import repr as shortened
 
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.terms import Term, Terms
 
 LAST_HEADER = "\n\nontology: any\n"  # obonet keeps the last header, and warns on stderr if that names no ontology
@@ -53,3 +55,51 @@ def _rows(text: str, faults: list[str]) -> dict[str, int]:
                 faults.append(f"row {number}: id {match[1]!r} is already row {rows[match[1]]}")
             rows.setdefault(match[1], number)
     return rows
+
+
+HEADER = "  "  # the lines of the licence begin with it
+MORE_GENERAL = ("@", "@i")  # hypernym, and hypernym of an instance such as a city
+FIRST_WORD = 4  # before it: offset, number of a file, type, number of words
+
+
+def read_wordnet(text: str) -> Terms:
+    """The graph of the nouns.
+
+    Raises:
+        TaxonomyError: for every line that is no noun of WordNet, and where there is none.
+    """
+    faults: list[str] = []
+    terms: dict[str, Term] = {}
+    for number, line in _lines(text):
+        term = _term(f"row {number}", line)
+        if term is None:
+            faults.append(f"row {number}: expected a noun of WordNet's data.noun, got {shortened(line)}")
+        else:
+            terms[term.id] = term
+    if not terms and not faults:
+        faults.append("expected WordNet's data.noun, got no nouns")
+    if faults:
+        raise TaxonomyError(faults)
+    return Terms(terms)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith(HEADER):
+            yield number, line
+
+
+def _term(where: str, line: str) -> Term | None:
+    """The noun on a line; None if the line is something else."""
+    fields = line.partition(" | ")[0].split()
+    try:
+        offset, _, kind, words = fields[:FIRST_WORD]
+        pointers = FIRST_WORD + 2 * int(words, 16)  # each word goes with a number
+        count = int(fields[pointers])
+        groups = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
+        parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in MORE_GENERAL)
+    except (ValueError, IndexError):
+        return None
+    if kind != "n" or not offset.isdecimal():
+        return None
+    return Term(where, f"n{offset}", fields[FIRST_WORD].replace("_", " "), parents)
