@@ -13,7 +13,6 @@ from hiercos.decisions.rules import LeastRisk
 from hiercos.taxonomy import (
     Floats,
     Taxonomy,
-    ancestor_sums,
     decay_weights,
     distance_counts,
     preferred_ranks,
@@ -55,15 +54,17 @@ class HighestHops(ClassRule):
         taxonomy = posterior.taxonomy
         if taxonomy.num_classes == 1:
             return np.zeros_like(posterior.classes)
-        changes = first_place_changes(taxonomy)
-        at_nodes = np.ascontiguousarray((changes @ np.ascontiguousarray(posterior.classes.T)).T)  # (M, 1 + N)
-        costs = at_nodes[:, :1] + ancestor_sums(at_nodes[:, 1:], taxonomy)[:, taxonomy.leaves]
-        values: Floats = -costs
+        costs = first_place_changes(taxonomy) @ np.ascontiguousarray(
+            posterior.classes.T
+        )  # (1 + N, M)
+        costs[1:] = _path_sums(costs[1:], taxonomy)
+        values: Floats = np.negative(costs[0] + costs[1 + taxonomy.leaves]).T  # (M, C)
         return values
 
     def ranking(self, posterior: Posterior) -> Floats:
-        """C for the first class of the order down to 1 for the last; on one level, the likeliest classes first.
+        """C for the first class of the order down to 1 for the last.
 
+        On a tree of one level all mistakes are equally far; there the likeliest classes come first.
         Among interchangeable classes the one with the smaller expected tree distance comes first, then the lower
         index.
         """
@@ -79,6 +80,14 @@ class HighestHops(ClassRule):
         scores = np.empty(order.shape)
         np.put_along_axis(scores, order, np.arange(order.shape[1], 0.0, -1)[None], axis=1)
         return scores
+
+
+def _path_sums(columns: Floats, taxonomy: Taxonomy) -> Floats:
+    """`ancestor_sums` of values whose nodes are rows, shape (N, M), in place."""
+    for level in range(2, taxonomy.height + 1):
+        nodes = taxonomy.level(level)
+        columns[nodes] += columns[taxonomy.parents[nodes]]
+    return columns
 
 
 _changes: "weakref.WeakKeyDictionary[Taxonomy, csr_array]" = weakref.WeakKeyDictionary()

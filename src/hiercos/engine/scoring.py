@@ -45,8 +45,7 @@ class Evaluation:
 
 @torch.inference_mode()
 def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
-    """The method's outputs for one batch of what the model takes, float32."""
-    model.to(fabric.device).eval()
+    """The method's outputs for one batch of what the model takes, float32; the model is on the device already."""
     with fabric.autocast():
         outputs: Tensor = model(fabric.to_device(inputs))
     return outputs.float()
@@ -55,6 +54,7 @@ def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
 @torch.inference_mode()
 def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
     """Scores of classes and nodes for one batch of what the model takes."""
+    model.to(fabric.device).eval()
     outputs = model_outputs(fabric, model, inputs)
     return Scores(model.class_scores(outputs), model.node_scores(outputs))
 
@@ -62,6 +62,7 @@ def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
 def class_score_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[Tensor]:
     """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    model.to(fabric.device).eval()
     for inputs in samples.batches(parts):
         with torch.inference_mode():
             yield model.class_scores(model_outputs(fabric, model, inputs)).cpu()

@@ -28,22 +28,21 @@ def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: 
         top: how many classes to list for each input; the answer alone by default.
     """
     listed = rule.short_list(posterior, top or 1)
-    repeated = np.repeat(np.arange(len(listed.classes)), listed.classes.shape[1])
-    ranks = np.tile(np.arange(1, listed.classes.shape[1] + 1), len(listed.classes))
+    count = listed.classes.shape[1]
     return {
-        "row": [batch.numbers[index] for index in repeated.tolist()],
-        **_shown(batch.inputs, repeated.tolist()),
-        **({} if top is None else {"rank": ranks.tolist()}),
+        "row": [number for number in batch.numbers for _ in range(count)],
+        **_shown(batch.inputs, count),
+        **({} if top is None else {"rank": list(range(1, count + 1)) * len(posterior)}),
         **_named(posterior.taxonomy, listed.classes.reshape(-1)),
         "score": _rounded(listed.values),
         "confidence": _rounded(listed.probabilities),
     }
 
 
-def _shown(inputs: Inputs, rows: list[int]) -> Columns:
-    """The column that says which input it was; none for vectors."""
-    shown = [inputs.shown(row) for row in rows]
-    return {name: [cells[name] for cells in shown] for name in shown[0]} if shown else {}
+def _shown(inputs: Inputs, count: int) -> Columns:
+    """The column that says which input it was, each so many times; none for vectors."""
+    shown = [inputs.shown(row) for row in range(len(inputs))] if inputs.kind != "vectors" else []
+    return {name: [cells[name] for cells in shown for _ in range(count)] for name in shown[0]} if shown else {}
 
 
 def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> Columns:
