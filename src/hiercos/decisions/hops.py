@@ -54,9 +54,7 @@ class HighestHops(ClassRule):
         taxonomy = posterior.taxonomy
         if taxonomy.num_classes == 1:
             return np.zeros_like(posterior.classes)
-        costs = first_place_changes(taxonomy) @ np.ascontiguousarray(
-            posterior.classes.T
-        )  # (1 + N, M)
+        costs = first_place_changes(taxonomy) @ np.ascontiguousarray(posterior.classes.T)  # (1 + N, M)
         costs[1:] = _path_sums(costs[1:], taxonomy)
         values: Floats = np.negative(costs[0] + costs[1 + taxonomy.leaves]).T  # (M, C)
         return values

@@ -1,8 +1,11 @@
 """`hiercos predict`: answers of a model at every level."""
 
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,6 +16,10 @@ from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
+
+if TYPE_CHECKING:
+    from hiercos.data import InputBatch
+    from hiercos.decisions import Posterior
 
 
 @dataclass(frozen=True)
@@ -76,6 +83,27 @@ def predict(
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
-        for batch, posterior in opened.stream(unlabelled, batch_size, workers):
+
+        def answer(batch: "InputBatch", posterior: "Posterior") -> None:
             write(answer_columns(batch, posterior, opened.rule, top=top))
             advance(len(posterior))
+
+        with in_background(answer) as answer_later:  # while the network computes the next batch
+            for batch, posterior in opened.stream(unlabelled, batch_size, workers):
+                answer_later(batch, posterior)
+
+
+@contextmanager
+def in_background(work: Callable[..., None]) -> Iterator[Callable[..., None]]:
+    """A function that runs `work` in a thread, one call at a time and in order; it waits for the call before it."""
+    pending: list[Future[None]] = []
+
+    def later(*arguments: Any) -> None:
+        while pending:
+            pending.pop().result()
+        pending.append(pool.submit(work, *arguments))
+
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        yield later
+        for call in pending:
+            call.result()
