@@ -27,7 +27,7 @@ from scipy.optimize import linear_sum_assignment
 from geometry import THREADS, interleaved_seconds, print_ratio
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
-from hiercos.decisions.expected_cost import cost_steps, expected_costs
+from hiercos.decisions.best_order import cost_steps, expected_costs
 from hiercos.engine import load_model
 from hiercos.geometry import class_path_sums
 from hiercos.taxonomy import Floats

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 
 from hiercos import Taxonomy
-from hiercos.data import Dataset
+from hiercos.data import Dataset, Vectors
 from hiercos.engine import PreparedData, prepare
 from trees import TOY
 
@@ -25,4 +25,4 @@ def blob_data(taxonomy: Taxonomy = TOY, count: int = 120) -> PreparedData:
     """The same as a prepared data set with three splits."""
     features, labels = cloud(taxonomy, count)
     split = np.array(["train", "train", "train", "val", "test"])[np.arange(count) // taxonomy.num_classes % 5]
-    return prepare(Dataset("blobs", taxonomy, features.numpy(), labels.numpy(), split))
+    return prepare(Dataset("blobs", taxonomy, Vectors(features.numpy()), labels.numpy(), split))

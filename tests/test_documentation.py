@@ -1,5 +1,6 @@
 """Every Python example of the README and the documentation runs as it stands."""
 
+import math
 import re
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 from blobs import cloud
+from hiercos.metric_table import MEASURED, MetricSpec
 from trees import TOY
 
 ROOT = Path(__file__).parents[1]
@@ -37,10 +39,31 @@ def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pyte
 def test_the_readme_and_the_metrics_have_examples() -> None:
     assert "README.md" in PAGES
     assert all("assert " in code for page, code in PAGES.items() if page.startswith("docs/metrics/"))
-    assert len([page for page in PAGES if page.startswith("docs/metrics/")]) == 18
+    assert len([page for page in PAGES if page.startswith("docs/metrics/")]) == 20
 
 
 def test_there_is_a_page_for_every_metric_of_the_index() -> None:
     folder = ROOT / "docs" / "metrics"
     linked = set(re.findall(r"\]\(([a-z0-9-]+)\.md\)", (folder / "index.md").read_text(encoding="utf-8")))
     assert linked == {path.stem for path in folder.glob("*.md")} - {"index"}
+
+
+def metric_line(spec: MetricSpec) -> str:
+    """The line of a metric in the list of the suite."""
+    name = f"{spec.name}_1`, `_2`, …" if spec.per_level else f"{spec.name}`"
+    highest = "H" if spec.highest is None else "∞" if math.isinf(spec.highest) else f"{spec.highest:g}"
+    places = [place for place, there in (("suite", spec.in_suite), ("results.csv", spec.in_results)) if there]
+    better = "higher" if spec.higher_is_better else "lower"
+    found = ", ".join([*places, "scorers"])
+    return f"| [`{name}]({spec.page}.md) | {spec.heading} | {better} | 0 to {highest} | {found} |"
+
+
+def test_the_list_of_metrics_is_that_of_the_table() -> None:
+    index = (ROOT / "docs" / "metrics" / "index.md").read_text(encoding="utf-8")
+    table = ["| name | heading | better | range | in |", "|---|---|---|---|---|", *map(metric_line, MEASURED)]
+    assert "\n".join(table) in index
+    questions = re.findall(
+        r"^\| \[[^`\]]+\]\(([a-z0-9-]+)\.md\) \| [^|]+ \| (higher|lower) \|", index, flags=re.MULTILINE
+    )
+    rows = {(spec.page, "higher" if spec.higher_is_better else "lower") for spec in MEASURED}
+    assert rows <= set(questions)

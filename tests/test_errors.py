@@ -1,7 +1,5 @@
-import pytest
-
 from hiercos import TaxonomyError
-from hiercos.errors import DataError, FaultsError, check_choice, suggestion
+from hiercos.errors import DataError, FaultsError, suggestion
 
 
 def test_a_message_shows_twenty_faults_and_counts_the_rest() -> None:
@@ -19,9 +17,3 @@ def test_errors_of_taxonomies_and_of_data_are_caught_together() -> None:
 def test_where_no_name_is_near_the_first_twenty_are_listed() -> None:
     assert suggestion("zzz", [f"a{number}" for number in range(30)]).endswith("a18, a19, …")
     assert suggestion("zzz", []) == "; there are none"
-
-
-def test_a_value_outside_the_choices_is_a_value_error_that_lists_them() -> None:
-    check_choice("rule", "crm", ("none", "crm"))
-    with pytest.raises(ValueError, match=r"^expected rule to be one of none, crm, got 'hops'$"):
-        check_choice("rule", "hops", ("none", "crm"))

@@ -48,12 +48,6 @@ def suggestion(name: str, known: Collection[str]) -> str:
     return f"; there are: {', '.join(listed)}" if listed else "; there are none"
 
 
-def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """Raise a `FaultsError`, which is a ValueError, unless the value is one of the choices."""
-    if value not in choices:
-        raise FaultsError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")
-
-
 class DataError(FaultsError):
     """Data or labels that cannot be used; see `FaultsError`."""
 

@@ -1,12 +1,12 @@
-"""The values of options, checked against what a builder is annotated with. Plain Python, open to every package."""
+"""The values of options, checked one by one or against annotations. Plain Python, open to every package."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
 from typing import Any, Literal, Union, get_args, get_origin
 
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, suggestion
 
 NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a text", NoneType: "none"}
 
@@ -36,12 +36,6 @@ def fits(value: object, kind: Any) -> bool:
     return isinstance(value, kind)
 
 
-def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise a `FaultsError`, which is a ValueError, unless the value is an integer of at least so much."""
-    if not fits(value, int) or int(value) < least:  # type: ignore[call-overload]
-        raise FaultsError(f"expected {name} of at least {least}, got {value!r}")
-
-
 def description(kind: Any) -> str:
     """What messages call a kind.
 
@@ -57,3 +51,47 @@ def description(kind: Any) -> str:
     if origin is Sequence:
         return f"a list with {description(parts[0])} in each place"
     return NAMES[kind]
+
+
+def kind_fault(name: str, value: object, kind: Any) -> str | None:
+    """The fault of a value that is not of an annotated kind; None for one that is.
+
+    Example:
+        >>> kind_fault("epochs", 2.5, int | None)
+        'epochs: expected an integer or none, got 2.5'
+    """
+    return None if fits(value, kind) else f"{name}: expected {description(kind)}, got {value!r}"
+
+
+def option_faults(
+    owner: str, options: Mapping[str, object], kinds: Mapping[str, Any], known: Collection[str]
+) -> list[str]:
+    """A fault for every option that something does not have, and for every value of a wrong kind.
+
+    Args:
+        owner: what the options are of, such as "method 'hxe'".
+        options: values by name.
+        kinds: annotated kinds by name, at least those of the known options.
+        known: names of the options there are.
+
+    Example:
+        >>> option_faults("method 'hxe'", {"alhpa": 1, "alpha": "1"}, {"alpha": float}, ["alpha"])[0]
+        "method 'hxe' has no option 'alhpa'; did you mean 'alpha'?"
+    """
+    unknown = [f"{owner} has no option {name!r}{suggestion(name, known)}" for name in options if name not in known]
+    checked = [
+        kind_fault(f"{owner}: option {name}", value, kinds[name]) for name, value in options.items() if name in known
+    ]
+    return [*unknown, *(fault for fault in checked if fault)]
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """Raise a `FaultsError`, which is a ValueError, unless the value is one of the choices."""
+    if value not in choices:
+        raise FaultsError(f"expected {name} to be one of {', '.join(choices)}, got {value!r}")
+
+
+def check_count(name: str, value: object, least: int = 1) -> None:
+    """Raise a `FaultsError`, which is a ValueError, unless the value is an integer of at least so much."""
+    if not fits(value, int) or int(value) < least:  # type: ignore[call-overload]
+        raise FaultsError(f"expected {name} of at least {least}, got {value!r}")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from hiercos.errors import check_choice
+from hiercos.options import check_choice
 
 if TYPE_CHECKING:
     from PIL.Image import Image

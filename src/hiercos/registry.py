@@ -1,6 +1,7 @@
 """Things by name, which users' packages may add to. Plain Python, open to every package."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from importlib.metadata import entry_points
 from typing import TypeVar
 
@@ -17,6 +18,7 @@ class Registry(Mapping[str, Item]):
         error: raised for unknown names.
         entry_points: the group of entry points that are imported before a name is looked up: a user's package
             registers its own items when it is imported.
+        modules: modules of this package that are imported then, too.
 
     Example:
         >>> shapes = Registry("shape", FaultsError, entry_points="example.shapes")
@@ -29,8 +31,8 @@ class Registry(Mapping[str, Item]):
         hiercos.errors.FaultsError: unknown shape 'cirkle'; did you mean 'circle'?
     """
 
-    def __init__(self, kind: str, error: type[FaultsError], *, entry_points: str) -> None:
-        self.kind, self.error, self.group = kind, error, entry_points
+    def __init__(self, kind: str, error: type[FaultsError], *, entry_points: str, modules: Sequence[str] = ()) -> None:
+        self.kind, self.error, self.group, self.modules = kind, error, entry_points, modules
         self._items: dict[str, Item] = {}
         self._complete = False
 
@@ -47,25 +49,31 @@ class Registry(Mapping[str, Item]):
 
     def __getitem__(self, name: str) -> Item:
         if name not in self._items:
-            self._load_entry_points()
+            self._load()
         if name not in self._items:
-            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, sorted(self._items))}")
+            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, self.names())}")
         return self._items[name]
 
+    def names(self) -> list[str]:
+        """What may be looked up, for messages."""
+        return list(self)
+
     def __iter__(self) -> Iterator[str]:
-        self._load_entry_points()
-        return iter(sorted(self._items))
+        self._load()
+        return iter(self._items)
 
     def __len__(self) -> int:
-        self._load_entry_points()
+        self._load()
         return len(self._items)
 
     def __contains__(self, name: object) -> bool:
-        self._load_entry_points()
+        self._load()
         return name in self._items
 
-    def _load_entry_points(self) -> None:
+    def _load(self) -> None:
         if not self._complete:
             self._complete = True
+            for module in self.modules:
+                import_module(module)
             for entry in entry_points(group=self.group):
                 entry.load()

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hiercos.benchmark.resampling import bootstrap_interval, paired_difference, sample_means
+from hiercos.benchmark.resampling import ClassAverages, bootstrap_interval, paired_difference, sample_means
 
 
 def test_means_leave_out_samples_that_do_not_count() -> None:
@@ -50,3 +50,50 @@ def test_the_p_value_is_that_of_all_swaps() -> None:
 def test_a_seed_gives_the_same_interval_again() -> None:
     values = np.random.default_rng(0).random((50, 2))
     np.testing.assert_array_equal(bootstrap_interval(values, seed=3).low, bootstrap_interval(values, seed=3).low)
+
+
+def slow_class_mean(values: np.ndarray, classes: np.ndarray) -> float:
+    own = [values[(classes == label) & ~np.isnan(values)] for label in np.unique(classes)]
+    return float(np.mean([part.mean() for part in own if len(part)]))
+
+
+def test_means_over_classes_are_those_of_a_loop_and_leave_out_classes_without_values() -> None:
+    values = np.array([[1.0, 1.0], [0.0, 0.0], [0.0, 0.0], [1.0, np.nan]])
+    averages = ClassAverages(np.array([5, 5, 5, 9]), [1])
+    assert sample_means(values, averages).tolist() == [0.5, pytest.approx(1 / 3)]
+    full = ClassAverages(np.array([5, 5, 5, 9]), [0, 1])
+    assert sample_means(values, full)[0] == slow_class_mean(values[:, 0], full.classes) == pytest.approx(2 / 3)
+    assert np.isnan(sample_means(values[:0], ClassAverages(full.classes[:0], [1]))).all()
+
+
+def test_the_bootstrap_over_classes_is_that_of_drawing_samples_and_averaging_per_class() -> None:
+    generator = np.random.default_rng(4)
+    classes, values = generator.integers(0, 4, size=30), generator.random((30, 2))
+    values[3, 1] = np.nan
+    found = bootstrap_interval(values, ClassAverages(classes, [1]), resamples=200, seed=7)
+    again = np.random.default_rng(7)
+    rows = [again.integers(30, size=30) for _ in range(200)]
+    slow = [slow_class_mean(values[drawn, 1], classes[drawn]) for drawn in rows]
+    low, high = np.quantile(slow, [0.025, 0.975])
+    assert (found.low[1], found.high[1]) == (pytest.approx(low), pytest.approx(high))
+    assert found.mean[1] == pytest.approx(slow_class_mean(values[:, 1], classes))
+    assert found.low[0] == bootstrap_interval(values, resamples=200, seed=7).low[0]
+
+
+def test_the_paired_test_over_classes_is_that_of_swapping_samples() -> None:
+    generator = np.random.default_rng(5)
+    classes = np.arange(12) % 3
+    first, second = generator.random((12, 1)), generator.random((12, 1))
+    found = paired_difference(first, second, ClassAverages(classes, [0]), resamples=300, seed=2)
+
+    def gap(mine: np.ndarray, theirs: np.ndarray) -> float:
+        return slow_class_mean(mine[:, 0], classes) - slow_class_mean(theirs[:, 0], classes)
+
+    again, larger = np.random.default_rng(2), 0
+    for _ in range(300):
+        again.integers(12, size=12)  # the draw of the interval
+        kept = again.choice([-1.0, 1.0], size=12)[:, None] > 0
+        swapped = gap(np.where(kept, first, second), np.where(kept, second, first))
+        larger += abs(swapped) >= abs(gap(first, second)) - 1e-12
+    assert found.difference[0] == pytest.approx(gap(first, second))
+    assert found.p_value[0] == pytest.approx((1 + larger) / 301)

@@ -3,20 +3,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from hiercos.data.dataset import Dataset
+from hiercos.data import Dataset, Texts, Vectors
 from hiercos.errors import DataError
 from trees import TOY
 
 SPLIT = np.array(["train", "train", "val", "test"])
 LABELS = np.array([0, 1, 2, 0])
-TEXTS = Dataset("toy", TOY, ("a cat", "a dog", "a car", "my cat"), LABELS, SPLIT)
-VECTORS = Dataset("toy", TOY, np.arange(8, dtype=np.float64).reshape(4, 2), LABELS, SPLIT, source="toy.npz")
+TEXTS = Dataset("toy", TOY, Texts(("a cat", "a dog", "a car", "my cat")), LABELS, SPLIT)
+VECTORS = Dataset("toy", TOY, Vectors(np.arange(8, dtype=np.float64).reshape(4, 2)), LABELS, SPLIT, source="toy.npz")
 
 
 def test_inputs_are_vectors_or_texts() -> None:
     assert (TEXTS.kind, VECTORS.kind, len(TEXTS)) == ("texts", "vectors", 4)
-    assert isinstance(VECTORS.inputs, np.ndarray)
-    assert VECTORS.inputs.dtype == np.float32
+    assert np.asarray(VECTORS.inputs).dtype == np.float32
 
 
 def test_the_rows_of_a_split_are_indices_in_order() -> None:
@@ -29,7 +28,7 @@ def test_a_data_set_is_shown_in_one_line() -> None:
 
 
 def test_the_arrays_are_read_only() -> None:
-    for array in (VECTORS.inputs, VECTORS.labels, VECTORS.split):
+    for array in (np.asarray(VECTORS.inputs), VECTORS.labels, VECTORS.split):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
 
@@ -37,8 +36,8 @@ def test_the_arrays_are_read_only() -> None:
 @pytest.mark.parametrize(
     "change",
     [
-        {"inputs": ("a cat", "a dog", "a car", "my dog")},
-        {"inputs": ("a ca", "ta dog", "a car", "my cat")},
+        {"inputs": Texts(["a cat", "a dog", "a car", "my dog"])},
+        {"inputs": Texts(["a ca", "ta dog", "a car", "my cat"])},
         {"labels": np.array([0, 1, 2, 1])},
         {"split": np.array(["train", "train", "test", "val"])},
         {"inputs": VECTORS.inputs},
@@ -62,13 +61,13 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             "got labels of shape (2,) and splits of shape (4,)",
         ),
         (
-            {"inputs": np.array([[1, 2], [3, np.nan], [np.inf, 4], [5, 6]])},
+            {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, 4], [5, 6]]))},
             "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan\n"
             "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf",
         ),
-        ({"inputs": np.zeros(4)}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
+        ({"inputs": Vectors(np.zeros(4))}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
         (
-            {"inputs": ("a cat", " ", "a car", "")},
+            {"inputs": Texts(["a cat", " ", "a car", ""])},
             "toy.npz: row 2: the text is empty\ntoy.npz: row 4: the text is empty",
         ),
         ({"labels": np.array([0, 1, 2, 3])}, "toy.npz: expected labels from 0 to 2, got 3"),
@@ -81,7 +80,7 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             "toy.npz: every training sample is of the class 'pet > dog'; expected at least two classes",
         ),
         (
-            {"inputs": (), "labels": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},
+            {"inputs": Texts([]), "labels": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},
             "toy.npz: expected at least one sample, got none",
         ),
     ],

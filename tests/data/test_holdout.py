@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from hiercos.data import load_dataset, load_test_samples
-from hiercos.data.dataset import taken
 from hiercos.data.images.collections import Images
 from hiercos.errors import DataError
 from pictures import TREE, photos, write
@@ -24,13 +23,13 @@ def without_split(folder: Path, count: int = 60) -> Path:
 
 def test_the_test_rows_are_used_where_there_is_a_split(tmp_path: Path) -> None:
     samples = load_test_samples(written(tmp_path, "text,label,split\nmiaow,cat,test\nwoof,dog,train\n"), TOY)
-    assert (samples.inputs, samples.labels.tolist(), samples.notes) == (("miaow",), [0], ())
+    assert (tuple(samples.inputs), samples.labels.tolist(), samples.notes) == (("miaow",), [0], ())
 
 
 def test_a_file_without_splits_is_used_whole_and_it_is_said(tmp_path: Path) -> None:
     path = written(tmp_path, "text,label\nmiaow,cat\nwoof,dog\n")
     samples = load_test_samples(path, TOY)
-    assert (samples.inputs, samples.labels.tolist()) == (("miaow", "woof"), [0, 1])
+    assert (tuple(samples.inputs), samples.labels.tolist()) == (("miaow", "woof"), [0, 1])
     assert samples.notes == (f"{path} has no split: all 2 rows are used.",)
 
 
@@ -39,7 +38,7 @@ def test_of_the_file_a_model_was_trained_on_only_the_test_rows_are_used(tmp_path
     dataset = load_dataset(path, taxonomy=TOY)
     samples = load_test_samples(path, TOY, trained_on=dataset.fingerprint)
     tested = dataset.rows("test")
-    assert samples.inputs == tuple(dataset.inputs[row] for row in tested)
+    assert tuple(samples.inputs) == tuple(dataset.inputs[row] for row in tested)
     assert samples.labels.tolist() == dataset.labels[tested].tolist()
     assert samples.notes == (f"{path} is what the model was trained on: only its {len(tested)} test rows are used.",)
 
@@ -86,7 +85,7 @@ def test_of_the_folder_a_model_was_trained_on_only_the_test_images_are_used(tmp_
     dataset = load_dataset(photos(tmp_path, each=20))
     samples = load_test_samples(tmp_path, dataset.taxonomy, trained_on=dataset.fingerprint)
     assert isinstance(samples.inputs, Images)
-    assert np.array_equal(samples.inputs.digests, taken(dataset.inputs, dataset.rows("test")).digests)
+    assert np.array_equal(samples.inputs.digests, dataset.inputs.take(dataset.rows("test")).digests)
     assert samples.notes[-1].endswith("test rows are used.")
 
 

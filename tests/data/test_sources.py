@@ -32,7 +32,7 @@ def fault_of(path: str | Path, **options) -> str:
 def test_a_table_is_read_with_its_taxonomy(tmp_path: Path) -> None:
     dataset = load_dataset(table(tmp_path, ROWS), taxonomy=TOY)
     assert (dataset.name, dataset.kind, dataset.notes) == ("toy", "texts", ())
-    assert dataset.inputs == ("a cat", "a dog", "a car", "my cat")
+    assert tuple(dataset.inputs) == ("a cat", "a dog", "a car", "my cat")
     assert dataset.labels.tolist() == [0, 1, 2, 0]
     assert dataset.split.tolist() == ["train", "train", "val", "test"]
 

@@ -3,8 +3,7 @@ import json
 import numpy as np
 import pytest
 
-from hiercos.data import load_dataset
-from hiercos.data.dataset import Dataset
+from hiercos.data import Dataset, Vectors, load_dataset
 from hiercos.data.text_features import TextFeatures, features_of
 from trees import TOY
 
@@ -67,7 +66,7 @@ def test_a_text_gets_the_same_bits_alone_as_among_many(chapter: Dataset) -> None
 
 def test_vectors_are_their_own_features() -> None:
     split = np.array(["train", "train", "val", "test"])
-    dataset = Dataset("toy", TOY, np.eye(4, dtype=np.float32), np.array([0, 1, 2, 0]), split)
+    dataset = Dataset("toy", TOY, Vectors(np.eye(4, dtype=np.float32)), np.array([0, 1, 2, 0]), split)
     vectors, features = features_of(dataset)
     assert features is None
     assert np.array_equal(vectors, np.eye(4))

@@ -12,8 +12,7 @@ from decisions.distributions import random_probabilities
 from decisions.expected_hops import cost_table, expected_hops
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
-from hiercos.decisions.best_order import likely_labels
-from hiercos.decisions.expected_cost import cost_steps, expected_costs
+from hiercos.decisions.best_order import cost_steps, expected_costs, likely_labels
 from hiercos.metrics import functional as HF
 from hiercos.taxonomy import Floats, IntArray
 from trees import TOY17, random_tree, taxonomies

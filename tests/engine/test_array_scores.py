@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from hiercos.engine import Model
-from hiercos.engine.array_scores import ROWS_AT_ONCE, array_scores
+from hiercos.engine.scoring import ROWS_AT_ONCE, array_scores
 from hiercos.methods import METHODS
 from sklearn_clouds import UNEVEN, samples
 

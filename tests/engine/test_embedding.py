@@ -15,6 +15,7 @@ from lightning_fabric import Fabric
 from PIL import Image
 
 from colours import colour_data, colour_images, pixels, small_backbone
+from hiercos.data import Texts
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, PixelImages
 from hiercos.engine import EmbeddingError, ReadConfig, embed
 from hiercos.engine.embedding import embed_dataset, feature_key
@@ -87,7 +88,7 @@ def test_another_order_backbone_size_or_precision_is_another_entry() -> None:
         feature_key(images, backbone.identity(), "bf16-mixed"),
     }
     assert len(keys) == 6
-    assert feature_key(("ab", "c"), {}, "32-true") != feature_key(("a", "bc"), {}, "32-true")
+    assert feature_key(Texts(["ab", "c"]), {}, "32-true") != feature_key(Texts(["a", "bc"]), {}, "32-true")
 
 
 def test_a_stopped_embedding_goes_on_where_it_was(fabric: Fabric, cache: Path) -> None:
@@ -185,7 +186,7 @@ def test_a_feature_that_is_not_finite_is_named(fabric: Fabric) -> None:
 
 def test_a_backbone_of_images_refuses_vectors(fabric: Fabric) -> None:
     vectors = colour_data()
-    texts = type(vectors)("t", TOY, ("a", "b", "c", "d"), [0, 1, 0, 1], ["train", "train", "val", "test"])
+    texts = type(vectors)("t", TOY, Texts(["a", "b", "c", "d"]), [0, 1, 0, 1], ["train", "train", "val", "test"])
     with pytest.raises(EmbeddingError, match="looks at images, and t holds texts"):
         embed_dataset(ReadConfig(fabric), small_backbone(), texts)
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from colours import TREE, colour_data
-from hiercos.data import load_dataset
+from hiercos.data import FeatureOrigin, load_dataset
 from hiercos.engine.feature_file import GrowingFeatures, mapped_features, write_features
 
 ROWS = torch.arange(12, dtype=torch.float32).reshape(6, 2)
@@ -49,13 +49,14 @@ def test_an_npz_of_features_stands_for_the_data_set(tmp_path: Path) -> None:
     data = colour_data(60)
     features = np.random.default_rng(0).normal(size=(60, 5)).astype(np.float32)
     np.save(tmp_path / "f.npy", features)
-    write_features(tmp_path / "f.npz", tmp_path / "f.npy", data, {"name": "small"})
+    write_features(tmp_path / "f.npz", tmp_path / "f.npy", data, {"name": "small", "options": {}})
     with np.load(tmp_path / "f.npz", allow_pickle=False) as arrays:
-        assert set(arrays.files) == {"features", "labels", "split", "taxonomy", "backbone"}
+        assert set(arrays.files) == {"features", "labels", "split", "taxonomy", "backbone", "embedded_from"}
         assert arrays["features"].dtype == np.float32
-        assert json.loads(str(arrays["backbone"])) == {"name": "small"}
+        assert json.loads(str(arrays["backbone"])) == {"name": "small", "options": {}}
     read = load_dataset(tmp_path / "f.npz")
     assert read.taxonomy == TREE
     assert np.array_equal(read.inputs, features)
+    assert read.origin == FeatureOrigin({"name": "small", "options": {}}, data.fingerprint)
     assert np.array_equal(read.labels, data.labels)
     assert np.array_equal(read.split, data.split)

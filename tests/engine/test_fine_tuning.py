@@ -10,8 +10,7 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import colour_data
-from hiercos.data import Dataset
-from hiercos.data.dataset import taken
+from hiercos.data import Dataset, Texts
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.engine import (
     EmbeddingError,
@@ -19,7 +18,7 @@ from hiercos.engine import (
     ReadConfig,
     TrainConfig,
     class_scores,
-    evaluate,
+    evaluate_scores,
     fit,
     load_model,
     prepare_fine_tuning,
@@ -87,9 +86,11 @@ def test_a_run_leaves_a_folder_that_answers_from_images_like_the_model(fabric: F
     assert record.config["augment"] == "pad-crop"
     stored, test = load_model(tmp_path), data.samples("test")
     assert stored.kind == "images"
-    assert evaluate(fabric, stored.model, test) == pytest.approx(record.metrics, nan_ok=True)
-    images = taken(data.dataset.inputs, data.dataset.rows("test"))
-    rows = stored_rows(stored, UnlabelledInputs(tuple(range(len(test))), images), fabric)
+    assert evaluate_scores(fabric, stored.model, test, temperature=stored.temperature).metrics == pytest.approx(
+        record.metrics, nan_ok=True
+    )
+    images = data.dataset.inputs.take(data.dataset.rows("test"))
+    rows = stored_rows(stored, UnlabelledInputs.in_memory(images), fabric)
     winners = class_scores(fabric, stored.model, test).argmax(dim=1)
     assert [row["class"] for row in rows] == [data.taxonomy.class_names[label] for label in winners]
     assert rows[0]["image"] == images.name(0)
@@ -120,7 +121,7 @@ def test_models_start_from_their_seed(fabric: Fabric) -> None:
 
 def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     words = ("cat", "dog", "car")
-    texts = tuple(f"{words[row % 3]} number {row}" for row in range(18))
+    texts = Texts([f"{words[row % 3]} number {row}" for row in range(18)])
     split = np.array(["train", "train", "train", "train", "val", "test"])[np.arange(18) // 3]
     data = prepare_fine_tuning(
         ReadConfig(fabric), Dataset("words", TOY, texts, np.arange(18) % 3, split), "minilm", {}, pretrained=True

@@ -8,7 +8,7 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import TREE, colour_images
-from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
@@ -131,7 +131,7 @@ def test_weights_from_a_file_of_the_user_travel_with_the_model(tmp_path: Path, w
     after = load_model(tmp_path / "m")
     assert after.kind == "images"
     expected, found = (
-        stored_rows(model, UnlabelledInputs(tuple(range(9)), colour_images(9)), fabric) for model in (before, after)
+        stored_rows(model, UnlabelledInputs.in_memory(colour_images(9)), fabric) for model in (before, after)
     )
     assert found == expected
     assert {file.name for file in (tmp_path / "m").iterdir()} >= {"backbone.safetensors", "model.safetensors"}

@@ -3,7 +3,7 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data import Texts, UnlabelledInputs, Vectors
 from hiercos.decisions import rule
 from hiercos.engine import Model, ReadConfig, StoredModel, posterior_batches
 from hiercos.errors import DataError
@@ -25,7 +25,7 @@ def vectors(rows: int) -> np.ndarray:  # type: ignore[type-arg]
 def test_a_row_holds_the_path_of_the_winning_class_and_blanks_beyond_it(fabric: Fabric) -> None:
     torch.manual_seed(0)
     model = Model(TOY17, 4, "cross-entropy").eval()
-    found = answers(StoredModel(model, None), UnlabelledInputs(tuple(range(1, 201)), vectors(200)), fabric)
+    found = answers(StoredModel(model, None), UnlabelledInputs.in_memory(Vectors(vectors(200))), fabric)
     winners = model(torch.tensor(vectors(200))).argmax(dim=1)
     for row, label in enumerate(winners.tolist()):
         names = [TOY17.names[node] for node in TOY17.path(int(TOY17.leaves[label]))]
@@ -35,7 +35,7 @@ def test_a_row_holds_the_path_of_the_winning_class_and_blanks_beyond_it(fabric: 
 
 def test_the_likeliest_classes_have_a_row_each_in_falling_order(fabric: Fabric) -> None:
     model = Model(TOY17, 4, "cross-entropy").eval()
-    inputs, stored = UnlabelledInputs((5, 6, 7), vectors(3)), StoredModel(model, None)
+    inputs, stored = UnlabelledInputs.in_memory(Vectors(vectors(3)), (5, 6, 7)), StoredModel(model, None)
     found = answers(stored, inputs, fabric, top=4)
     order = model(torch.tensor(vectors(3))).argsort(dim=1, descending=True)[:, :4]
     assert list(zip(found["row"], found["rank"], strict=True))[:5] == [(5, 1), (5, 2), (5, 3), (5, 4), (6, 1)]
@@ -46,7 +46,7 @@ def test_the_likeliest_classes_have_a_row_each_in_falling_order(fabric: Fabric) 
 def test_confidence_is_the_softmax_at_the_temperature_of_the_model_whatever_its_rule(fabric: Fabric) -> None:
     model = Model(TOY17, 4, "cross-entropy").eval()
     stored = StoredModel(model, None, rule=rule("crm"), temperature=2.0)
-    found = answers(stored, UnlabelledInputs((1, 2, 3), vectors(3)), fabric)
+    found = answers(stored, UnlabelledInputs.in_memory(Vectors(vectors(3))), fabric)
     shares = (model(torch.tensor(vectors(3))) / 2).softmax(dim=1).detach()
     for name, confidence, share in zip(found["class"], found["confidence"], shares, strict=True):
         assert confidence == pytest.approx(float(share[TOY17.class_names.index(name)]), abs=1e-6)
@@ -55,6 +55,6 @@ def test_confidence_is_the_softmax_at_the_temperature_of_the_model_whatever_its_
 def test_vectors_of_another_width_are_an_error(fabric: Fabric) -> None:
     stored = StoredModel(Model(TOY17, 4, "cross-entropy").eval(), None)
     with pytest.raises(DataError, match="takes vectors of 4 features, got 5"):
-        answers(stored, UnlabelledInputs((1,), np.ones((1, 5), dtype=np.float32)), fabric)
+        answers(stored, UnlabelledInputs.in_memory(Vectors(np.ones((1, 5)))), fabric)
     with pytest.raises(DataError, match="takes vectors, got texts"):
-        answers(stored, UnlabelledInputs((1,), ("a text",)), fabric)
+        answers(stored, UnlabelledInputs.in_memory(Texts(["a text"])), fabric)

@@ -7,7 +7,7 @@ import pytest
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.engine import RunError, TrainConfig, evaluate, load_model, train_run
+from hiercos.engine import RunError, TrainConfig, evaluate_scores, load_model, train_run
 from hiercos.records import Record
 
 CONFIG = TrainConfig(method="hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
@@ -27,7 +27,9 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     assert Record.read(folder) == record
     assert record.config["seed"] == record.seed == 3
     test = data.samples("test")
-    assert evaluate(fabric, load_model(folder).model, test) == pytest.approx(record.metrics, nan_ok=True)
+    stored = load_model(folder)
+    tested = evaluate_scores(fabric, stored.model, test, temperature=stored.temperature)
+    assert tested.metrics == pytest.approx(record.metrics, nan_ok=True)
     with np.load(folder / "scores.npz") as file:
         scores = dict(file)
     assert scores["scores"].shape == (len(test), 3)

@@ -2,6 +2,7 @@ import pytest
 import torch
 
 from colours import colour_images
+from hiercos.data import Texts
 from hiercos.engine.streaming import RawSamples
 from hiercos.nn.backbones import ImageTransform, TrainTransform
 
@@ -11,7 +12,7 @@ PARTS = list(torch.randperm(20, generator=torch.Generator().manual_seed(0)).spli
 
 def batches(workers: int, seed: int, *, augment: bool = True) -> list[torch.Tensor]:
     changes = TrainTransform(TRANSFORM, "pad-crop") if augment else None
-    samples = RawSamples(colour_images(20), torch.arange(20) % 4, TRANSFORM, changes, workers)
+    samples = RawSamples(colour_images(20), TRANSFORM, changes, workers)
     return list(samples.batches(PARTS, seed=seed))
 
 
@@ -31,7 +32,7 @@ def test_batches_hold_their_rows_in_order() -> None:
 
 
 def test_a_reader_that_stops_early_leaves_no_thread_behind() -> None:
-    samples = RawSamples(("a", "b", "c", "d"), torch.zeros(4), _Upper())
+    samples = RawSamples(Texts(("a", "b", "c", "d")), _Upper())
     stream = samples.batches(torch.arange(4).split(1))
     assert next(stream) == ["A"]
     stream.close()

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from hiercos.hub.commands import published_source, train_command
+from hiercos.hub.card import published_source, train_command
 from records import record
 
 

@@ -15,8 +15,9 @@ from hiercos.cli.app import run
 from hiercos.engine import Model, ModelError, StoredModel
 from hiercos.engine.encoders import FrozenEncoder
 from hiercos.hub import PretrainedModel
-from hiercos.hub.card import MEANINGS, OWN_LEVELS, model_card
+from hiercos.hub.card import OWN_LEVELS, model_card
 from hiercos.hub.pretrained import HubError
+from hiercos.metric_table import metric_spec
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY17
 
@@ -111,11 +112,12 @@ def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(t
     card = model_card(model.stored, model.record, "someone/toys")
     assert "\npip install 'hiercos[hf]'\n" in card
     assert "by the decision rule `crm`" in card
-    assert MEANINGS in card
+    assert metric_spec("hops").meaning in card
+    assert "| top-5 % ↑ |" in card
     plain = model_card(replace(model.stored, rule="none"), None, "toys")
     assert "\npip install hiercos\n" in plain
     assert "decision rule" not in plain
-    assert MEANINGS not in plain
+    assert metric_spec("hops").meaning not in plain
 
 
 def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:

@@ -16,6 +16,15 @@ def random_batch(taxonomy: Taxonomy, columns: int, *, seed: int, count: int = 4)
     return normal(count, columns, seed=seed).mul(2), labels
 
 
+def random_node_batch(taxonomy: Taxonomy, columns: int, *, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Random outputs (6, columns), labels (6,) of which some are classes and some C + node, and their nodes (6,)."""
+    generator = torch.Generator().manual_seed(seed)
+    classes = torch.randint(0, taxonomy.num_classes, (3,), generator=generator)
+    nodes = torch.randint(0, taxonomy.num_nodes, (3,), generator=generator)
+    labels = torch.cat([classes, taxonomy.num_classes + nodes])
+    return normal(6, columns, seed=seed).mul(2), labels, torch.cat([torch.tensor(taxonomy.leaves)[classes], nodes])
+
+
 def sample_mean(loss: Callable[[Tensor, int], Tensor | float], outputs: Tensor, labels: Tensor) -> Tensor:
     """The mean of a loss written for one sample."""
     values = [loss(row, int(label)) for row, label in zip(outputs, labels, strict=True)]

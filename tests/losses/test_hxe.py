@@ -9,30 +9,30 @@ from torch.nn import functional as F
 
 from hiercos import Taxonomy
 from hiercos.losses.hxe import HXELoss, level_weights
-from losses.batches import random_batch, sample_mean
+from losses.batches import random_batch, random_node_batch, sample_mean
 from trees import TOY, TOY17, shared, taxonomies
 
 
-def slow_hxe(logits: Tensor, label: int, taxonomy: Taxonomy, alpha: float) -> float:
+def slow_hxe(logits: Tensor, node: int, taxonomy: Taxonomy, alpha: float) -> float:
     """The loss of one sample: explicit probabilities of the nodes, one step of the path after the other."""
     exponentials = [math.exp(value) for value in logits.tolist()]
     nodes = [0.0] * taxonomy.num_nodes
     for other, leaf in enumerate(taxonomy.leaves):
-        for node in taxonomy.path(int(leaf)):
-            nodes[node] += exponentials[other] / sum(exponentials)
-    total = 1 + sum(math.exp(-alpha * len(taxonomy.path(node))) for node in range(taxonomy.num_nodes))
+        for above_leaf in taxonomy.path(int(leaf)):
+            nodes[above_leaf] += exponentials[other] / sum(exponentials)
+    total = 1 + sum(math.exp(-alpha * len(taxonomy.path(other))) for other in range(taxonomy.num_nodes))
     loss, above = 0.0, 1.0
-    for level, node in enumerate(taxonomy.path(int(taxonomy.leaves[label])), start=1):
-        loss -= math.exp(-alpha * level) / total * math.log(nodes[node] / above)
-        above = nodes[node]
+    for level, step in enumerate(taxonomy.path(node), start=1):
+        loss -= math.exp(-alpha * level) / total * math.log(nodes[step] / above)
+        above = nodes[step]
     return loss
 
 
 @settings(deadline=None, max_examples=40)
 @given(taxonomy=taxonomies(), seed=st.integers(0, 2**16), alpha=st.sampled_from([0.0, 0.1, 0.6]))
 def test_the_loss_equals_a_loop_over_the_steps_of_each_path(taxonomy: Taxonomy, seed: int, alpha: float) -> None:
-    logits, labels = random_batch(taxonomy, taxonomy.num_classes, seed=seed)
-    expected = sample_mean(lambda row, label: slow_hxe(row, label, taxonomy, alpha), logits, labels)
+    logits, labels, nodes = random_node_batch(taxonomy, taxonomy.num_classes, seed=seed)
+    expected = sample_mean(lambda row, node: slow_hxe(row, node, taxonomy, alpha), logits, nodes)
     torch.testing.assert_close(HXELoss(taxonomy, alpha)(logits, labels), expected, rtol=1e-6, atol=1e-9)
 
 
@@ -63,6 +63,6 @@ def test_a_wide_margin_keeps_value_and_gradient_finite() -> None:
     assert torch.isfinite(logits.grad).all()
 
 
-def test_a_label_that_is_no_class_is_refused() -> None:
-    with pytest.raises(IndexError):
-        HXELoss(TOY)(torch.zeros(1, 3), torch.tensor([3]))
+def test_a_label_that_is_neither_class_nor_node_is_refused() -> None:
+    with pytest.raises(IndexError, match="expected labels from 0 to 7, got 8"):
+        HXELoss(TOY)(torch.zeros(1, 3), torch.tensor([8]))

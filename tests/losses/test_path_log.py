@@ -9,21 +9,21 @@ from torch.nn import functional as F
 
 from hiercos import Taxonomy
 from hiercos.losses import PathLogLoss
-from losses.batches import random_batch, sample_mean
+from losses.batches import random_batch, random_node_batch, sample_mean
 from trees import TOY, taxonomies
 
 
-def slow_path_log(logits: Tensor, label: int, taxonomy: Taxonomy, inner: float = 1.0) -> float:
-    """The loss of one sample: for each level, the shares of the classes in the same part as its own are summed.
+def slow_path_log(logits: Tensor, node: int, taxonomy: Taxonomy, inner: float = 1.0) -> float:
+    """The loss of one sample: for each level, the shares of the classes that the label allows there are summed.
 
-    A level parts the classes by their node there, or by themselves where they end above it.
+    They are those below the label's ancestor at that level, or below the label itself where it ends above it.
     """
     exponentials = [math.exp(value) for value in logits.tolist()]
-    paths = [list(taxonomy.path(int(leaf))) for leaf in taxonomy.leaves]
-    loss = 0.0
+    paths = [taxonomy.path(int(leaf)) for leaf in taxonomy.leaves]
+    own, loss = taxonomy.path(node), 0.0
     for level in range(taxonomy.height):
-        parts = [path[min(level, len(path) - 1)] for path in paths]
-        alike = sum(share for share, part in zip(exponentials, parts, strict=True) if part == parts[label])
+        known = own[min(level, len(own) - 1)]
+        alike = sum(share for share, path in zip(exponentials, paths, strict=True) if known in path)
         loss -= (1.0 if level == taxonomy.height - 1 else inner) * math.log(alike / sum(exponentials))
     return loss
 
@@ -31,8 +31,8 @@ def slow_path_log(logits: Tensor, label: int, taxonomy: Taxonomy, inner: float =
 @settings(deadline=None, max_examples=40)
 @given(taxonomy=taxonomies(), seed=st.integers(0, 2**16), inner=st.sampled_from([0.0, 0.3, 1.0, 2.0]))
 def test_the_loss_equals_a_loop_over_the_nodes_of_each_path(taxonomy: Taxonomy, seed: int, inner: float) -> None:
-    logits, labels = random_batch(taxonomy, taxonomy.num_classes, seed=seed)
-    expected = sample_mean(lambda row, label: slow_path_log(row, label, taxonomy, inner), logits, labels)
+    logits, labels, nodes = random_node_batch(taxonomy, taxonomy.num_classes, seed=seed)
+    expected = sample_mean(lambda row, node: slow_path_log(row, node, taxonomy, inner), logits, nodes)
     torch.testing.assert_close(PathLogLoss(taxonomy, inner)(logits, labels), expected, rtol=1e-6, atol=1e-9)
 
 
@@ -69,8 +69,8 @@ def test_on_one_level_the_loss_is_cross_entropy() -> None:
 
 
 def test_labels_and_weights_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(IndexError):
-        PathLogLoss(TOY)(torch.zeros(1, 3), torch.tensor([3]))
+    with pytest.raises(IndexError, match="expected labels from 0 to 7, got -1"):
+        PathLogLoss(TOY)(torch.zeros(1, 3), torch.tensor([-1]))
     with pytest.raises(ValueError, match="at least 0, got -1"):
         PathLogLoss(TOY, inner=-1)
     with pytest.raises(ValueError, match="expected weights of shape"):

@@ -8,14 +8,14 @@ from torch import Tensor
 
 from hiercos import Taxonomy
 from hiercos.losses.yolo_v2 import YOLOv2Loss
-from losses.batches import random_batch, sample_mean
+from losses.batches import random_node_batch, sample_mean
 from trees import TOY, taxonomies
 
 
-def slow_yolo(logits: Tensor, label: int, taxonomy: Taxonomy) -> float:
+def slow_yolo(logits: Tensor, end: int, taxonomy: Taxonomy) -> float:
     """The loss of one sample: a softmax over the siblings of every node on the path."""
     loss = 0.0
-    for node in taxonomy.path(int(taxonomy.leaves[label])):
+    for node in taxonomy.path(end):
         siblings = [other for other in range(taxonomy.num_nodes) if taxonomy.parents[other] == taxonomy.parents[node]]
         total = sum(math.exp(float(logits[other])) for other in siblings)
         loss -= math.log(math.exp(float(logits[node])) / total)
@@ -25,8 +25,8 @@ def slow_yolo(logits: Tensor, label: int, taxonomy: Taxonomy) -> float:
 @settings(deadline=None, max_examples=40)
 @given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
 def test_the_loss_equals_a_loop_over_the_families_of_each_path(taxonomy: Taxonomy, seed: int) -> None:
-    logits, labels = random_batch(taxonomy, taxonomy.num_nodes, seed=seed)
-    expected = sample_mean(lambda row, label: slow_yolo(row, label, taxonomy), logits, labels)
+    logits, labels, nodes = random_node_batch(taxonomy, taxonomy.num_nodes, seed=seed)
+    expected = sample_mean(lambda row, node: slow_yolo(row, node, taxonomy), logits, nodes)
     torch.testing.assert_close(YOLOv2Loss(taxonomy)(logits, labels), expected)
 
 

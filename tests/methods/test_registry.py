@@ -1,4 +1,5 @@
 import pytest
+import torch
 
 from hiercos.methods import METHODS, MethodError, build_method
 from trees import TOY
@@ -78,3 +79,20 @@ def test_an_integer_is_a_number() -> None:
 
 def test_only_the_flat_methods_do_without_the_tree() -> None:
     assert [name for name in METHODS if not METHODS.uses_tree(name)] == ["cross-entropy", "cross-entropy-mlp"]
+
+
+def test_the_methods_that_take_inner_labels_are_named() -> None:
+    assert METHODS.with_inner_labels() == [name for name in METHODS if METHODS.takes_inner_labels(name)]
+    assert set(METHODS.with_inner_labels()) == {"hxe", "path-softmax", "yolo-v2"}
+    assert METHODS.takes_inner_labels("default")
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_takes_or_refuses_inner_labels_as_it_says(name: str) -> None:
+    method = METHODS[name](TOY, in_features=4)
+    outputs, labels = method.head(torch.randn(3, 4)), torch.tensor([0, 3, 2])  # 3 is the node pet
+    if METHODS.takes_inner_labels(name):
+        assert torch.isfinite(method.loss(outputs, labels))
+    else:
+        with pytest.raises(IndexError, match="3"):
+            method.loss(outputs, labels)

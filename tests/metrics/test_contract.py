@@ -1,4 +1,4 @@
-"""What every metric holds to: odd inputs, any batches, and the class equal to its function."""
+"""What every metric class and every row of the table holds to: odd inputs, any batches, direction and range."""
 
 import math
 from collections.abc import Callable
@@ -9,10 +9,12 @@ from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
 from hiercos import Taxonomy, metrics
+from hiercos.metric_table import MEASURED, of_all_levels
 from hiercos.metrics import functional as HF
 from trees import TOY17, random_tree
 
 RANKED: dict[str, Callable[[Taxonomy], Metric]] = {
+    "macro": metrics.MacroAccuracy,
     "top_k": lambda t: metrics.TopKAccuracy(t, k=3),
     "hops": metrics.HOPS,
     "hops_at_5": lambda t: metrics.HOPS(t, k=5),
@@ -36,6 +38,7 @@ LEVELS: dict[str, Callable[[Taxonomy], Metric]] = {
     "levels": metrics.LevelAccuracy,
     "calibration": metrics.CalibrationError,
 }
+ROWS = {spec.name: spec for spec in of_all_levels(MEASURED, TOY17.height)}
 ALL = RANKED | LEVELS
 SINGLE = Taxonomy.from_paths([("all", "one")])
 PAIR = Taxonomy.from_paths([("b",), ("a", "c")])
@@ -156,3 +159,77 @@ def test_every_metric_can_be_drawn(name: str) -> None:
     metric.update(*batch(name, TOY17, 9))
     figure, axes = metric.plot()
     assert axes.figure is figure
+    matplotlib.pyplot.close(figure)
+
+
+def row_inputs(taxonomy: Taxonomy, rows: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
+    """Scores, labels, node scores and log-probabilities."""
+    scores, labels = batch("hops", taxonomy, rows, dtype)
+    nodes, _ = batch("fpa", taxonomy, rows, dtype)
+    return scores, labels, nodes, scores.log_softmax(dim=1)
+
+
+def row_value(name: str, *batches: tuple[Tensor, ...], taxonomy: Taxonomy = TOY17) -> Tensor:
+    suite = metrics.MetricSuite(taxonomy, [ROWS[name]])
+    for inputs in batches:
+        suite.update(*inputs)
+    assert list(suite.compute()) == [name]
+    return suite.compute()[name]
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_gives_the_same_float64_in_any_batches(name: str) -> None:
+    inputs = row_inputs(TOY17, 61)
+    parts = [tuple(part[start:stop] for part in inputs) for start, stop in ((0, 1), (1, 1), (1, 30), (30, 61))]
+    found = row_value(name, *parts)
+    assert found.dtype == torch.float64
+    torch.testing.assert_close(found, row_value(name, inputs), rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_is_unknown_without_samples_and_takes_low_precision(name: str) -> None:
+    assert row_value(name, row_inputs(TOY17, 0)).isnan()
+    assert row_value(name, row_inputs(TOY17, 9, torch.bfloat16)).isfinite()
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_keeps_its_range_and_its_best_end_is_a_perfect_answer(name: str) -> None:
+    spec, inputs = ROWS[name], row_inputs(TOY17, 40)
+    values = row_values(name, inputs)
+    highest = TOY17.height if spec.highest is None else spec.highest
+    known = values[~values.isnan()]
+    assert 0 <= known.min() <= known.max() <= highest
+    perfect = row_value(name, perfect_inputs())
+    best = 1 if spec.higher_is_better else 0
+    distant = name.startswith("ahd_at_") and spec.k != 1  # the first k hold other classes, too
+    assert perfect.isnan() if name == "mistake_severity" else distant or perfect.item() == pytest.approx(best, abs=1e-6)
+
+
+def row_values(name: str, inputs: tuple[Tensor, ...]) -> Tensor:
+    scores, labels, nodes, logs = inputs
+    return metrics.suite_values(scores, labels, TOY17, nodes, logs, specs=[ROWS[name]])
+
+
+def perfect_inputs() -> tuple[Tensor, ...]:
+    """Every class in the order that the tree prefers, its path at the levels, and nearly all probability."""
+    labels = torch.arange(17)
+    scores = -torch.tensor(TOY17.distance_matrix()).double()
+    return scores, labels, torch.tensor(TOY17.path_table(TOY17.leaves)), (100 * scores).log_softmax(dim=1)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_needs_no_more_ranked_classes_than_it_says(name: str) -> None:
+    scores, labels, nodes, logs = row_inputs(TOY17, 30)
+    depth = ROWS[name].depth(17)
+    kept = torch.zeros_like(scores, dtype=torch.bool).scatter(1, scores.topk(depth).indices, value=True)
+    cut = scores.masked_fill(~kept, -torch.inf)
+    whole, first = (row_value(name, (known, labels, nodes, logs)) for known in (scores, cut))
+    torch.testing.assert_close(first, whole)
+
+
+@pytest.mark.parametrize("name", ROWS)
+def test_a_row_refuses_labels_that_are_no_class(name: str) -> None:
+    scores, labels, nodes, logs = row_inputs(TOY17, 5)
+    labels[4] = -1
+    with pytest.raises(ValueError, match="row 4: expected a class from 0 to 16, got label -1"):
+        row_value(name, (scores, labels, nodes, logs))

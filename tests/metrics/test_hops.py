@@ -13,7 +13,7 @@ from torch import Tensor
 from hiercos import Taxonomy
 from hiercos.metrics import functional as HF
 from hiercos.metrics import tables
-from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order
+from hiercos.metrics.tables import disorder_of_reverse, preferred_order
 from trees import TOY17, taxonomies
 
 D1 = TOY17.class_names.index("D1")
@@ -197,9 +197,9 @@ def test_mean_ties_change_nothing_without_ties() -> None:
 
 def test_unknown_variants_and_tie_rules_are_refused() -> None:
     scores, label = torch.zeros(1, 17), torch.tensor([0])
-    with pytest.raises(ValueError, match="expected variant published, paper or exact, got 'best'"):
+    with pytest.raises(ValueError, match="expected variant to be one of published, paper, exact, got 'best'"):
         HF.hops(scores, label, TOY17, variant="best")  # type: ignore[arg-type]
-    with pytest.raises(ValueError, match="expected ties index or mean, got 'random'"):
+    with pytest.raises(ValueError, match="expected ties to be one of index, mean, got 'random'"):
         HF.hops(scores, label, TOY17, ties="random")  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="expected k of at least 1, got 0"):
         HF.hops(scores, label, TOY17, k=0)

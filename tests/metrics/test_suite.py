@@ -13,8 +13,10 @@ from torch import Tensor
 from torchmetrics import MetricCollection
 
 from hiercos import Taxonomy
-from hiercos.metrics import NDCG, default_suite, tables
+from hiercos.metric_table import metric_spec
+from hiercos.metrics import NDCG, default_suite, ranking, suite_means, suite_values, tables
 from hiercos.metrics import functional as HF
+from hiercos.metrics.ranking import best_classes
 from trees import TOY, TOY17, random_tree
 
 TREE = random_tree(5, 60)
@@ -35,7 +37,7 @@ def test_the_suite_has_the_columns_of_a_results_table_and_more() -> None:
         *("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20"),
         *("correct_order_at_1", "correct_order_at_3", "correct_order_at_5", "correct_order_at_10"),
         *("correct_order_at_20", "correct_order_at_50", "correct_order_all", "mrr"),
-        *("accuracy_level_1", "accuracy_level_2", "fpa"),
+        *("accuracy_level_1", "accuracy_level_2", "fpa", "top5", "macro_accuracy", "log_loss"),
     )
 
 
@@ -48,7 +50,8 @@ def test_every_value_of_the_suite_is_that_of_its_function(
     monkeypatch.setattr(tables, "MOST_TABULATED", most_tabulated)
     monkeypatch.setattr(tables, "CHUNK", 20 * taxonomy.num_classes)
     suite = default_suite(taxonomy)
-    suite.update(scores, labels, node_scores)
+    log_probabilities = scores.double().log_softmax(dim=1)
+    suite.update(scores, labels, node_scores, log_probabilities)
     monkeypatch.undo()
     levels = HF.level_accuracy(node_scores, labels, taxonomy).nanmean(dim=0)
     expected = {
@@ -62,6 +65,9 @@ def test_every_value_of_the_suite_is_that_of_its_function(
         "mrr": HF.reciprocal_rank(scores, labels, taxonomy),
         **{f"accuracy_level_{level}": value for level, value in enumerate(levels, 1)},
         "fpa": HF.full_path_accuracy(node_scores, labels, taxonomy),
+        "top5": HF.top_k_accuracy(scores, labels, taxonomy, 5),
+        "macro_accuracy": HF.macro_accuracy(scores, labels, taxonomy),
+        "log_loss": HF.log_loss(log_probabilities, labels, taxonomy),
     }
     result = suite.compute()
     assert list(result) == list(expected)
@@ -91,6 +97,40 @@ def test_the_suite_is_a_collection_that_takes_its_arguments_by_position_and_by_n
     by_position.reset()
     by_position.update(scores, labels)
     assert by_position.compute()["fpa"] == by_position.compute()["top1"]
+
+
+def test_without_probabilities_the_log_loss_is_unknown_and_wrong_ones_are_refused() -> None:
+    scores, labels, _ = batch(TREE, 6)
+    suite = default_suite(TREE)
+    suite.update(scores, labels)
+    assert math.isnan(suite.compute()["log_loss"].item())
+    suite.update(scores, labels, log_probabilities=scores.log_softmax(dim=1))
+    assert suite.compute()["log_loss"].item() == pytest.approx(torch.nn.functional.cross_entropy(scores, labels).item())
+    with pytest.raises(ValueError, match=r"^row 0: expected logarithms of probabilities, none above 0$"):
+        suite.update(scores, labels, log_probabilities=scores.softmax(dim=1))
+    with pytest.raises(ValueError, match=r"^expected log-probabilities of shape \(6, \d+\), got \(5, \d+\)$"):
+        suite.update(scores, labels, log_probabilities=scores[1:].log_softmax(dim=1))
+
+
+def test_a_suite_of_some_metrics_ranks_no_more_classes_than_they_need(monkeypatch: pytest.MonkeyPatch) -> None:
+    scores, labels, _ = batch(TREE, 6)
+    depths: list[int] = []
+    monkeypatch.setattr(ranking, "best_classes", lambda scores, k: depths.append(k) or best_classes(scores, k))
+    found = suite_values(scores, labels, TREE, specs=[metric_spec("top5"), metric_spec("ahd_at_1")])
+    assert depths == [5]
+    assert torch.equal(found[:, 0], HF.top_k_accuracy(scores, labels, TREE, 5).double())
+
+
+def test_weights_count_samples_as_often_as_repeating_them() -> None:
+    scores, labels, _ = batch(TREE, 30)
+    weights = torch.arange(30) % 3
+    repeated = torch.repeat_interleave(torch.arange(30), weights)
+    values = suite_values(scores, labels, TREE)
+    torch.testing.assert_close(
+        suite_means(values, labels, TREE, weights.double()),
+        suite_means(values[repeated], labels[repeated], TREE),
+        equal_nan=True,
+    )
 
 
 def test_the_suite_moves_to_a_device_with_all_it_counts() -> None:

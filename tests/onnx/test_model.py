@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from answer_rows import stored_rows
 from blobs import cloud
 from colours import colour_folder
-from hiercos.data.readers.unlabelled import read_inputs
+from hiercos.data import read_inputs
 from hiercos.errors import DataError
 from hiercos.hub import PretrainedModel, load_pipeline
 from hiercos.onnx.format import OnnxError

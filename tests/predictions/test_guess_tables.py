@@ -6,7 +6,7 @@ import pytest
 
 from hiercos.data.readers.table_files import column_names
 from hiercos.errors import DataError
-from hiercos.predictions.guess_tables import is_guess_table, read_guess_table
+from hiercos.predictions.guesses import is_guess_table, read_guess_table
 
 BIOCLIP = """\
 file_name,kingdom,phylum,class,order,family,genus,species_epithet,species,common_name,score

@@ -7,7 +7,7 @@ from hiercos.report import COLUMNS, Grid, Line, summarize
 from hiercos.report.grid import Cell, column_merits, difference_grid, figure_grid
 from records import record
 
-KEYS = [column.key for column in COLUMNS]
+KEYS = [column.name for column in COLUMNS]
 
 
 def drawn(lines: Sequence[Line]) -> Grid:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.report import comparison_results, summarize, write_report
-from hiercos.report.figures import correct_order_figure, level_accuracy_figure
+from hiercos.report.page import correct_order_figure, level_accuracy_figure
 from records import record
 
 RECORDS = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]

@@ -3,7 +3,7 @@ import math
 import pytest
 
 from hiercos.report import Estimate
-from hiercos.report.published import metric_column, pairs
+from hiercos.report.published import pairs
 from records import record
 
 
@@ -36,4 +36,4 @@ def test_what_cannot_be_matched_is_marked() -> None:
 def test_correct_orders_are_percentages() -> None:
     (pair,) = pairs([record(correct_order_all=0.7295)], {"correct_order_all": Estimate(0.7, math.nan)})
     assert pair.cells() == ("72.95", "70.00", "+2.95")
-    assert metric_column("correct_order_all").heading == "correct order all %"
+    assert pair.column.heading == "correct order all %"

@@ -1,9 +1,10 @@
 import csv
 import math
+from dataclasses import replace
 
 import pytest
 
-from hiercos.report import csv_text, result_row, summarize
+from hiercos.report import comparison_results, csv_text, result_row, summarize
 from records import record
 
 
@@ -12,7 +13,8 @@ def test_results_csv_has_the_promised_columns_and_a_row_per_run() -> None:
     text = csv_text([result_row(each) for each in records])
     rows = list(csv.DictReader(text.splitlines()))
     promised = (
-        "method,rule,seed,top1,mistake_severity,ahd_at_1,ahd_at_5,ahd_at_20,hops,hops_at_5,hops_at_20,fpa,train_seconds"
+        "method,rule,seed,top1,mistake_severity,ahd_at_1,ahd_at_5,ahd_at_20,hops,hops_at_5,hops_at_20,fpa,train_seconds,"
+        "top5,macro_accuracy,log_loss,epochs"
     )
     assert text.splitlines()[0] == promised
     assert [(row["method"], row["rule"], row["seed"]) for row in rows] == [
@@ -39,3 +41,20 @@ def test_means_and_differences_of_a_line_follow_one_convention() -> None:
     ours, reference = summarize(records, interval="published")
     assert ours.estimate("hops").half_width == pytest.approx(12.7062 * 0.1 / math.sqrt(2), rel=1e-5)  # t(0.975, 1)
     assert ours.difference(reference, "hops") == ours.estimate("hops")
+
+
+def test_epochs_are_those_trained_and_what_was_not_measured_is_unknown() -> None:
+    trained = replace(record(), history=[{"loss": 1.0}, {"loss": 0.5}], metrics={"hops": 0.5})
+    row = result_row(trained)
+    assert (row["epochs"], row["hops"]) == (2, 0.5)
+    assert math.isnan(row["top5"])
+
+
+def test_tables_show_top5_beside_hops_and_leave_out_what_nobody_has() -> None:
+    results = comparison_results([record("a", log_loss=math.nan), record("b", log_loss=math.nan)])
+    names = [spec.name for spec in results.figures(results.sections[0]).columns]
+    assert names[names.index("hops") + 1] == "top5"
+    assert names[:2] == ["top1", "macro_accuracy"]
+    assert "log_loss" not in names
+    known = comparison_results([record("a", log_loss=math.nan), record("b", log_loss=1.5)])
+    assert "log_loss" in [spec.name for spec in known.shown]

@@ -4,8 +4,8 @@ import scipy.sparse as sp
 import torch
 from sklearn.base import BaseEstimator
 
-from hiercos.sklearn.labels import label_codec
 from hiercos.sklearn.samples import Projection, checked_samples, labelled
+from hiercos.taxonomy import label_codec
 from sklearn_clouds import LEVELS, NAMES, UNEVEN, samples
 
 X, LABELS = samples(8)

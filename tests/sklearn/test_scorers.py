@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import balanced_accuracy_score, log_loss
 from sklearn.model_selection import GridSearchCV, KFold, cross_validate
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -23,8 +24,11 @@ from hiercos.sklearn.scorers import (
     hops_at_5_scorer,
     hops_at_20_scorer,
     hops_scorer,
+    log_loss_scorer,
+    macro_accuracy_scorer,
     mistake_severity_scorer,
     scorer_names,
+    top5_scorer,
 )
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 
@@ -58,6 +62,9 @@ def test_cross_validation_with_all_metrics_gives_what_the_metrics_give() -> None
             "neg_mistake_severity": -distances[wrong].mean(),
             "hierarchical_f1": HF.hierarchical_f1(scores, labels, UNEVEN).mean(),
             "hierarchical_precision": HF.hierarchical_precision(scores, labels, UNEVEN).mean(),
+            "top5": 1.0,  # of 4 classes
+            "macro_accuracy": HF.macro_accuracy(scores, labels, UNEVEN),
+            "neg_log_loss": -log_loss(Y[test], model.predict_proba(X[test]), labels=model.classes_),
         }
         for name, value in expected.items():
             assert found[f"test_{name}"][fold] == pytest.approx(float(value), abs=1e-6)
@@ -72,7 +79,19 @@ def test_each_scorer_is_one_of_all_metrics() -> None:
     assert mistake_severity_scorer(model, X, Y) == values["neg_mistake_severity"] < 0
     assert average_hierarchical_distance_scorer(model, X, Y) == values["neg_ahd_at_1"] < 0
     assert hierarchical_f1_scorer(model, X, Y) == values["hierarchical_f1"]
+    assert top5_scorer(model, X, Y) == values["top5"] == 1
+    assert macro_accuracy_scorer(model, X, Y) == values["macro_accuracy"]
+    assert log_loss_scorer(model, X, Y) == values["neg_log_loss"] < 0
     assert values["top1"] == model.score(X, Y)
+
+
+def test_macro_accuracy_is_the_balanced_accuracy_and_log_loss_needs_probabilities() -> None:
+    rows = np.flatnonzero((LABELS != 1) | (np.arange(120) % 5 == 0))  # few of one class
+    flat = LogisticRegression().fit(X, Y)
+    values = HierarchicalScorer(None, UNEVEN)(flat, X[rows], Y[rows])
+    assert values["macro_accuracy"] == pytest.approx(balanced_accuracy_score(Y[rows], flat.predict(X[rows])))
+    assert values["neg_log_loss"] == pytest.approx(-log_loss(Y[rows], flat.predict_proba(X[rows])))
+    assert math.isnan(HierarchicalScorer("neg_log_loss", UNEVEN)(LinearSVC().fit(X, Y), X, Y))
 
 
 @pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS, np.arange(4)], ids=["names", "paths", "levels", "indices"])

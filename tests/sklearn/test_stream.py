@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.engine import Model
 from hiercos.errors import DataError
-from hiercos.sklearn.stream import Moments
+from hiercos.sklearn.training import Moments
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 
 X, LABELS = samples(240)

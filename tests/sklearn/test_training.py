@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiercos.engine import RunProgress, TrainConfig
-from hiercos.engine.array_scores import array_scores
+from hiercos.engine.scoring import array_scores
 from hiercos.engine.training import Epoch
 from hiercos.sklearn.samples import Labelled
 from hiercos.sklearn.training import (

@@ -21,6 +21,7 @@ from .reproduction import Conditions as Conditions
 from .reproduction import absence as absence
 from .reproduction import reproduce as reproduce
 from .reproduction import table_recipes as table_recipes
+from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import paired_difference as paired_difference
 from .resampling import sample_means as sample_means

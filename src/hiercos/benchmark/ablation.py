@@ -11,7 +11,7 @@ import torch
 
 from hiercos.benchmark.comparison import RUNS, Run, RunResult
 from hiercos.benchmark.jobs import Nobody, Observer, crew
-from hiercos.engine import Model, RunData, Samples, TrainConfig, Watcher, evaluate, load_model
+from hiercos.engine import LabelledSamples, Model, RunData, TrainConfig, Watcher, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
 from hiercos.methods import METHODS, LeafScores, NodeScores
@@ -149,7 +149,9 @@ class AblationRun:
         return RunResult(trained.record, records)
 
 
-def scored_record(fabric: Fabric, record: Record, model: Model, test: Samples, scoring: Mapping[str, Any]) -> Record:
+def scored_record(
+    fabric: Fabric, record: Record, model: Model, test: LabelledSamples, scoring: Mapping[str, Any]
+) -> Record:
     """The record of a run with the mean cosine among its metrics, scored anew where the scores have other options.
 
     Args:
@@ -169,7 +171,7 @@ def scored_record(fabric: Fabric, record: Record, model: Model, test: Samples, s
 
 
 @torch.inference_mode()
-def mean_cosine(fabric: Fabric, model: Model, samples: Samples, *, ancestors: bool = True) -> float:
+def mean_cosine(fabric: Fabric, model: Model, samples: LabelledSamples, *, ancestors: bool = True) -> float:
     """Mean over samples of the cosine between the embedding and its projection onto the subspace of its class."""
     model.to(fabric.device).eval()
     total = torch.zeros((), dtype=torch.float64)

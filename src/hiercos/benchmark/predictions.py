@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from hiercos.benchmark.resampling import FloatArray, sample_means
-from hiercos.engine import Samples, Scores, StoredModel, batch_scores
+from hiercos.benchmark.resampling import ClassAverages, FloatArray, sample_means
+from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
+from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy
@@ -18,7 +19,9 @@ from hiercos.taxonomy import IntArray, Taxonomy
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-BROKEN_DOWN = ("top1", "mistake_severity", "ahd_at_1", "ahd_at_5", "ahd_at_20", "hops", "hops_at_5", "hops_at_20")
+BROKEN_DOWN = tuple(  # the metrics of a class or node: of samples that only need ranked classes
+    spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"
+)
 Row = Mapping[str, str | int | float]
 
 
@@ -36,6 +39,12 @@ class SampleMetrics:
     values: FloatArray
     labels: IntArray
 
+    @property
+    def averages(self) -> ClassAverages:
+        """The values whose means are taken over the classes."""
+        by_class = [column for column, name in enumerate(self.names) if metric_spec(name).average == "classes"]
+        return ClassAverages(self.labels, by_class)
+
     def columns(self, names: Sequence[str]) -> FloatArray:
         """The values of some names, shape (M, len(names))."""
         return self.values[:, [self.names.index(name) for name in names]]
@@ -52,7 +61,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleMetrics:
+def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
@@ -67,9 +76,10 @@ def model_metrics(fabric: Fabric, stored: StoredModel, data: Samples) -> SampleM
 
 def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> FloatArray:
     taxonomy = stored.model.taxonomy
-    ranking = torch.from_numpy(stored.rule.ranking(stored.posterior(scores.classes.cpu().numpy())))
+    posterior = stored.posterior(scores.classes.cpu().numpy())
+    ranking, logs = (torch.from_numpy(each) for each in (stored.rule.ranking(posterior), posterior.logs))
     node_scores = scores.nodes.cpu() if stored.rule.name == "none" else None
-    return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores).numpy(), dtype=np.float64)
+    return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores, logs).numpy(), dtype=np.float64)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:

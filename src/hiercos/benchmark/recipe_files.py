@@ -16,7 +16,7 @@ from hiercos.engine import TrainConfig
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import BACKBONES
-from hiercos.options import description, fits
+from hiercos.options import kind_fault
 
 REQUIRED = ("dataset", "published", "seeds", *SECTIONS)
 KEYS = (*REQUIRED, "differs")
@@ -156,8 +156,8 @@ def recipe_faults(recipe: Recipe) -> list[str]:
 def _training_faults(key: str, value: object) -> Iterator[str]:
     if key not in TRAINING_KEYS:
         yield f"training: unknown key {key!r}{suggestion(key, TRAINING_KEYS)}"
-    elif not fits(value, TRAINING_KINDS[key]):
-        yield f"training.{key}: expected {description(TRAINING_KINDS[key])}, got {value!r}"
+    elif fault := kind_fault(f"training.{key}", value, TRAINING_KINDS[key]):
+        yield fault
 
 
 def _faults_of(check: Callable[[], object]) -> list[str]:

@@ -11,7 +11,7 @@ from hiercos.benchmark.ablation import COSINE, mean_cosine
 from hiercos.benchmark.published import PublishedTable
 from hiercos.benchmark.recipe import Recipe, RecipeError
 from hiercos.benchmark.recipe_files import recipe_faults
-from hiercos.data import BUILT_IN, Dataset, data_root, load_dataset, taken
+from hiercos.data import BUILT_IN, Dataset, data_root, load_dataset
 from hiercos.engine import (
     ReadConfig,
     RunData,
@@ -198,5 +198,4 @@ def limited(dataset: Dataset, limit: int) -> Dataset:
     order = np.argsort(group, kind="stable")  # group by group, each in the order of the data
     starts = np.searchsorted(group[order], group[order])  # where the group of each begins
     kept = np.sort(order[np.arange(len(order)) - starts < limit])
-    inputs = taken(dataset.inputs, kept)
-    return replace(dataset, inputs=inputs, labels=dataset.labels[kept], split=dataset.split[kept])
+    return replace(dataset, inputs=dataset.inputs.take(kept), labels=dataset.labels[kept], split=dataset.split[kept])

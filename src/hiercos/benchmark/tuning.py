@@ -17,9 +17,10 @@ import numpy as np
 
 from hiercos.benchmark.jobs import Crew, Observer
 from hiercos.engine import CHECKPOINT, RunData, RunProgress, TrainConfig, TrainingError, Watcher, fit, taxonomy_summary
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Between, Space
+from hiercos.options import check_choice
 from hiercos.records import run_identity
 
 if TYPE_CHECKING:

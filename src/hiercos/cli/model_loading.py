@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from hiercos.cli.display.row_progress import checking_lines
+from hiercos.cli.options.common import check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
-from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs
@@ -102,9 +102,14 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
     from hiercos.records import Record
 
     record = Record.find(folder, stored.rule.name)
-    trained_on = None if record is None else str(record.data["fingerprint"])
+    known = {} if record is None else record.data
     samples = load_test_samples(
-        data, stored.model.taxonomy, trained_on=trained_on, **asdict(columns), callback=checking_lines()
+        data,
+        stored.model.taxonomy,
+        trained_on=known.get("fingerprint"),
+        embedded_from=known.get("embedded_from", {}).get("fingerprint"),
+        **asdict(columns),
+        callback=checking_lines(),
     )
     for note in samples.notes:
         typer.echo(note, err=True)

@@ -7,22 +7,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.catalogue.built_in import BUILT_IN
-from hiercos.data.dataset import Inputs, data_fingerprint, taken
+from hiercos.data.dataset import data_fingerprint
 from hiercos.data.images.faulty import CheckCallback
-from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
-from hiercos.data.sources import load_dataset, read_samples, sample_keys, source_name
+from hiercos.data.inputs import Inputs
+from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
+from hiercos.data.sources import load_dataset, read_samples, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.errors import DataError
-from hiercos.taxonomy import IntArray, LabelReader, Taxonomy
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, label_indices
 
 
 @dataclass(frozen=True, eq=False)
 class TestSamples:
-    """Samples to test a model on.
+    """SourceSamples to test a model on.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts or images.
-        labels: their classes, shape (M,).
+        inputs: M texts, vectors or images.
+        labels: class index y < C, or C + node for an inner node, shape (M,).
         notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
     """
 
@@ -36,6 +37,7 @@ def load_test_samples(
     taxonomy: Taxonomy,
     *,
     trained_on: str | None = None,
+    embedded_from: str | None = None,
     text_column: str | None = None,
     path_column: str | None = None,
     label_column: str = LABEL_COLUMN,
@@ -52,6 +54,7 @@ def load_test_samples(
         source: as in `load_dataset`.
         taxonomy: the tree whose classes the labels name.
         trained_on: the fingerprint of the data set the model was trained on, from its record.
+        embedded_from: the fingerprint of the images or texts whose features it was trained on, if it was.
         text_column: as in `load_dataset`.
         path_column: as in `load_dataset`.
         label_column: as in `load_dataset`.
@@ -69,17 +72,18 @@ def load_test_samples(
             raise DataError(f"{source} has another taxonomy than the model")
         return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
-    return _test_samples(source_name(source), read_samples(source, options), taxonomy, trained_on)
+    return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
 
-def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on: str | None) -> TestSamples:
+def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, samples.notes
-    labels = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
+    nodes = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
+    labels = label_indices(nodes, taxonomy)
     if samples.split is None:
-        by_hash = hash_split(sample_keys(inputs))
-        if data_fingerprint(taxonomy, inputs, labels, by_hash) == trained_on:
+        by_hash = hash_split(inputs.split_keys())
+        if data_fingerprint(taxonomy, inputs, labels, by_hash) in trained_on:
             chosen = by_hash == "test"
             note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
             return _chosen(inputs, labels, chosen, *notes, note)
@@ -92,4 +96,4 @@ def _test_samples(source: str, samples: Samples, taxonomy: Taxonomy, trained_on:
 
 def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:
     rows = np.flatnonzero(chosen)
-    return TestSamples(taken(inputs, rows), labels[rows], notes)
+    return TestSamples(inputs.take(rows), labels[rows], notes)

@@ -2,13 +2,11 @@
 
 from collections.abc import Sequence
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
-from hiercos.data.dataset import Inputs, Kind, check_inputs
-from hiercos.data.images.collections import Images, Rows, file_content
+from hiercos.data.images.collections import Images, file_content
 from hiercos.data.images.decoding import pillow, upright_rgb
+from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ def given_inputs(inputs: Any, kind: Kind) -> Inputs:
     """
     if kind == "vectors":
         try:
-            vectors = np.asarray(inputs, dtype=np.float32)
+            vectors = Vectors(inputs)
         except (TypeError, ValueError) as error:
             raise DataError(f"inputs: expected vectors, shape (samples, features) ({error})") from error
         check_inputs(vectors, source="inputs")
@@ -34,7 +32,7 @@ def given_inputs(inputs: Any, kind: Kind) -> Inputs:
         if not isinstance(item, expected):
             wanted = "a text" if kind == "texts" else "a path or an image of Pillow"
             raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
-    found: Inputs = tuple(items) if kind == "texts" else GivenImages(items)
+    found: Inputs = Texts(items) if kind == "texts" else GivenImages(items)
     check_inputs(found, source="inputs")
     return found
 
@@ -71,6 +69,6 @@ class GivenImages(Images):
         image = self._images[row]
         return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> Self:
         """The images at these rows."""
-        return self._taken(GivenImages([self._images[row] for row in rows]), rows)
+        return type(self)([self._images[row] for row in rows]).with_digests_of(self, rows)

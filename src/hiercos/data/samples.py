@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 
-from hiercos.data.dataset import Inputs, taken
-from hiercos.data.images.collections import Images
+from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.inputs import Inputs
 from hiercos.errors import RowName
 from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
 
@@ -32,16 +32,17 @@ class SourceOptions:
 
 
 @dataclass(frozen=True)
-class Samples:
+class SourceSamples:
     """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
 
     Attributes:
-        inputs: vectors, shape (M, F), or M texts or images.
+        inputs: M texts, vectors or images.
         labels: M of them, as the user wrote them.
         split: M of them, or None where the data have none.
         row_name: what messages call the sample at an index.
         notes: sentences about what was decided while reading.
         taxonomy: the tree that came with the samples, if one did.
+        origin: origin of vectors that a backbone made.
         path_form: what the user can write for the labels to be paths.
     """
 
@@ -51,14 +52,15 @@ class Samples:
     row_name: RowName
     notes: tuple[str, ...] = ()
     taxonomy: Taxonomy | None = None
+    origin: FeatureOrigin | None = None
     path_form: str = "labels such as 'a > b > c'"
 
-    def take(self, rows: IntArray) -> "Samples":
+    def take(self, rows: IntArray) -> "SourceSamples":
         """The samples at these rows."""
         names = [self.row_name(int(row)) for row in rows]
         return replace(
             self,
-            inputs=taken(self.inputs, rows),
+            inputs=self.inputs.take(rows),
             labels=np.asarray(self.labels)[rows],
             split=None if self.split is None else np.asarray(self.split)[rows],
             row_name=names.__getitem__,
@@ -66,11 +68,9 @@ class Samples:
 
 
 def with_usable_images(
-    samples: Samples, *, source: str, options: SourceOptions, row_name: RowName | None = None
-) -> Samples:
+    samples: SourceSamples, *, source: str, options: SourceOptions, row_name: RowName | None = None
+) -> SourceSamples:
     """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
-    if not isinstance(samples.inputs, Images):
-        return samples
     rows, notes = usable_rows(
         samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback
     )

@@ -1,26 +1,28 @@
-"""From one word of the user to a data set: a built-in name, a folder of images, a table or an .npz of vectors."""
+"""From one word of the user to a data set or to inputs: a built-in name, or what a registered reader takes."""
 
-from collections.abc import Sequence
 from pathlib import Path
+from typing import NoReturn, TextIO
 
 from hiercos.data.catalogue.built_in import BUILT_IN
-from hiercos.data.dataset import Dataset, Inputs
-from hiercos.data.images.collections import Images
-from hiercos.data.images.faulty import CheckCallback
-from hiercos.data.images.usable import with_usable_images
-from hiercos.data.path_labels import taxonomy_of_labels
-from hiercos.data.readers import hugging_face
-from hiercos.data.readers.folders import read_folder
-from hiercos.data.readers.npz import read_vectors
+from hiercos.data.dataset import Dataset
+from hiercos.data.images.faulty import CheckCallback, dataset_of_usable_images
+from hiercos.data.inputs import Kind
+from hiercos.data.readers.built_in import STANDARD_INPUT
+from hiercos.data.readers.registry import (
+    InputOptions,
+    existing_suffix,
+    input_reader,
+    input_suffixes,
+    prefix_of,
+    sample_reader,
+    sample_suffixes,
+)
 from hiercos.data.readers.table_files import SAMPLE_TABLES
-from hiercos.data.readers.table_samples import read_table_samples
-from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, Samples, SourceOptions
-from hiercos.data.splits import completed_split, folded
+from hiercos.data.readers.unlabelled import UnlabelledInputs
+from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
+from hiercos.data.splits import completed_split
 from hiercos.errors import DataError, suggestion
-from hiercos.taxonomy import LabelReader, Taxonomy, counted, open_taxonomy
-
-NPZ = ".npz"
-SUFFIXES = (NPZ, *SAMPLE_TABLES)
+from hiercos.taxonomy import LabelReader, Taxonomy, counted, label_indices, open_taxonomy, taxonomy_of_labels
 
 
 def load_dataset(
@@ -61,7 +63,8 @@ def load_dataset(
     if name in BUILT_IN:
         if taxonomy is not None:
             raise DataError(f"{name} brings its own taxonomy: expected no other, got {_shown(taxonomy)}")
-        return with_usable_images(BUILT_IN[name].load(rest, None if root is None else Path(root)), on_error, callback)
+        found = BUILT_IN[name].load(rest, None if root is None else Path(root))
+        return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
     return _dataset(source_name(source), read_samples(source, options), tree)
@@ -70,57 +73,32 @@ def load_dataset(
 def check_source(source: str | Path) -> None:
     """Raise a `DataError` for what is neither a known name nor there, with the nearest name; nothing is read."""
     path, name = Path(source), str(source).partition(":")[0]
-    if name in BUILT_IN or str(source).startswith(hugging_face.PREFIX) or path.is_dir():
+    if name in BUILT_IN or sample_reader(str(source)) is not None:
         return
     if not path.exists() and not path.suffix and path.name == str(source):
         missing = "there is no such file or folder, and no built-in data set of that name"
         raise DataError(f"{source}: {missing}{suggestion(name, BUILT_IN)}")
-    existing_suffix(path, SUFFIXES, f", a folder of images or a built-in name ({', '.join(BUILT_IN)})")
+    existing_suffix(path, sample_suffixes(), f", a folder of images or a built-in name ({', '.join(BUILT_IN)})")
 
 
-def read_samples(source: str | Path, options: SourceOptions) -> Samples:
+def read_samples(source: str | Path, options: SourceOptions) -> SourceSamples:
     """The labelled samples of anything but a built-in data set, as the user wrote them."""
     check_source(source)
-    path = Path(source)
-    if str(source).startswith(hugging_face.PREFIX):
-        return hugging_face.read_hub(str(source), options)
-    if path.is_dir():
-        stored = hugging_face.is_saved(path)
-        return hugging_face.read_saved(path, options) if stored else read_folder(path, options)
-    return read_vectors(path) if path.suffix.lower() == NPZ else read_table_samples(path, options)
+    reader = sample_reader(str(source))
+    assert reader is not None  # as checked
+    return reader.samples(str(source), options)
 
 
 def source_name(source: str | Path) -> str:
-    """What messages call it: a name of the hub as it is, a path without a slash at its end."""
-    return str(source) if str(source).startswith(hugging_face.PREFIX) else str(Path(source))
-
-
-def existing_suffix(path: Path, suffixes: Sequence[str], others: str) -> str:
-    """The extension of a file that is there and is one of these; otherwise a DataError says what else is expected."""
-    expected = f"expected a file ({', '.join(suffixes)}){others}"
-    if not path.exists():
-        raise DataError(f"{path}: there is no such file; {expected}")
-    if path.is_dir():
-        raise DataError(f"{path} is a folder; {expected}")
-    if path.suffix.lower() not in suffixes:
-        raise DataError(f"{path}: the extension {path.suffix!r} is not known; {expected}")
-    return path.suffix.lower()
+    """Name of a source in messages: with a prefix as it is, a path without a slash at its end."""
+    return str(source) if prefix_of(str(source)) else str(Path(source))
 
 
 def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def sample_keys(inputs: Inputs) -> Sequence[str | bytes]:
-    """What the split of each sample depends on: the words of a text, the numbers of a vector, the bytes of an image."""
-    if isinstance(inputs, tuple):
-        return [folded(text) for text in inputs]
-    if isinstance(inputs, Images):
-        return [digest.tobytes() for digest in inputs.digests]
-    return [row.astype("<f4").tobytes() for row in inputs]
-
-
-def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Dataset:
+def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> Dataset:
     """The data set of these samples; its taxonomy is made from the labels where none is given or comes with them."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
@@ -132,22 +110,79 @@ def _dataset(source: str, samples: Samples, taxonomy: Taxonomy | None) -> Datase
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    classes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
-    chosen, said = completed_split(sample_keys(samples.inputs), samples.split, source=source, row_name=row_name)
+    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
+    chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
-        labels=classes,
+        labels=label_indices(nodes, tree),
         split=chosen,
         notes=(*notes, *said),
         source=source,
+        origin=samples.origin,
     )
 
 
 def dataset_name(source: str) -> str:
-    """What tables call a source: a name of the hub, a file without its extension, or a folder."""
-    if source.startswith(hugging_face.PREFIX):
-        return source.removeprefix(hugging_face.PREFIX)
+    """Name of a source in tables: without its prefix, a file without its extension, or a folder."""
+    if prefix := prefix_of(source):
+        return source.removeprefix(prefix)
     path = Path(source)
-    return path.stem if path.suffix.lower() in SUFFIXES else path.resolve().name
+    return path.stem if path.suffix.lower() in sample_suffixes() else path.resolve().name
+
+
+EXPECTED_TABLE = f"a table ({', '.join(SAMPLE_TABLES)})"
+EXPECTED = {
+    "vectors": "an .npz of vectors",
+    "texts": f"{EXPECTED_TABLE} of texts",
+    "images": f"an image, a folder of images or {EXPECTED_TABLE} of their paths",
+}
+
+
+def read_inputs(
+    path: str | Path,
+    *,
+    kind: Kind,
+    text_column: str | None = None,
+    path_column: str | None = None,
+    root: str | Path | None = None,
+    on_error: str = "fail",
+    callback: CheckCallback | None = None,
+    stdin: TextIO | None = None,
+) -> UnlabelledInputs:
+    """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
+
+    A file is read twice: a first pass finds every fault before any input is used, a second one gives the batches.
+    Texts on standard input are checked as they come.
+
+    Args:
+        path: the file or folder, or "-" for standard input, where every line is a text or the path of an image. Of a
+            folder every image below it is taken, in the order of the paths.
+        kind: kind of inputs that the model takes.
+        text_column: the column of texts in a table, "text" by default.
+        path_column: the column of paths to images in a table, "path" by default.
+        root: the folder that paths start from; by default that of the table, for standard input the current one.
+        on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
+        callback: as in `load_dataset`.
+        stdin: stream to read for "-"; standard input by default.
+
+    Raises:
+        DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
+    """
+    reader = input_reader(str(path), kind)
+    if reader is None:
+        _refuse_inputs(path, kind)
+    options = InputOptions(text_column, path_column, root, on_error, callback, stdin)
+    return reader.inputs(str(path), kind, options)
+
+
+def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
+    """Raise a DataError that says what was expected of inputs that no reader takes."""
+    file = Path(path)
+    if str(path) == STANDARD_INPUT:
+        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
+    if not file.exists() or file.is_dir():
+        folder = " or a folder" * (kind == "images")
+        existing_suffix(file, input_suffixes(kind), f"{folder} because this model takes {kind}")
+    raise DataError(f"expected {EXPECTED[kind]} because this model takes {kind}, got {file}")

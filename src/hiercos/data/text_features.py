@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data.dataset import Dataset, FloatArray
-from hiercos.data.images.collections import Images
+from hiercos.data.dataset import Dataset
+from hiercos.data.inputs import FloatArray
 from hiercos.errors import DataError
 
 NGRAMS = (3, 4)  # shortest and longest, in characters, with a space at either end of a word
@@ -111,9 +111,9 @@ def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[FloatA
     Raises:
         DataError: for images, whose features only a backbone can make.
     """
-    if isinstance(dataset.inputs, np.ndarray):
-        return dataset.inputs, None
-    if isinstance(dataset.inputs, Images):
+    if dataset.kind == "vectors":
+        return np.asarray(dataset.inputs), None
+    if dataset.kind == "images":
         raise DataError(f"{dataset.source} holds images: expected a backbone that makes features of them (--backbone)")
-    features = TextFeatures.fit([dataset.inputs[row] for row in dataset.rows("train")], dim, seed)
-    return features.transform(dataset.inputs), features
+    features = TextFeatures.fit(dataset.inputs.values(dataset.rows("train")), dim, seed)
+    return features.transform(dataset.inputs.values(range(len(dataset)))), features

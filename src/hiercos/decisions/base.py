@@ -110,7 +110,12 @@ def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntAr
     return listed
 
 
-RULES: Registry[type[Rule]] = Registry("rule", RuleError, entry_points="hiercos.rules")
+RULES: Registry[type[Rule]] = Registry(
+    "rule",
+    RuleError,
+    entry_points="hiercos.rules",
+    modules=("hiercos.decisions.rules", "hiercos.decisions.hops"),
+)
 
 
 def rule(name: str, /, **parameters: Any) -> Rule:

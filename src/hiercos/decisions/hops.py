@@ -7,10 +7,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hiercos.decisions.base import RULES, ClassRule
-from hiercos.decisions.best_order import MOST_EXACT, best_order
-from hiercos.decisions.crm import LeastRisk
-from hiercos.decisions.expected_cost import ranks_along_path
+from hiercos.decisions.best_order import MOST_EXACT, best_order, ranks_along_path
 from hiercos.decisions.posterior import Posterior
+from hiercos.decisions.rules import LeastRisk
 from hiercos.taxonomy import (
     Floats,
     Taxonomy,

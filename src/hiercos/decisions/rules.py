@@ -1,18 +1,48 @@
-"""Every decision rule of the package; importing this module registers them."""
+"""The method's own order: the likeliest class first."""
 
-from hiercos.decisions.base import RULES, ClassRule, Rule, RuleError, rule, rule_from_dict
-from hiercos.decisions.crm import LeastRisk
-from hiercos.decisions.hops import HighestHops
-from hiercos.decisions.likeliest import Likeliest
+from dataclasses import dataclass
 
-__all__ = [
-    "RULES",
-    "ClassRule",
-    "HighestHops",
-    "LeastRisk",
-    "Likeliest",
-    "Rule",
-    "RuleError",
-    "rule",
-    "rule_from_dict",
-]
+import numpy as np
+
+from hiercos.decisions.base import RULES, ClassRule
+from hiercos.decisions.posterior import Posterior
+from hiercos.taxonomy import Floats, ancestor_sums
+
+
+@RULES.register("none")
+@dataclass(frozen=True)
+class Likeliest(ClassRule):
+    """The class with the highest score of the method; the tree plays no part in the choice."""
+
+    criterion = "class score"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """The method's scores, or the probabilities where there are none."""
+        return np.asarray(posterior.scores)
+
+
+@RULES.register("crm")
+@dataclass(frozen=True)
+class LeastRisk(ClassRule):
+    """The class nearest on average to the true one, which is drawn from the posterior [karthik2021].
+
+    A class c is H − depth(LCA) from every other class, so its risk is H less the probability of every node of its
+    path, and its own probability counts for the levels below it too, where the path has ended:
+    risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample.
+
+    Example:
+        >>> from hiercos.taxonomy import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> LeastRisk().class_values(Posterior([[0.375, 0.25, 0.375]], t))  # as likely as the car, nearer to the dog
+        array([[-1.   , -1.125, -1.25 ]])
+    """
+
+    criterion = "minus the expected tree distance"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Minus the expected tree distance of each class, shape (M, C), from −H to 0."""
+        taxonomy = posterior.taxonomy
+        on_paths = ancestor_sums(posterior.nodes, taxonomy)[:, taxonomy.leaves]  # (M, C)
+        levels_below = taxonomy.height - taxonomy.depths[taxonomy.leaves]
+        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.height
+        return values

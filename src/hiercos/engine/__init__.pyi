@@ -1,6 +1,8 @@
-from .array_scores import array_scores as array_scores
+from .batches import LabelledInputs as LabelledInputs
+from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
 from .batches import Samples as Samples
+from .batches import VectorSamples as VectorSamples
 from .checkpoint import CHECKPOINT as CHECKPOINT
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig
@@ -18,11 +20,6 @@ from .encoders import TfidfEncoder as TfidfEncoder
 from .encoders import channels_last as channels_last
 from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
-from .evaluation import Scores as Scores
-from .evaluation import batch_scores as batch_scores
-from .evaluation import class_score_batches as class_score_batches
-from .evaluation import class_scores as class_scores
-from .evaluation import evaluate as evaluate
 from .feature_file import write_features as write_features
 from .model import CONSTANT as CONSTANT
 from .model import Model as Model
@@ -31,6 +28,7 @@ from .model_folder import TAXONOMY as TAXONOMY
 from .model_folder import ModelError as ModelError
 from .model_folder import StoredModel as StoredModel
 from .model_folder import load_model as load_model
+from .model_folder import read_json as read_json
 from .model_folder import save_model as save_model
 from .model_folder import stored_temperature as stored_temperature
 from .optimization import make_optimizer as make_optimizer
@@ -48,6 +46,13 @@ from .run_data import prepare as prepare
 from .run_data import prepare_embedded as prepare_embedded
 from .run_data import prepare_fine_tuning as prepare_fine_tuning
 from .run_data import taxonomy_summary as taxonomy_summary
+from .scoring import Scores as Scores
+from .scoring import array_scores as array_scores
+from .scoring import batch_scores as batch_scores
+from .scoring import class_score_batches as class_score_batches
+from .scoring import class_scores as class_scores
+from .scoring import evaluate as evaluate
+from .scoring import evaluate_scores as evaluate_scores
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress
 from .training import TrainingError as TrainingError

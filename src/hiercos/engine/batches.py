@@ -13,33 +13,65 @@ VECTORS_AT_ONCE = 1024
 
 
 class Samples(Protocol):
-    """Samples a model is trained, tested or asked on: vectors in memory, or raw inputs that are read when needed."""
-
-    @property
-    def labels(self) -> Tensor:
-        """The class of each sample, shape (M,), int64; -1 where it is not known."""
+    """Samples that a model takes: vectors in memory, or raw inputs that are read when needed."""
 
     @property
     def at_once(self) -> int:
-        """How many of them a model that does not learn is asked about at a time."""
+        """Number of samples in a batch for a model that does not learn."""
 
     def __len__(self) -> int: ...
 
     def to(self, device: torch.device) -> "Samples":
-        """The same with its tensors on a device."""
+        """The same samples with their tensors on a device."""
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """What the model takes for the rows of each part, in order.
+        """Batches of what the model takes, one for the rows of each part, in order.
 
         Args:
             parts: the rows of each batch, shape (B,) each.
-            seed: of whatever is drawn at random while a batch is made.
+            seed: seed of whatever is drawn at random while a batch is made.
         """
+
+
+class LabelledSamples(Samples, Protocol):
+    """Samples with their classes, to train and to test a model on."""
+
+    @property
+    def labels(self) -> Tensor:
+        """Class of each sample, shape (M,), int64."""
+
+    def to(self, device: torch.device) -> "LabelledSamples":
+        """The same samples with their tensors on a device."""
+
+
+@dataclass(frozen=True)
+class VectorSamples:
+    """Features without labels, in memory.
+
+    Attributes:
+        features: shape (M, F), float32.
+        at_once: see `Samples`.
+    """
+
+    features: Tensor
+    at_once: int = VECTORS_AT_ONCE
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def to(self, device: torch.device) -> "VectorSamples":
+        """The same features on a device."""
+        return replace(self, features=self.features.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is drawn
+        """Features of each part, shape (B, F)."""
+        for rows in parts:
+            yield self.features[rows.to(self.features.device)]
 
 
 @dataclass(frozen=True)
 class LabelledVectors:
-    """Features and their classes: samples in memory.
+    """Features with their classes, in memory.
 
     Attributes:
         features: shape (M, F), float32.
@@ -55,13 +87,41 @@ class LabelledVectors:
         return len(self.labels)
 
     def to(self, device: torch.device) -> "LabelledVectors":
-        """The same on a device."""
+        """The same features and classes on a device."""
         return replace(self, features=self.features.to(device), labels=self.labels.to(device))
 
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is drawn
-        """The features of each part, shape (B, F)."""
-        for rows in parts:
-            yield self.features[rows.to(self.features.device)]
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
+        """Features of each part, shape (B, F)."""
+        return VectorSamples(self.features).batches(parts, seed=seed)
+
+
+@dataclass(frozen=True)
+class LabelledInputs:
+    """Samples of any type with their classes.
+
+    Attributes:
+        samples: M samples.
+        labels: shape (M,), int64.
+    """
+
+    samples: Samples
+    labels: Tensor
+
+    @property
+    def at_once(self) -> int:
+        """See `Samples`."""
+        return self.samples.at_once
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def to(self, device: torch.device) -> "LabelledInputs":
+        """The same samples and classes on a device."""
+        return LabelledInputs(self.samples.to(device), self.labels.to(device))
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
+        """Batches of the samples."""
+        return self.samples.batches(parts, seed=seed)
 
 
 @dataclass(frozen=True)
@@ -79,11 +139,6 @@ class ReportedSamples:
     already: int = 0
 
     @property
-    def labels(self) -> Tensor:
-        """The class of each, shape (M,)."""
-        return self.samples.labels
-
-    @property
     def at_once(self) -> int:
         """See `Samples`."""
         return self.samples.at_once
@@ -92,11 +147,11 @@ class ReportedSamples:
         return len(self.samples)
 
     def to(self, device: torch.device) -> "ReportedSamples":
-        """The same on a device."""
+        """The same samples on a device."""
         return replace(self, samples=self.samples.to(device))
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """The batches; one is done when the next is asked for."""
+        """Batches of the samples; one is finished when the next is asked for."""
         done = self.already
         self.callback.start(done, done + sum(map(len, parts)))
         try:

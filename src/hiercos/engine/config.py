@@ -5,9 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
 from hiercos.methods import DEFAULT, METHODS
 from hiercos.nn.backbones import Augment, Border
+from hiercos.options import check_choice
 
 OF_THE_BACKBONE = ("backbone_learning_rate", "augment", "border")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from hiercos.errors import check_choice
+from hiercos.options import check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

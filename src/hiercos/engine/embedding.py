@@ -1,4 +1,4 @@
-"""Where features are kept between commands, under a name that says what they were made of and how."""
+"""Features of frozen backbones, streamed into a cache that is keyed by content; resumes after an interruption."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from hiercos.data import CACHE_VARIABLE, Dataset, Images
+from hiercos.data import CACHE_VARIABLE, Dataset, Inputs
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.feature_file import GrowingFeatures
-from hiercos.engine.streaming import RawInputs
 from hiercos.errors import FaultsError
 from hiercos.nn.backbones import Backbone
 
@@ -33,7 +31,7 @@ def cache_folder() -> Path:
     return Path(named) if named else Path.home() / ".cache" / "hiercos" / "features"
 
 
-def feature_key(inputs: RawInputs, identity: Mapping[str, Any], precision: str) -> str:
+def feature_key(inputs: Inputs, identity: Mapping[str, Any], precision: str) -> str:
     """A SHA-256 of everything that decides features: each input's content in order, the backbone, the precision.
 
     Args:
@@ -43,11 +41,7 @@ def feature_key(inputs: RawInputs, identity: Mapping[str, Any], precision: str) 
     """
     settings = json.dumps([FORMAT, precision, identity], sort_keys=True)
     digest = hashlib.sha256(settings.encode())
-    if isinstance(inputs, Images):
-        digest.update(inputs.digests.tobytes())
-    else:
-        for text in inputs:
-            digest.update(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
+    digest.update(inputs.digests.tobytes())
     return digest.hexdigest()
 
 
@@ -84,7 +78,7 @@ class Embedded:
     computed: int
 
 
-def embed(config: ReadConfig, backbone: Backbone, inputs: RawInputs) -> Embedded:
+def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
     """Make the features of inputs with a frozen backbone, or find them in the cache.
 
     Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
@@ -122,7 +116,6 @@ def embed_dataset(config: ReadConfig, backbone: Backbone, dataset: Dataset) -> E
         EmbeddingError: if the backbone does not look at what the data are.
     """
     check_kind(dataset, backbone)
-    assert not isinstance(dataset.inputs, np.ndarray)  # no backbone looks at vectors
     return embed(config, backbone, dataset.inputs)
 
 
@@ -134,9 +127,9 @@ def check_kind(dataset: Dataset, backbone: Backbone) -> None:
         )
 
 
-def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs: RawInputs) -> int:
+def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs: Inputs) -> int:
     """Complete a file of features; returns how many rows were missing."""
-    samples = FrozenEncoder(backbone).samples(inputs, torch.full((len(inputs),), -1), config)
+    samples = FrozenEncoder(backbone).samples(inputs, config)
     with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
         already = file.done
         if already < len(inputs):  # unless it was killed after its last batch
@@ -147,12 +140,13 @@ def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs:
     return len(inputs) - already
 
 
-def _check_finite(features: torch.Tensor, inputs: RawInputs, first: int) -> None:
+def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:
     wrong = (~features.isfinite().all(dim=1)).nonzero().flatten()
     if len(wrong):
         row = first + int(wrong[0])
-        name = inputs.name(row) if isinstance(inputs, Images) else f"text {row + 1}"
-        raise EmbeddingError(f"{name}: the backbone makes a feature that is not finite; try --precision 32-true")
+        raise EmbeddingError(
+            f"{inputs.name(row)}: the backbone makes a feature that is not finite; try --precision 32-true"
+        )
 
 
 def precision_of(fabric: Fabric) -> str:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 
 from hiercos.callbacks import ProgressCallback
-from hiercos.data import Kind, TextFeatures
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, ReportedSamples, Samples
-from hiercos.engine.streaming import RAW_AT_ONCE, RawInputs, RawSamples
-from hiercos.nn.backbones import Backbone, blank_sample, load_backbone
+from hiercos.data import Inputs, Kind, TextFeatures
+from hiercos.engine.batches import VECTORS_AT_ONCE, ReportedSamples, Samples, VectorSamples
+from hiercos.engine.streaming import RAW_AT_ONCE, RawSamples
+from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -37,10 +38,10 @@ class ReadConfig:
     workers: int = 0
     callback: ProgressCallback | None = None
 
-    def raw_samples(self, backbone: Backbone, inputs: RawInputs, labels: Tensor) -> RawSamples:
-        """Inputs prepared for a backbone."""
+    def raw_samples(self, backbone: Backbone, inputs: Inputs) -> RawSamples:
+        """Samples that are prepared for a backbone."""
         at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
-        return RawSamples(inputs, labels, backbone.preprocess, workers=self.workers, at_once=at_once)
+        return RawSamples(inputs, backbone.preprocess, workers=self.workers, at_once=at_once)
 
     def reported(self, samples: Samples, already: int = 0) -> Samples:
         """Samples that report their progress to the callback, if there is one."""
@@ -66,12 +67,11 @@ class Encoder(Protocol):
     def kind(self) -> Kind:
         """Kind of inputs that it encodes."""
 
-    def samples(self, inputs: Any, labels: Tensor, config: ReadConfig) -> Samples:
-        """Inputs of its kind as samples for the model.
+    def samples(self, inputs: Inputs, config: ReadConfig) -> Samples:
+        """Samples for the model.
 
         Args:
-            inputs: M of them.
-            labels: their classes, shape (M,); -1 where they are not known.
+            inputs: M inputs of its kind.
             config: how inputs are read.
         """
 
@@ -83,10 +83,10 @@ class TfidfEncoder:
     features: TextFeatures
     kind: Kind = "texts"
 
-    def samples(self, inputs: Sequence[str], labels: Tensor, config: ReadConfig) -> LabelledVectors:
-        """The vectors of the texts."""
-        vectors = torch.tensor(self.features.transform(inputs))
-        return LabelledVectors(vectors, labels, config.batch_size or VECTORS_AT_ONCE)
+    def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
+        """Vectors of the texts."""
+        vectors = torch.tensor(self.features.transform(inputs.values(range(len(inputs)))))
+        return VectorSamples(vectors, config.batch_size or VECTORS_AT_ONCE)
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,9 @@ class FrozenEncoder:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: RawInputs, labels: Tensor, config: ReadConfig) -> EmbeddedSamples:
-        """The inputs, seen through the backbone batch by batch."""
-        return EmbeddedSamples(config.raw_samples(self.backbone, inputs, labels), self.backbone, config.fabric)
+    def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
+        """Features of the inputs, computed batch by batch."""
+        return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.fabric)
 
 
 def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
@@ -121,6 +121,29 @@ def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
         options: of the backbone.
     """
     return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
+
+
+def encoder_of_identity(identity: Mapping[str, Any], width: int) -> FrozenEncoder:
+    """The backbone that made features, by the identity that is stored with them.
+
+    Args:
+        identity: as `Backbone.identity` gives it.
+        width: F, the number of features.
+
+    Raises:
+        BackboneError: in one sentence, if it cannot be loaded here, or is another one to any weight.
+    """
+    backbone = seeded_backbone(identity["name"], identity["options"])
+    changed = [*identity_changes(backbone, identity), *["num_features"] * (backbone.num_features != width)]
+    if changed:
+        raise BackboneError(f"the backbone {backbone.name!r} found here has other {' and '.join(changed)}")
+    return FrozenEncoder(backbone)
+
+
+def identity_changes(backbone: Backbone, expected: Mapping[str, Any]) -> list[str]:
+    """Names of what differs between the identity of a backbone and another one that was stored as JSON."""
+    found = json.loads(json.dumps(backbone.identity()))
+    return sorted(key for key in found if found[key] != expected.get(key))
 
 
 def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
@@ -141,9 +164,9 @@ class FineTunedEncoder:
         """What the backbone looks at."""
         return self.backbone.kind
 
-    def samples(self, inputs: RawInputs, labels: Tensor, config: ReadConfig) -> RawSamples:
-        """The inputs, prepared for the backbone."""
-        return config.raw_samples(self.backbone, inputs, labels)
+    def samples(self, inputs: Inputs, config: ReadConfig) -> RawSamples:
+        """Inputs prepared for the backbone."""
+        return config.raw_samples(self.backbone, inputs)
 
 
 @dataclass(frozen=True)
@@ -155,11 +178,6 @@ class EmbeddedSamples:
     fabric: Fabric
 
     @property
-    def labels(self) -> Tensor:
-        """The class of each, shape (M,)."""
-        return self.raw.labels
-
-    @property
     def at_once(self) -> int:
         """See `Samples`."""
         return self.raw.at_once
@@ -167,9 +185,9 @@ class EmbeddedSamples:
     def __len__(self) -> int:
         return len(self.raw)
 
-    def to(self, device: torch.device) -> EmbeddedSamples:
-        """The same with the labels on a device."""
-        return replace(self, raw=self.raw.to(device))
+    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the fabric's device
+        """The same samples."""
+        return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
         """The features of each part, shape (B, F), float32."""

@@ -82,7 +82,7 @@ def mapped_features(path: Path) -> NDArray[np.float32]:
 
 
 def write_features(path: Path, features: Path, dataset: Dataset, identity: Mapping[str, Any]) -> None:
-    """Write an .npz that stands for a data set: features, labels, split and taxonomy, and what made the features.
+    """Write an .npz that stands for a data set: features, labels, split, taxonomy, and the origin of the features.
 
     The features are copied piece by piece, so that memory does not grow with their number.
 
@@ -97,6 +97,7 @@ def write_features(path: Path, features: Path, dataset: Dataset, identity: Mappi
         "labels": dataset.labels,
         "split": dataset.split,
         **{name: np.array(json.dumps(value)) for name, value in texts.items()},
+        "embedded_from": np.array(dataset.fingerprint),
     }
     with written_atomically(path) as stream, zipfile.ZipFile(stream, "w") as archive:
         with features.open("rb") as source, _member(archive, "features") as target:

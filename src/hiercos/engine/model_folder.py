@@ -16,7 +16,14 @@ from safetensors import SafetensorError
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.encoders import Encoder, FineTunedEncoder, FrozenEncoder, TfidfEncoder, seeded_backbone
+from hiercos.engine.encoders import (
+    Encoder,
+    FineTunedEncoder,
+    FrozenEncoder,
+    TfidfEncoder,
+    identity_changes,
+    seeded_backbone,
+)
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -79,8 +86,7 @@ def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
             backbone.load_state_dict(safetensors.torch.load((folder / BACKBONE_WEIGHTS).read_bytes()))
         except (OSError, RuntimeError, SafetensorError) as error:
             raise ModelError(f"{folder}: the weights of the backbone cannot be read: {error}") from error
-    found = json.loads(json.dumps(backbone.identity()))
-    if changed := sorted(key for key in found if found[key] != expected.get(key)):
+    if changed := identity_changes(backbone, expected):
         raise ModelError(
             f"{folder}: the backbone {expected['name']!r} found here has other {' and '.join(changed)} "
             "than the one this model was trained with"

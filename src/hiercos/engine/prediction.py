@@ -2,41 +2,40 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import torch
 
-from hiercos.data import InputBatch, Inputs, UnlabelledInputs, kind_of
+from hiercos.data import InputBatch, Inputs, UnlabelledInputs
 from hiercos.decisions import Posterior
-from hiercos.engine.batches import VECTORS_AT_ONCE, LabelledVectors, Samples
-from hiercos.engine.encoders import ReadConfig
-from hiercos.engine.evaluation import class_score_batches
+from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
+from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.model_folder import StoredModel
+from hiercos.engine.scoring import class_score_batches
 from hiercos.errors import DataError
-from hiercos.taxonomy import IntArray
 
 VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time: vectors, and images or texts
 
 
-def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig, labels: IntArray | None = None) -> Samples:
-    """Inputs as the samples a model takes.
+def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Samples:
+    """Inputs as the samples a model takes; one with a frozen backbone takes the features of that, too.
 
     Args:
         stored: the model.
-        inputs: M of them.
+        inputs: M inputs.
         config: how inputs are read.
-        labels: their classes, shape (M,), where they are known.
 
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
     """
-    known = torch.full((len(inputs),), -1) if labels is None else torch.tensor(labels)
-    if kind_of(inputs) != stored.kind:
-        raise DataError(f"this model takes {stored.kind}, got {kind_of(inputs)}")
-    if stored.encoder is not None:
-        return config.reported(stored.encoder.samples(inputs, known, config))
-    features = torch.tensor(inputs)
+    is_features = inputs.kind == "vectors" and isinstance(stored.encoder, FrozenEncoder)
+    if inputs.kind != stored.kind and not is_features:
+        raise DataError(f"this model takes {stored.kind}, got {inputs.kind}")
+    if stored.encoder is not None and not is_features:
+        return config.reported(stored.encoder.samples(inputs, config))
+    features = torch.tensor(np.asarray(inputs))
     if features.shape[1] != stored.model.in_features:
         raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
-    return LabelledVectors(features, known, config.batch_size or VECTORS_AT_ONCE)
+    return VectorSamples(features, config.batch_size or VECTORS_AT_ONCE)
 
 
 def posteriors(stored: StoredModel, samples: Samples, config: ReadConfig) -> Iterator[Posterior]:

@@ -16,14 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, Rule, fit_temperature
 from hiercos.decisions import rule as named_rule
-from hiercos.engine.batches import Samples
+from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder
-from hiercos.engine.evaluation import class_scores, evaluate_scores
 from hiercos.engine.model import Model
 from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
+from hiercos.engine.scoring import class_scores, evaluate_scores
 from hiercos.engine.training import RunProgress, Watcher, fit
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
@@ -50,10 +50,10 @@ class RunData(Protocol):
     def taxonomy(self) -> Taxonomy:
         """The tree of the data."""
 
-    def samples(self, split: str) -> Samples:
+    def samples(self, split: str) -> LabelledSamples:
         """The samples of "train", "val" or "test", as they are."""
 
-    def training_samples(self, config: TrainConfig) -> Samples:
+    def training_samples(self, config: TrainConfig) -> LabelledSamples:
         """Those of "train" as the settings say they are to be learned from."""
 
     def model(self, config: TrainConfig) -> Model:
@@ -118,7 +118,7 @@ def train_run(
     progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
     if temperature is None:
         temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
-    tested = evaluate_scores(fabric, model, test)
+    tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, temperature=temperature)
     records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
@@ -149,7 +149,8 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         return record
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
     for batch, own in zip(posterior.batches(), torch.split(true, ROWS_AT_ONCE), strict=True):
-        suite.update(torch.from_numpy(rule.ranking(batch)), own)
+        ranking, logs = torch.from_numpy(rule.ranking(batch)), torch.from_numpy(batch.logs)
+        suite.update(ranking, own, log_probabilities=logs)
     metrics = {name: float(value) for name, value in suite.compute().items()}
     return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
 

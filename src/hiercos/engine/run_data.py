@@ -1,13 +1,14 @@
-"""A data set as vectors on which any method can be trained."""
+"""Data of a run: features that any method can be trained on, or raw inputs for a backbone that is trained."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
 import torch
 
-from hiercos.data import Dataset, features_of, taken
-from hiercos.engine.batches import LabelledVectors
+from hiercos.data import Dataset, features_of
+from hiercos.engine.batches import LabelledInputs, LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
 from hiercos.engine.encoders import (
@@ -17,12 +18,13 @@ from hiercos.engine.encoders import (
     ReadConfig,
     TfidfEncoder,
     channels_last,
+    encoder_of_identity,
     seeded_backbone,
 )
 from hiercos.engine.feature_file import mapped_features
 from hiercos.engine.model import Model
 from hiercos.engine.streaming import RawSamples
-from hiercos.nn.backbones import Backbone, ImageTransform, TrainTransform, load_backbone
+from hiercos.nn.backbones import Backbone, BackboneError, ImageTransform, TrainTransform, load_backbone
 from hiercos.taxonomy import Taxonomy
 
 
@@ -33,12 +35,14 @@ class PreparedData:
     Attributes:
         dataset: the data as read.
         features: shape (M, F), float32.
-        made_by: what made the features of raw inputs; None for vectors.
+        made_by: encoder that made the features; None for vectors of unknown origin.
+        notes: sentences about what was decided, for the user to see.
     """
 
     dataset: Dataset
     features: torch.Tensor
     made_by: Encoder | None
+    notes: tuple[str, ...] = ()
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -60,22 +64,41 @@ class PreparedData:
         return Model(self.taxonomy, self.features.shape[1], config.method, config.options)
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
-        """What made the features."""
+        """Encoder that made the features."""
         return self.made_by
 
     def summary(self) -> dict[str, object]:
         """Name, source, fingerprint and sizes, for a record, and the backbone that made the features."""
         summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
-        if isinstance(self.made_by, FrozenEncoder):
+        if self.dataset.origin is not None:
+            summary["embedded_from"] = asdict(self.dataset.origin)
+        elif isinstance(self.made_by, FrozenEncoder):
             summary["backbone"] = self.made_by.backbone.identity()
         return summary
 
 
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
-    """Turn texts into `dim` features fitted on the training split; vectors stay as they are."""
+    """Turn texts into `dim` features fitted on the training split; vectors stay as they are.
+
+    Vectors that `hiercos embed` made bring their backbone, so a model of them takes the raw inputs. Where the backbone
+    cannot be loaded here, the model takes vectors and a note says so.
+    """
+    if dataset.origin is not None:
+        return _prepare_features(dataset, dataset.origin.backbone)
     features, text_features = features_of(dataset, dim=dim, seed=seed)
     encoder = None if text_features is None else TfidfEncoder(text_features)
     return PreparedData(dataset, torch.tensor(features), encoder)
+
+
+def _prepare_features(dataset: Dataset, identity: Mapping[str, Any]) -> PreparedData:
+    """Features with the backbone that made them, if it is to be had."""
+    features = torch.tensor(np.asarray(dataset.inputs))
+    try:
+        return PreparedData(dataset, features, encoder_of_identity(identity, features.shape[1]))
+    except BackboneError as error:
+        reason = error.faults[0].rstrip(".")
+        note = f"{dataset.source}: the model takes vectors, because their backbone cannot be loaded: {reason}."
+        return PreparedData(dataset, features, None, (note,))
 
 
 def prepare_embedded(config: ReadConfig, dataset: Dataset, encoder: FrozenEncoder) -> PreparedData:
@@ -128,25 +151,30 @@ class FineTuningData:
         """The tree of the data set."""
         return self.dataset.taxonomy
 
-    def samples(self, split: str) -> RawSamples:
-        """The inputs of one split: "train", "val" or "test"."""
-        rows = self.dataset.rows(split)
-        inputs: Any = taken(self.dataset.inputs, rows)
-        return self.read_config.raw_samples(self.backbone, inputs, torch.tensor(self.dataset.labels[rows]))
+    def samples(self, split: str) -> LabelledInputs:
+        """Inputs of one split: "train", "val" or "test"."""
+        return self._labelled(split, self._raw_samples(split))
 
-    def training_samples(self, config: TrainConfig) -> RawSamples:
+    def _raw_samples(self, split: str) -> RawSamples:
+        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(self.dataset.rows(split)))
+
+    def _labelled(self, split: str, samples: RawSamples) -> LabelledInputs:
+        return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.rows(split)]))
+
+    def training_samples(self, config: TrainConfig) -> LabelledInputs:
         """The inputs of the training split, changed at random as the settings say.
 
         Raises:
             EmbeddingError: if random changes are asked for where the preprocessing knows none.
         """
-        samples = self.samples("train")
+        samples = self._raw_samples("train")
         if config.augment == "none":
-            return samples
+            return self._labelled("train", samples)
         transform = self.backbone.preprocess
         if not isinstance(transform, ImageTransform):
             raise EmbeddingError(f"augment {config.augment!r}: expected none, {self.backbone.name!r} knows no changes")
-        return replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+        changed = replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+        return self._labelled("train", changed)
 
     def model(self, config: TrainConfig) -> Model:
         """A fresh model with its backbone inside; what is drawn at random depends on the seed alone."""

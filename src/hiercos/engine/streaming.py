@@ -1,55 +1,52 @@
-"""Images or texts as samples: read and prepared while the model works on the batch before, never all in memory."""
+"""Raw inputs streamed to a model: prepared ahead while it works on the batch before, never all in memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader, Dataset
 
-from hiercos.data import Images
+from hiercos.data import Inputs
 from hiercos.errors import FaultsError
 from hiercos.nn.backbones import Preprocess
 
 AHEAD = 2  # batches prepared ahead of the model, for each worker
 RAW_AT_ONCE = 64
 
-RawInputs = Images | tuple[str, ...]
 Augment = Callable[[Sequence[Any], torch.Generator], Any]
 
 
 @dataclass(frozen=True)
 class RawSamples:
-    """Raw inputs with their classes.
+    """Images or texts that are prepared for a model when they are needed.
 
     What is drawn at random for a batch depends on the seed and the batch's place alone, so the number of workers
     changes nothing but the speed.
 
     Attributes:
         inputs: M images or texts.
-        labels: their classes, shape (M,), int64; -1 where they are not known.
         preprocess: makes of some of them what the model takes.
         augment: does so for training, with random changes; None for none.
         workers: processes that read and prepare; 0 for a thread of this one.
         at_once: see `Samples`.
     """
 
-    inputs: RawInputs
-    labels: Tensor
+    inputs: Inputs
     preprocess: Preprocess
     augment: Augment | None = None
     workers: int = 0
     at_once: int = RAW_AT_ONCE
 
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.inputs)
 
-    def to(self, device: torch.device) -> "RawSamples":
-        """The same with the labels on a device."""
-        return replace(self, labels=self.labels.to(device))
+    def to(self, device: torch.device) -> "RawSamples":  # noqa: ARG002  # there are no tensors yet
+        """The same samples."""
+        return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """What the model takes for the rows of each part, prepared ahead; see `Samples`."""
@@ -61,8 +58,7 @@ class RawSamples:
 
     def batch(self, rows: Sequence[int], seed: int) -> Any:
         """What the model takes for some rows."""
-        inputs = self.inputs
-        samples = [inputs.open(row) if isinstance(inputs, Images) else inputs[row] for row in rows]
+        samples = self.inputs.values(rows)
         if self.augment is None:
             return self.preprocess(samples)
         return self.augment(samples, torch.Generator().manual_seed(seed))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.engine.batches import Samples, epoch_batches
+from hiercos.engine.batches import LabelledSamples, epoch_batches
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -25,9 +25,9 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.evaluation import evaluate
 from hiercos.engine.model import Model
 from hiercos.engine.optimization import learning_rate, make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.scoring import evaluate
 from hiercos.files import write_atomically
 
 if TYPE_CHECKING:
@@ -99,8 +99,8 @@ class RunProgress:
 def fit(
     fabric: Fabric,
     model: Model,
-    train: Samples,
-    val: Samples | None,
+    train: LabelledSamples,
+    val: LabelledSamples | None,
     config: TrainConfig,
     *,
     weights: Tensor | None = None,
@@ -199,7 +199,7 @@ def train_epoch(
     fabric: Fabric,
     model: Any,
     optimizer: Any,
-    train: Samples,
+    train: LabelledSamples,
     config: TrainConfig,
     *,
     number: int,

@@ -1,11 +1,7 @@
 """Operations on ancestors and descendants in torch, and the Hier-COS scores made of them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
-from hiercos.geometry.log_probabilities import (
-    cascade_log_probabilities,
-    node_log_probabilities,
-    sibling_log_softmax,
-)
+from hiercos.geometry.labels import label_nodes, label_rows
 from hiercos.geometry.operations import (
     NodeOperations,
     TreePasses,
@@ -15,9 +11,12 @@ from hiercos.geometry.operations import (
 )
 from hiercos.geometry.padded_levels import PaddedLevels, padded_levels
 from hiercos.geometry.scores import (
+    cascade_log_probabilities,
     leaf_scores,
     level_scores,
+    node_log_probabilities,
     node_scores,
+    sibling_log_softmax,
     subspace_cosine,
     subspace_dimensions,
     subspace_distance,
@@ -33,6 +32,8 @@ __all__ = [
     "class_path_sums",
     "decaying_similarities",
     "height_similarities",
+    "label_nodes",
+    "label_rows",
     "leaf_scores",
     "level_scores",
     "node_log_probabilities",

@@ -27,10 +27,12 @@ class NodeOperations(ABC):
     Attributes:
         num_nodes: N.
         leaves: the node of each class, shape (C,).
+        nodes_of_labels: the node of each label, shape (C + N,): those of the classes, then every node.
     """
 
     num_nodes: int
     leaves: Tensor
+    nodes_of_labels: Tensor
 
     def class_values(self, values: Tensor) -> Tensor:
         """Values of the nodes that are classes: (B, N) to (B, C)."""
@@ -201,9 +203,11 @@ tree_operations._dynamo_marked_constant = True  # type: ignore[attr-defined]
 def _tree_passes(taxonomy: Taxonomy, device: torch.device) -> TreePasses:
     starts = taxonomy.level_starts
     parents = torch.tensor(taxonomy.parents, device=device)
+    leaves = torch.tensor(taxonomy.leaves, device=device)
     return TreePasses(
         num_nodes=taxonomy.num_nodes,
-        leaves=torch.tensor(taxonomy.leaves, device=device),
+        leaves=leaves,
+        nodes_of_labels=torch.cat([leaves, torch.arange(taxonomy.num_nodes, device=device)]),
         sizes=tuple(int(end - start) for start, end in pairwise(starts)),
         parents=tuple(
             parents[starts[level] : starts[level + 1]] - int(starts[level - 1]) for level in range(1, taxonomy.height)

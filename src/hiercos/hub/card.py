@@ -2,27 +2,104 @@
 
 import json
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import yaml
 
+from hiercos.data import BUILT_IN, PREFIX
 from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, StoredModel
-from hiercos.hub.commands import published_source, train_command
+from hiercos.methods import METHODS
+from hiercos.metric_table import legend, metric_spec
 from hiercos.records import Record, line_name
 from hiercos.report import COLUMNS
 from hiercos.taxonomy import Taxonomy, taxonomy_facts
+
+FLAGS = {
+    "epochs": "--epochs",
+    "batch_size": "--batch-size",
+    "optimizer": "--optimizer",
+    "learning_rate": "--lr",
+    "weight_decay": "--weight-decay",
+    "schedule": "--schedule",
+    "gradient_clip": "--gradient-clip",
+    "precision": "--precision",
+    "seed": "--seed",
+    "backbone_learning_rate": "--backbone-lr",
+}
+ONLY_IN_PYTHON = {"standardize": True, "border": "reflect"}  # what `hiercos train` leaves as it is
+BLOCKS = ("width", "dropout")  # options that have flags of their own
+
+
+def train_command(record: Record, *, taxonomy: str, weights: str | None = None) -> str | None:
+    """The `hiercos train` of a run, in one line.
+
+    Args:
+        record: of the run.
+        taxonomy: the file of the taxonomy, for data that do not bring their own.
+        weights: the file of the weights of a frozen backbone that no name stands for.
+
+    Returns:
+        The command, or None for settings that only Python can ask for.
+    """
+    config = record.config
+    if any(config.get(name, usual) != usual for name, usual in ONLY_IN_PYTHON.items()):
+        return None
+    words = ["hiercos", "train", published_source(str(record.data["source"]))]
+    words += [] if _brings_taxonomy(record) else ["--taxonomy", taxonomy]
+    words += ["--method", record.method, "--rule", record.rule]
+    words += _option_words(record.method, config["options"])
+    for name, flag in FLAGS.items():
+        if config.get(name) is not None:
+            words += [flag, str(config[name])]
+    words += _backbone_words(record, weights)
+    return shlex.join([*words, "--out", "model"])
+
+
+def published_source(source: str) -> str:
+    """The source of data as others may see it: a name as it is, of a path the last part alone."""
+    return source if source.startswith(PREFIX) or source.partition(":")[0] in BUILT_IN else Path(source).name
+
+
+def _brings_taxonomy(record: Record) -> bool:
+    return str(record.data["source"]).partition(":")[0] in BUILT_IN
+
+
+def _option_words(method: str, options: Mapping[str, Any]) -> list[str]:
+    """Options of the method: those of its blocks by their flags, the others by --set."""
+    own = [name for name in BLOCKS if name in METHODS.options(method)]
+    with_flags = [name for name in own if isinstance(options.get(name), int | float)]
+    words = ["--as-published"] if with_flags != own else []
+    flagged = [] if words else with_flags
+    for name in flagged:
+        words += [f"--{name}", str(options[name])]
+    for name, value in options.items():
+        if name not in flagged:
+            words += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    return words
+
+
+def _backbone_words(record: Record, weights: str | None) -> list[str]:
+    """What makes the features."""
+    backbone = record.data.get("backbone")
+    if backbone is None:
+        return ["--dim", str(record.data["features"])] if record.data.get("kind") == "texts" else []
+    words = ["--backbone", backbone["name"]]
+    options = {**backbone["options"], **({} if weights is None else {"weights": weights})}
+    for name, value in options.items():
+        words += ["--backbone-option", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    if backbone.get("fine_tuned"):
+        words += ["--unfreeze", *(["--from-scratch"] if backbone["weights"] is None else [])]
+        words += ["--augment", str(record.config.get("augment", "none"))]
+    return words
+
 
 TASKS = {"texts": "text-classification", "images": "image-classification", "vectors": "tabular-classification"}
 OWN_LEVELS = (
     "The accuracy of a level is that of the level's own best node. The path of the best class, which is the answer, "
     "can differ from it."
-)
-MEANINGS = (
-    "MS, mistake severity: the mean tree distance of the wrong answers alone. AHD@k, average hierarchical distance: "
-    "that of the first k answers, right ones included. Lower is better for both. HOPS: how close the order of the "
-    "classes is to the one that the tree prefers, from 0 to 1; HOPS@k, of its first k. FPA, full-path accuracy: the "
-    "share of samples whose answers are right at every level."
 )
 ORDER = (
     "Classes are ordered, and the best one chosen, by the decision rule `{rule}`, which reads the tree, too: `score` "
@@ -99,7 +176,7 @@ def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
     heading = ("level", "nodes", "classes", *(("accuracy %",) if record else ()))
     rows = []
     for level, counts in enumerate(zip(facts.nodes_per_level, facts.classes_per_level, strict=True), 1):
-        accuracy = [] if record is None else [_figure(record.metrics[f"accuracy_level_{level}"], 100, 2)]
+        accuracy = [] if record is None else [_level_accuracy(record, level)]
         rows.append([str(level), *(f"{count:,}" for count in counts), *accuracy])
     shape = (
         f"{taxonomy.num_nodes:,} nodes on {taxonomy.height} levels, {taxonomy.num_classes:,} of them classes; the root "
@@ -147,11 +224,11 @@ def _backbone_note(stored: StoredModel) -> str:
 
 def _results_section(record: Record) -> str:
     """The figures of the test split."""
-    columns = [column for column in COLUMNS if column.key in record.metrics]
-    figures = [_figure(record.metrics[column.key], column.scale, column.digits) for column in columns]
+    known = [spec for spec in COLUMNS if not math.isnan(record.metrics.get(spec.name, math.nan))]
+    figures = [spec.text(record.metrics[spec.name]) for spec in known]
     sizes = record.data["sizes"]
     said = f"On the {sizes['test']:,} test samples of {record.data['name']} ({sizes['train']:,} were trained on):"
-    return f"{said}\n\n{_table([column.heading for column in columns], [figures])}\n\n{MEANINGS}"
+    return f"{said}\n\n{_table([spec.directed_heading for spec in known], [figures])}\n\n{legend(known)}"
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
@@ -164,8 +241,9 @@ def _making_section(stored: StoredModel, record: Record) -> str:
     return f"With {versions}; names of columns and `--root` are not on record:\n\n```sh\n{command}\n```"
 
 
-def _figure(value: float, scale: float, digits: int) -> str:
-    return "–" if math.isnan(value) else f"{value * scale:.{digits}f}"
+def _level_accuracy(record: Record, level: int) -> str:
+    name = f"accuracy_level_{level}"
+    return metric_spec(name).text(record.metrics[name])
 
 
 def _table(heading: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -10,8 +10,7 @@ from types import ModuleType
 from hiercos.engine import ModelError, StoredModel, load_model, save_model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
-from hiercos.hub.card import model_card
-from hiercos.hub.commands import published_source
+from hiercos.hub.card import model_card, published_source
 from hiercos.records import Record, line_name, record_file
 from hiercos.taxonomy import Taxonomy
 

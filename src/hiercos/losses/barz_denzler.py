@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hiercos.geometry import label_rows
 from hiercos.losses.paths import weighted_mean
 
 
@@ -35,5 +36,5 @@ class BarzDenzlerLoss(nn.Module):
 
     def forward(self, f: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Embeddings (B, C) and classes (B,) to a scalar."""
-        turned = 1 - F.cosine_similarity(f, self.embeddings.index_select(0, labels), dim=1)  # (B,)
+        turned = 1 - F.cosine_similarity(f, label_rows(self.embeddings, labels), dim=1)  # (B,)
         return weighted_mean(turned + self.share * F.cross_entropy(f, labels, reduction="none"), weights)

@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry import padded_levels
+from hiercos.geometry import label_rows, padded_levels
 from hiercos.losses.paths import weighted_mean
 from hiercos.taxonomy import Taxonomy
 
@@ -34,7 +34,7 @@ class FlamingoLoss(nn.Module):
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits of all levels (B, T) and classes (B,) to a scalar."""
-        targets = self.level_labels.index_select(0, labels).unbind(dim=1)  # H times (B,)
+        targets = label_rows(self.level_labels, labels).unbind(dim=1)  # H times (B,)
         levels = logits.split_with_sizes(self.sizes, dim=1)
         entropies = [
             F.cross_entropy(own, target, reduction="none") for own, target in zip(levels, targets, strict=True)

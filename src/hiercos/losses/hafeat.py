@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.geometry import padded_levels
+from hiercos.geometry import label_rows, padded_levels
 from hiercos.losses.paths import weighted_mean
 from hiercos.taxonomy import Taxonomy
 
@@ -70,7 +70,7 @@ class HAFeatLoss(nn.Module):
         levels = logits.split_with_sizes(self.sizes, dim=1)
         log_p = torch.cat([F.log_softmax(level, dim=1) for level in levels], dim=1)  # (B, T)
         p = log_p.exp()
-        columns = self.class_columns.index_select(0, labels)  # (B, H)
+        columns = label_rows(self.class_columns, labels)  # (B, H)
         cross_entropy = -log_p.gather(1, columns[:, -1:]).squeeze(1)  # (B,)
         loss = weighted_mean(cross_entropy + self._disagreement(p), weights)
         weights = p.new_ones(len(p)) if weights is None else weights

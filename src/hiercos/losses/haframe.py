@@ -3,6 +3,7 @@
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hiercos.geometry import label_rows
 from hiercos.losses.paths import weighted_mean
 
 
@@ -35,7 +36,7 @@ class HAFrameLoss(nn.Module):
         """Logits with lengths (B, C + 1) and classes (B,) to a scalar."""
         logits, length = outputs[:, :-1], outputs[:, -1:]
         cosines = logits / length.clamp(min=1e-8)  # a vector without length has no direction: cosines 0
-        misfit = (cosines - self.similarities.index_select(0, labels)).square().sum(dim=1)  # (B,)
+        misfit = (cosines - label_rows(self.similarities, labels)).square().sum(dim=1)  # (B,)
         cross_entropy = F.cross_entropy(logits, labels, reduction="none")  # (B,)
         share = 1.0 if self.alpha > 1 else 1 - self.alpha
         return weighted_mean(share * cross_entropy + self.alpha * misfit, weights)

@@ -5,9 +5,9 @@ from typing import Literal, get_args
 import torch
 from torch import Tensor, nn
 
-from hiercos.errors import check_choice
 from hiercos.geometry import checked_embeddings
-from hiercos.losses.paths import ClassPaths, weighted_mean
+from hiercos.losses.paths import LabelPaths, weighted_mean
+from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]
@@ -75,7 +75,7 @@ class HierCOSLoss(nn.Module):
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
-        self.paths = ClassPaths(taxonomy)
+        self.paths = LabelPaths(taxonomy)
 
     @classmethod
     def as_printed(cls, taxonomy: Taxonomy, alpha: float = 0.05) -> "HierCOSLoss":
@@ -87,15 +87,15 @@ class HierCOSLoss(nn.Module):
         z = checked_embeddings(z, sum(self.level_sizes))
         weights = z.new_ones(len(z)) if weights is None else weights.to(z.dtype)
         _check_rows(len(z), labels=labels, weights=weights)
-        on_path = z.gather(1, self.paths(labels))  # (B, H)
-        depths = self.paths.depths.index_select(0, labels)  # (B,)
+        nodes, mask = self.paths(labels)  # (B, H) each
+        on_path, depths = z.gather(1, nodes), mask.sum(dim=1)  # (B, H), (B,)
         magnitude = z.abs()
         target = path_targets(depths, on_path.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype)
         loss = weighted_mean(path_kl(magnitude, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
         present, missing = self._level_terms(magnitude, on_path, depths)
-        return loss + self.alpha * self._penalty(present, missing, self.paths.has_level(labels), weights)
+        return loss + self.alpha * self._penalty(present, missing, mask, weights)
 
     def _penalty(self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor) -> Tensor:
         """The penalties of all levels of a batch as one scalar, from (B, H) terms and the levels each path has."""

@@ -5,12 +5,12 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.geometry import node_log_probabilities
-from hiercos.losses.paths import ClassPaths, weighted_mean
+from hiercos.losses.paths import LabelPaths, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 
 class HXELoss(nn.Module):
-    """Weighted cross-entropies of every step down the path of the class [bertinetto2020].
+    """Weighted cross-entropies of every step down the path of the label [bertinetto2020].
 
     With p(v) the summed softmax of the classes below v: - sum over levels l of lambda_l log(p(v_l) / p(v_{l-1})),
     p(root) = 1 and lambda_l = exp(-alpha l) / T, where T is the sum of exp(-alpha depth) over all nodes
@@ -26,11 +26,12 @@ class HXELoss(nn.Module):
         alpha: how fast the weights fall with depth.
 
     Shape:
-        logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+        logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
+        Output: scalar, nan for an empty batch.
 
     Raises:
         ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
     """
 
     level_weights: Tensor  # (H,) lambda
@@ -38,13 +39,13 @@ class HXELoss(nn.Module):
     def __init__(self, taxonomy: Taxonomy, alpha: float = 0.1) -> None:
         super().__init__()
         self.taxonomy = taxonomy
-        self.paths = ClassPaths(taxonomy)
+        self.paths = LabelPaths(taxonomy, inner=True)
         self.register_buffer("level_weights", torch.tensor(level_weights(taxonomy, alpha)), persistent=False)
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Logits (B, C) and classes (B,) to a scalar."""
-        on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels))  # (B, H)
-        steps = on_path.diff(dim=1, prepend=torch.zeros_like(on_path[:, :1]))  # (B, H), 0 beyond the leaf
+        """Logits (B, C) and labels (B,) to a scalar."""
+        on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels).nodes)  # (B, H)
+        steps = on_path.diff(dim=1, prepend=torch.zeros_like(on_path[:, :1]))  # (B, H), 0 beyond the label's depth
         return weighted_mean(-(steps * self.level_weights.to(steps.dtype)).sum(dim=1), weights)
 
 

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import node_log_probabilities
-from hiercos.losses.paths import ClassPaths, weighted_mean
+from hiercos.losses.paths import LabelPaths, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 
@@ -12,18 +12,21 @@ class PathLogLoss(nn.Module):
 
     Every term is a proper log-loss of one question (which node of this level?), and the probabilities of all levels
     come from one softmax, so they agree with each other. A class above the deepest level stands for itself on the
-    levels below it: with fewer terms than others it would count less, and its probability would come out too low.
+    levels below it: with fewer terms than others it would count less, and its probability would come out too low. For a
+    label that is an inner node, what is known of a deeper level is that the answer lies below that node, and the
+    log-loss of that is - log P(node) again.
 
     Args:
         taxonomy: the tree.
         inner: weight of the terms of all levels but the deepest; 0 leaves cross-entropy.
 
     Shape:
-        logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
+        logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
+        Output: scalar, nan for an empty batch.
 
     Raises:
         ValueError: for a negative weight; on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
 
     Example:
         >>> import torch
@@ -38,10 +41,10 @@ class PathLogLoss(nn.Module):
         if not inner >= 0:
             raise ValueError(f"expected a weight of the inner terms of at least 0, got {inner}")
         self.taxonomy, self.inner = taxonomy, inner
-        self.paths = ClassPaths(taxonomy)
+        self.paths = LabelPaths(taxonomy, inner=True)
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Logits (B, C) and classes (B,) to a scalar."""
-        on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels))  # (B, H)
+        """Logits (B, C) and labels (B,) to a scalar."""
+        on_path = node_log_probabilities(logits, self.taxonomy).gather(1, self.paths(labels).nodes)  # (B, H)
         above, own = on_path[:, :-1].sum(dim=1), on_path[:, -1]
         return weighted_mean(-(self.inner * above + own), weights)

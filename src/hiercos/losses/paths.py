@@ -1,8 +1,11 @@
-"""The path of each sample's class, as nodes to gather."""
+"""The path of each sample's label, as nodes to gather."""
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from hiercos.geometry import label_nodes
 from hiercos.taxonomy import Taxonomy
 
 
@@ -26,32 +29,47 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return (values * weights).sum() / weights.sum()
 
 
-class ClassPaths(nn.Module):
-    """The nodes on the path of every label, walked up from its leaf.
+class Paths(NamedTuple):
+    """The paths of a batch of labels.
 
-    Shape:
-        labels: (B,) classes. Output: (B, H) nodes, level 1 first, the leaf again beyond its depth.
+    Attributes:
+        nodes: shape (B, H), level 1 first; the label's own node again beyond its depth.
+        mask: shape (B, H), True down to the label's depth.
     """
 
-    leaves: Tensor  # (C,) node of each class
-    depths: Tensor  # (C,) its depth
+    nodes: Tensor
+    mask: Tensor
+
+
+class LabelPaths(nn.Module):
+    """The nodes on the path of every label, walked up from the label's node.
+
+    Args:
+        taxonomy: the tree.
+        inner: whether labels may be inner nodes, written as C + node.
+
+    Shape:
+        labels: (B,) class indices, or C + node. Output: `Paths`, (B, H) each.
+
+    Raises:
+        IndexError: on call, for any other label (on a GPU, the device's own error).
+    """
+
+    depths: Tensor  # (N,)
     parents: Tensor  # (N,) -1 just under the root
 
-    def __init__(self, taxonomy: Taxonomy) -> None:
+    def __init__(self, taxonomy: Taxonomy, *, inner: bool = False) -> None:
         super().__init__()
-        self.height = taxonomy.height
-        self.register_buffer("leaves", torch.tensor(taxonomy.leaves), persistent=False)
-        self.register_buffer("depths", torch.tensor(taxonomy.depths[taxonomy.leaves]), persistent=False)
+        self.taxonomy, self.inner = taxonomy, inner
+        self.register_buffer("depths", torch.tensor(taxonomy.depths), persistent=False)
         self.register_buffer("parents", torch.tensor(taxonomy.parents), persistent=False)
 
-    def forward(self, labels: Tensor) -> Tensor:
-        """Classes (B,) to nodes (B, H)."""
-        leaves, depths = (of_class.index_select(0, labels) for of_class in (self.leaves, self.depths))
-        return path_nodes(leaves, depths, self.parents, self.height)
-
-    def has_level(self, labels: Tensor) -> Tensor:
-        """Which levels the path of each class has: classes (B,) to (B, H), True down to its own depth."""
-        return torch.arange(self.height, device=labels.device) < self.depths.index_select(0, labels)[:, None]
+    def forward(self, labels: Tensor) -> Paths:
+        """Labels (B,) to nodes and mask, (B, H) each."""
+        nodes = label_nodes(labels, self.taxonomy, inner=self.inner)
+        depths = self.depths.index_select(0, nodes)  # (B,)
+        mask = torch.arange(self.taxonomy.height, device=labels.device) < depths[:, None]  # (B, H)
+        return Paths(path_nodes(nodes, depths, self.parents, self.taxonomy.height), mask)
 
 
 def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:

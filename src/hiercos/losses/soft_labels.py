@@ -5,6 +5,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from hiercos.geometry import label_rows
 from hiercos.losses.paths import weighted_mean
 from hiercos.taxonomy import Taxonomy
 
@@ -43,8 +44,8 @@ class SoftLabelsLoss(nn.Module):
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits (B, C) and classes (B,) to a scalar."""
-        cross = (self.targets.index_select(0, labels) * F.log_softmax(logits, dim=1)).sum(dim=1)  # (B,)
-        divergence = -cross - self.entropies.index_select(0, labels)
+        cross = (label_rows(self.targets, labels) * F.log_softmax(logits, dim=1)).sum(dim=1)  # (B,)
+        divergence = -cross - label_rows(self.entropies, labels)
         return weighted_mean(divergence, weights) / logits.shape[1]
 
 

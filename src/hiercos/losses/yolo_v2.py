@@ -3,12 +3,12 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import sibling_log_softmax
-from hiercos.losses.paths import ClassPaths, weighted_mean
+from hiercos.losses.paths import LabelPaths, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 
 class YOLOv2Loss(nn.Module):
-    """Mean over N + 1 of the cross-entropies among siblings along the path of the class [redmon2017].
+    """Mean over N + 1 of the cross-entropies among siblings along the path of the label [redmon2017].
 
     - sum over v on the path of log p(v | parent) / (N + 1).
 
@@ -17,28 +17,21 @@ class YOLOv2Loss(nn.Module):
         nothing to the loss and takes no gradient, so there is none here. Only the weight 1 / (N + 1) remembers it.
 
     Shape:
-        logits: (B, N), one for each node. labels: (B,). weights: (B,) >= 0, optional.
-        Output: scalar, nan for an empty batch.
+        logits: (B, N), one for each node. labels: (B,), class indices, or C + node for an inner node.
+        weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
 
     Raises:
         ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         super().__init__()
         self.taxonomy = taxonomy
-        self.paths = ClassPaths(taxonomy)
+        self.paths = LabelPaths(taxonomy, inner=True)
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Node logits (B, N) and classes (B,) to a scalar."""
-        nodes = self.paths(labels)  # (B, H)
+        """Node logits (B, N) and labels (B,) to a scalar."""
+        nodes, mask = self.paths(labels)  # (B, H) each
         conditional = sibling_log_softmax(logits, self.taxonomy).gather(1, nodes)  # (B, H)
-        conditional = conditional.masked_fill(_repeated(nodes), 0)
-        return weighted_mean(-conditional.sum(dim=1), weights) / (self.taxonomy.num_nodes + 1)
-
-
-def _repeated(nodes: Tensor) -> Tensor:
-    """Where a path has ended and its leaf stands again, shape (B, H)."""
-    same = nodes.diff(dim=1, prepend=nodes[:, :1] - 1)  # any difference will do at level 1
-    return same == 0
+        return weighted_mean(-conditional.masked_fill(~mask, 0).sum(dim=1), weights) / (self.taxonomy.num_nodes + 1)

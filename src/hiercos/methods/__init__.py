@@ -14,8 +14,7 @@ from hiercos.methods import (  # imported to register
 )
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE
 from hiercos.methods.hier_cos import LeafScores, NodeScores
-from hiercos.methods.method import Method
-from hiercos.methods.registry import METHODS, MethodError, build_method
+from hiercos.methods.registry import METHODS, Method, MethodError, build_method
 from hiercos.methods.search import Between, Space
 
 __all__ = [

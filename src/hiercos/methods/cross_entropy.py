@@ -4,8 +4,7 @@ from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.heads import hidden_layer
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy
 

@@ -5,8 +5,7 @@ from torch import nn
 from hiercos.geometry import padded_levels
 from hiercos.losses import FlamingoLoss
 from hiercos.methods.heads import class_columns, hidden_layer, node_columns
-from hiercos.methods.method import Method
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method
 from hiercos.nn import SlicedHeads, TransformationModule
 from hiercos.taxonomy import Taxonomy
 

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
 from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy

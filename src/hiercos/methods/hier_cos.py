@@ -4,8 +4,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import leaf_scores, node_scores
 from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
-from hiercos.methods.method import Method
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method
 from hiercos.methods.search import Between, OneOf
 from hiercos.nn import Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy

@@ -4,13 +4,12 @@ from torch import nn
 
 from hiercos.losses import HXELoss
 from hiercos.methods.heads import linear_head
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hxe", search={"alpha": Between(0.1, 0.9)})
+@METHODS.register("hxe", inner_labels=True, search={"alpha": Between(0.1, 0.9)})
 def hxe(
     taxonomy: Taxonomy,
     in_features: int,

@@ -5,13 +5,12 @@ from torch import Tensor, nn
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
 from hiercos.methods.heads import linear_head
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("path-softmax", search={"inner": Between(0.1, 3, log=True)})
+@METHODS.register("path-softmax", inner_labels=True, search={"inner": Between(0.1, 3, log=True)})
 def path_softmax(
     taxonomy: Taxonomy,
     in_features: int,

@@ -1,14 +1,58 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import get_type_hints
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_type_hints
 
-from hiercos.errors import FaultsError, suggestion
-from hiercos.methods.method import Method
+from torch import Tensor, nn
+
+from hiercos.errors import FaultsError
+from hiercos.geometry import node_probabilities
 from hiercos.methods.search import Space
-from hiercos.options import description, fits
+from hiercos.options import option_faults
+from hiercos.registry import Registry
 from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier over a taxonomy, ready to be trained.
+
+    Attributes:
+        head: features (B, F) to outputs, whatever the other parts read.
+        loss: (outputs, labels (B,), weights (B,) or None) to a scalar.
+        class_scores: outputs to scores of the classes (B, C), higher is better; their softmax is the method's
+            distribution over the classes.
+        node_scores: outputs to scores of the nodes (B, N), comparable within a level: the method's own answer at
+            each level.
+    """
+
+    head: nn.Module
+    loss: nn.Module
+    class_scores: nn.Module
+    node_scores: nn.Module
+
+    def __repr__(self) -> str:
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items())
+        return f"Method({parts})"
+
+
+class SummedProbabilities(nn.Module):
+    """Node scores of a method without an answer of its own above the leaves: sums of class probabilities.
+
+    Shape:
+        logits: (B, C). Output: (B, N) probabilities of the nodes.
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+
+    def forward(self, logits: Tensor) -> Tensor:
+        """Shape (B, C) to (B, N)."""
+        return node_probabilities(logits.softmax(dim=1), self.taxonomy)
+
 
 Build = Callable[..., Method]
 
@@ -17,34 +61,38 @@ class MethodError(FaultsError):
     """An unknown method, an option a method does not have, or a value it cannot take."""
 
 
-class Registry(Mapping[str, Build]):
+@dataclass(frozen=True)
+class MethodTraits:
+    """What the registry knows of a method beside its builder.
+
+    Attributes:
+        uses_tree: whether training reads anything of the taxonomy but its classes.
+        inner_labels: whether the loss takes labels that are inner nodes, written as C + node.
+        search: where to look for good values of the method's own options, by name.
+    """
+
+    uses_tree: bool = True
+    inner_labels: bool = False
+    search: Mapping[str, Space] = field(default_factory=dict)
+
+
+class MethodRegistry(Registry[Build]):
     """Methods by name; an unknown name is an error that suggests the nearest one."""
 
     def __init__(self) -> None:
-        self._builders: dict[str, Build] = {}
+        super().__init__("method", MethodError, entry_points="hiercos.methods")
+        self._traits: dict[str, MethodTraits] = {}
         self._aliases: dict[str, str] = {}
-        self._flat: set[Build] = set()
-        self._search: dict[str, Mapping[str, Space]] = {}
 
-    def register(
-        self, name: str, *, uses_tree: bool = True, search: Mapping[str, Space] | None = None
-    ) -> Callable[[Build], Build]:
+    def register(self, name: str, **traits: Any) -> Callable[[Build], Build]:
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
 
         Args:
             name: what the method is called everywhere.
-            uses_tree: whether training reads anything of the taxonomy but its classes.
-            search: where to look for good values of the method's own options, by name.
+            **traits: see `MethodTraits`.
         """
-
-        def add(build: Build) -> Build:
-            self._builders[name] = build
-            self._search[name] = dict(search or {})
-            if not uses_tree:
-                self._flat.add(build)
-            return build
-
-        return add
+        self._traits[name] = MethodTraits(**traits)
+        return super().register(name)
 
     def alias(self, name: str, method: str) -> None:
         """Give a registered method a second name, which is understood and never listed."""
@@ -53,18 +101,15 @@ class Registry(Mapping[str, Build]):
     def canonical(self, name: str) -> str:
         """The name a method is registered under, given that or an alias."""
         registered = self._aliases.get(name, name)
-        if registered not in self._builders:
-            raise MethodError(f"unknown method {name!r}{suggestion(name, [*self._builders, *self._aliases])}")
+        super().__getitem__(registered)  # an unknown one is an error
         return registered
 
     def __getitem__(self, name: str) -> Build:
-        return self._builders[self.canonical(name)]
+        return super().__getitem__(self.canonical(name))
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._builders)
-
-    def __len__(self) -> int:
-        return len(self._builders)
+    def names(self) -> list[str]:
+        """The registered names and the aliases."""
+        return [*self, *self._aliases]
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
         """Raise a `MethodError` for the first name that is not registered."""
@@ -78,22 +123,23 @@ class Registry(Mapping[str, Build]):
 
     def uses_tree(self, name: str) -> bool:
         """Whether training a method reads anything of the taxonomy but its classes."""
-        return self[name] not in self._flat
+        return self._traits[self.canonical(name)].uses_tree
+
+    def takes_inner_labels(self, name: str) -> bool:
+        """Whether the loss of a method takes labels that are inner nodes."""
+        return self._traits[self.canonical(name)].inner_labels
+
+    def with_inner_labels(self) -> list[str]:
+        """The names of the methods whose loss takes labels that are inner nodes, in the order of registration."""
+        return [name for name in self if self.takes_inner_labels(name)]
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Where to look for good values of a method's own options, by name."""
-        return self._search[self.canonical(name)]
+        return self._traits[self.canonical(name)].search
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
-        kinds, known = get_type_hints(self[name]), self.options(name)
-        faults = []
-        for option, value in options.items():
-            if option not in known:
-                faults.append(f"method {name!r} has no option {option!r}{suggestion(option, known)}")
-            elif not fits(value, kinds[option]):
-                faults.append(f"method {name!r}: option {option}: expected {description(kinds[option])}, got {value!r}")
-        if faults:
+        if faults := option_faults(f"method {name!r}", options, get_type_hints(self[name]), self.options(name)):
             raise MethodError(faults)
 
     def summary(self, name: str) -> str:
@@ -101,7 +147,7 @@ class Registry(Mapping[str, Build]):
         return (inspect.getdoc(self[name]) or "").partition("\n")[0]
 
 
-METHODS = Registry()
+METHODS = MethodRegistry()
 
 
 def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mapping[str, object]) -> Method:

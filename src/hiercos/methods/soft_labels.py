@@ -4,8 +4,7 @@ from torch import nn
 
 from hiercos.losses import SoftLabelsLoss
 from hiercos.methods.heads import linear_head
-from hiercos.methods.method import Method, SummedProbabilities
-from hiercos.methods.registry import METHODS
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 

@@ -12,12 +12,16 @@ from .ranked_metrics import ExpectedCost as ExpectedCost
 from .ranked_metrics import HierarchicalF1 as HierarchicalF1
 from .ranked_metrics import HierarchicalPrecision as HierarchicalPrecision
 from .ranked_metrics import HierarchicalRecall as HierarchicalRecall
+from .ranked_metrics import LogLoss as LogLoss
+from .ranked_metrics import MacroAccuracy as MacroAccuracy
 from .ranked_metrics import MeanReciprocalRank as MeanReciprocalRank
 from .ranked_metrics import MistakeSeverity as MistakeSeverity
 from .ranked_metrics import PreferenceOrderDistance as PreferenceOrderDistance
 from .ranked_metrics import TopKAccuracy as TopKAccuracy
+from .ranking import Ranking as Ranking
 from .suite import MetricSuite as MetricSuite
 from .suite import default_suite as default_suite
 from .suite import needed_depth as needed_depth
+from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
 from .suite import suite_values as suite_values

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics import functional as HF
-from hiercos.metrics.functional.calibration import binned_error, calibration_bins
-from hiercos.metrics.sample_mean import SampleMean, TreeMetric
+from hiercos.metrics.averages import SampleMean, TreeMetric
+from hiercos.metrics.functional.probability import binned_error, calibration_bins
 from hiercos.taxonomy import Taxonomy
 
 

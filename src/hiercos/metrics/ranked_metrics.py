@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics import functional as HF
+from hiercos.metrics.averages import FirstKMean, OrderMean, SampleMean, TreeMetric, class_sums, mean_of_class_means
 from hiercos.metrics.functional.hops import HopsVariant, TieRule
-from hiercos.metrics.sample_mean import FirstKMean, OrderMean, SampleMean
 from hiercos.taxonomy import Taxonomy
 
 
@@ -17,6 +17,37 @@ class TopKAccuracy(FirstKMean):
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Count a batch."""
         self.add_values(HF.top_k_accuracy(scores, labels, self.taxonomy, self.k))
+
+
+class MacroAccuracy(TreeMetric):
+    """Mean over the classes of their top-1 accuracy; see `functional.macro_accuracy`.
+
+    Keeps the hits and the samples of every class, so neither batches nor processes change the number.
+
+    Args:
+        taxonomy: the tree over the classes.
+    """
+
+    higher_is_better = True
+    hits: Tensor
+    counts: Tensor
+
+    def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
+        super().__init__(taxonomy, **options)
+        for name in ("hits", "counts"):
+            zeros = torch.zeros(taxonomy.num_classes, 1, dtype=torch.float64)
+            self.add_state(name, zeros, dist_reduce_fx="sum")
+
+    def update(self, scores: Tensor, labels: Tensor) -> None:
+        """Count a batch."""
+        right = HF.top_k_accuracy(scores, labels, self.taxonomy).double()
+        hits, counts = class_sums(right[:, None], labels, self.taxonomy.num_classes)
+        self.hits += hits
+        self.counts += counts
+
+    def compute(self) -> Tensor:
+        """The mean over the classes that had samples, a float64 scalar; nan where none had."""
+        return mean_of_class_means(self.hits, self.counts)[0]
 
 
 class HOPS(OrderMean):
@@ -126,6 +157,17 @@ class PreferenceOrderDistance(SampleMean):
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Count a batch."""
         self.add_values(HF.preference_order_distance(scores, labels, self.taxonomy))
+
+
+class LogLoss(SampleMean):
+    """Mean negative log-probability of the true class, in nats; see `functional.log_loss`."""
+
+    higher_is_better = False
+    plot_upper_bound = None
+
+    def update(self, log_probabilities: Tensor, labels: Tensor) -> None:
+        """Count a batch."""
+        self.add_values(HF.log_loss(log_probabilities, labels, self.taxonomy))
 
 
 class ExpectedCost(SampleMean):

@@ -6,11 +6,12 @@ first k from a selection whose ties are settled by class index, without sorting 
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor
 
-from hiercos.metrics.tables import RankTables, rank_tables, row_parts
+from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_parts
 from hiercos.taxonomy import Taxonomy
 
 
@@ -31,6 +32,16 @@ class Ranking:
     order: Tensor
     ranks: Tensor
     tables: RankTables
+
+    @cached_property
+    def preferred(self) -> tuple[Tensor, Tensor]:
+        """Ranks z and weights η of the ranked positions in the order the tree prefers, two (B, K)."""
+        return preferred_order(self.tables, self.labels, self.ranks.shape[1], "zero")
+
+    @cached_property
+    def gaps(self) -> Tensor:
+        """|z − ẑ| of the ranked positions, shape (B, K); 0 where the order is one the tree prefers."""
+        return (self.ranks - self.preferred[0]).abs()
 
     def distances(self, k: int) -> Tensor:
         """Tree distances of the first k classes to the true one, shape (B, k)."""

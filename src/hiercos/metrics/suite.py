@@ -1,48 +1,76 @@
-"""The usual metrics together, from one sort of the scores."""
+"""Rows of the table of metrics together, from one sort of the scores."""
 
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
 from torchmetrics import MetricCollection
 
-from hiercos.metrics.functional.hops import share_of_worst, top1_share
+from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
+from hiercos.metrics.averages import TreeMetric, class_sums, mean_of_class_means
 from hiercos.metrics.functional.levels import level_accuracy
-from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order
+from hiercos.metrics.functional.probability import check_log_probabilities
 from hiercos.metrics.ranking import Ranking, rankings
-from hiercos.metrics.sample_mean import TreeMetric
 from hiercos.taxonomy import Taxonomy
 
-DISTANCE_DEPTHS = (1, 5, 20)
-HOPS_DEPTHS = (5, 20)
-ORDER_DEPTHS = (1, 3, 5, 10, 20, 50)
+
+@dataclass(frozen=True)
+class SourceBatch:
+    """What the functions of metrics are given, for some samples.
+
+    Attributes:
+        ranking: the classes of each sample, best first.
+        right: whether the answer of each level is right, shape (B, H), nan at levels the class does not have.
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C); None where not known.
+    """
+
+    ranking: Ranking
+    right: Tensor
+    log_probabilities: Tensor | None
+
+    def values(self, spec: MetricSpec) -> Tensor:
+        """Values of a metric for each sample, shape (B,), float64; nan where what it needs is not known."""
+        function = metric_function(spec)
+        if spec.source == "ranking":
+            return function(self.ranking, spec.k).double()
+        if spec.source == "levels":
+            return function(self.right, spec.level).double()
+        if self.log_probabilities is None:
+            return self.right.new_full((len(self.right),), torch.nan)
+        return function(self.log_probabilities, self.ranking.labels).double()
 
 
-def suite_names(taxonomy: Taxonomy) -> tuple[str, ...]:
+def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
+    """The function that a row of the table names."""
+    if callable(spec.function):
+        return spec.function
+    module, _, name = spec.function.partition(":")
+    function: Callable[..., Tensor] = getattr(import_module(f"hiercos.metrics.functional.{module}"), name)
+    return function
+
+
+def suite_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> tuple[str, ...]:
     """The names of the suite's values, in the order of `suite_values`."""
-    return (
-        "top1",
-        "mistake_severity",
-        *(f"ahd_at_{k}" for k in DISTANCE_DEPTHS),
-        "hops",
-        *(f"hops_at_{k}" for k in HOPS_DEPTHS),
-        *(f"correct_order_at_{k}" for k in ORDER_DEPTHS),
-        "correct_order_all",
-        "mrr",
-        *(f"accuracy_level_{level}" for level in range(1, taxonomy.height + 1)),
-        "fpa",
-    )
+    return tuple(spec.name for spec in of_all_levels(specs, taxonomy.height))
 
 
 def needed_depth(name: str, taxonomy: Taxonomy) -> int:
-    """How many classes of a sample must be ranked to know a value of the suite."""
-    if name in ("hops", "correct_order_all", "mrr"):
-        return taxonomy.num_classes
-    _, at, k = name.partition("_at_")
-    return min(int(k), taxonomy.num_classes) if at else 1
+    """Number of classes of a sample that must be ranked to know a value of the suite."""
+    return metric_spec(name).depth(taxonomy.num_classes)
 
 
-def suite_values(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, node_scores: Tensor | None = None) -> Tensor:
+def suite_values(
+    scores: Tensor,
+    labels: Tensor,
+    taxonomy: Taxonomy,
+    node_scores: Tensor | None = None,
+    log_probabilities: Tensor | None = None,
+    *,
+    specs: Sequence[MetricSpec] = SUITE,
+) -> Tensor:
     """Every value of the suite for each sample; nan where the sample does not count.
 
     Args:
@@ -51,60 +79,71 @@ def suite_values(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, node_scores
         taxonomy: the tree over the C classes.
         node_scores: node scores (B, N) or level predictions (B, H) for the accuracy at each level and on the
             full path; without them the answers are the path of the best class, and fpa equals top1.
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C); without them the log loss is
+            nan.
+        specs: rows of the table of metrics; those of the default suite by default.
 
     Returns:
         Shape (B, len(suite_names)), float64. Where k exceeds C, k is C.
+
+    Raises:
+        ValueError: for shapes that do not fit, a label that is no class, a NaN, or a log-probability above 0.
     """
-    parts, start = [], 0
-    for ranking in rankings(scores, labels, taxonomy):
+    if log_probabilities is not None:
+        check_log_probabilities(log_probabilities, len(labels), taxonomy)
+    columns, parts, start = of_all_levels(specs, taxonomy.height), [], 0
+    depth = max((spec.depth(taxonomy.num_classes) for spec in columns), default=1)
+    for ranking in rankings(scores, labels, taxonomy, depth):
         rows = slice(start, start + len(ranking.labels))
         start = rows.stop
         answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores[rows]
-        parts.append(torch.cat([_ranked_values(ranking), _level_values(answers, ranking, taxonomy)], dim=1))
+        right = level_accuracy(answers, ranking.labels, taxonomy)
+        batch = SourceBatch(ranking, right, None if log_probabilities is None else log_probabilities[rows])
+        parts.append(torch.stack([batch.values(spec) for spec in columns], dim=1))
     return torch.cat(parts)
 
 
-def _ranked_values(ranking: Ranking) -> Tensor:
-    """The values that need no answer at each level, shape (B, 16)."""
-    distances = ranking.distances(max(DISTANCE_DEPTHS)).double()
-    position = ranking.ranks.argmin(dim=1)  # only the true class has rank 0
-    top1 = top1_share(ranking)
-    severity = distances[:, 0].masked_fill(top1 == 1, torch.nan)
-    means = [distances[:, :k].mean(dim=1) for k in DISTANCE_DEPTHS]
-    return torch.stack([top1, severity, *means, *_order_values(ranking), 1 / (position + 1).double()], dim=1)
+def suite_means(
+    values: Tensor,
+    labels: Tensor,
+    taxonomy: Taxonomy,
+    weights: Tensor | None = None,
+    *,
+    specs: Sequence[MetricSpec] = SUITE,
+) -> Tensor:
+    """Average of every value of the suite: over the samples that count, or over the classes that have such samples.
+
+    Args:
+        values: those of `suite_values`, shape (B, K).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+        weights: of the samples, at least 0, shape (B,); 1 by default.
+        specs: rows of the table of metrics that the values are of.
+
+    Returns:
+        Shape (K,), float64; nan where nothing counts.
+    """
+    by_class = averaged_by_class(specs, taxonomy).to(values.device)
+    weights = torch.ones(len(values), device=values.device) if weights is None else weights
+    counted = values.isnan().logical_not() * weights[:, None].double()
+    means = (values.nan_to_num() * counted).sum(dim=0) / counted.sum(dim=0)
+    means[by_class] = mean_of_class_means(*class_sums(values[:, by_class], labels, taxonomy.num_classes, weights))
+    return means
 
 
-def _order_values(ranking: Ranking) -> list[Tensor]:
-    """HOPS and its @k, then correct order @k and of all, each (B,), from one pass over the ranks."""
-    tables, labels, count = ranking.tables, ranking.labels, ranking.tables.num_classes
-    desired, weights = preferred_order(tables, labels, count, "zero")
-    gaps = (ranking.ranks - desired).abs()
-    head = max(HOPS_DEPTHS)
-    partial = (gaps[:, :head] * weights[:, :head]).cumsum(dim=1)
-    depths = [min(k, count) for k in HOPS_DEPTHS]
-    disorders = [(gaps * weights).sum(dim=1), *(partial[:, k - 1] for k in depths)]
-    worsts = [disorder_of_reverse(tables, labels, k, "zero") for k in (count, *depths)]
-    wrong = gaps[:, : max(ORDER_DEPTHS)].cummax(dim=1).values
-    return [
-        *map(share_of_worst, disorders, worsts),
-        *((wrong[:, min(k, count) - 1] == 0).double() for k in ORDER_DEPTHS),
-        (gaps.amax(dim=1) == 0).double(),
-    ]
-
-
-def _level_values(answers: Tensor, ranking: Ranking, taxonomy: Taxonomy) -> Tensor:
-    """Accuracy at each level, nan where the class does not have it, and on the full path, shape (B, H + 1)."""
-    levels = level_accuracy(answers, ranking.labels, taxonomy)
-    return torch.cat([levels, (levels != 0).all(dim=1, keepdim=True)], dim=1)
+def averaged_by_class(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> Tensor:
+    """Which values of a suite are averaged over the classes, shape (K,), bool."""
+    return torch.tensor([spec.average == "classes" for spec in of_all_levels(specs, taxonomy.height)], dtype=torch.bool)
 
 
 class MetricSuite(TreeMetric):
-    """Means of `suite_values` over everything counted, as one metric with one reduction between processes.
+    """Averages of `suite_values` over everything counted, as one metric.
 
     `compute` returns a dict from name to scalar; inside a MetricCollection the names become its keys.
 
     Args:
         taxonomy: the tree over the classes.
+        specs: rows of the table of metrics; those of the default suite by default.
 
     Example:
         >>> suite = MetricSuite(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
@@ -116,26 +155,43 @@ class MetricSuite(TreeMetric):
     plot_upper_bound = None
     totals: Tensor
     counts: Tensor
+    class_totals: Tensor
+    class_counts: Tensor
 
-    def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
+    def __init__(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE, **options: Any) -> None:
         super().__init__(taxonomy, **options)
-        self.names = suite_names(taxonomy)
+        self.specs, self.names = tuple(specs), suite_names(taxonomy, specs)
+        self.by_class = averaged_by_class(specs, taxonomy).tolist()
+        shape = (taxonomy.num_classes, sum(self.by_class))
         self.add_state("totals", torch.zeros(len(self.names), dtype=torch.float64), dist_reduce_fx="sum")
         self.add_state("counts", torch.zeros(len(self.names), dtype=torch.int64), dist_reduce_fx="sum")
+        self.add_state("class_totals", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("class_counts", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
 
-    def update(self, scores: Tensor, labels: Tensor, node_scores: Tensor | None = None) -> None:
+    def update(
+        self,
+        scores: Tensor,
+        labels: Tensor,
+        node_scores: Tensor | None = None,
+        log_probabilities: Tensor | None = None,
+    ) -> None:
         """Count a batch; see `suite_values` for the arguments."""
-        values = suite_values(scores, labels, self.taxonomy, node_scores)
+        values = suite_values(scores, labels, self.taxonomy, node_scores, log_probabilities, specs=self.specs)
         self.totals += values.nansum(dim=0)
         self.counts += values.isnan().logical_not().sum(dim=0)
+        totals, counts = class_sums(values[:, self.by_class], labels, self.taxonomy.num_classes)
+        self.class_totals += totals
+        self.class_counts += counts
 
     def compute(self) -> dict[str, Tensor]:
-        """The mean of every value, float64 scalars; nan where nothing counted."""
-        return dict(zip(self.names, self.totals / self.counts, strict=True))
+        """The average of every value, float64 scalars; nan where nothing counted."""
+        means = self.totals / self.counts
+        means[self.by_class] = mean_of_class_means(self.class_totals, self.class_counts)
+        return dict(zip(self.names, means, strict=True))
 
 
 def default_suite(taxonomy: Taxonomy) -> MetricCollection:
-    """The columns of a results table (top-1, severity, AHD, HOPS, fpa), correct order, accuracy per level and MRR.
+    """The metrics of a results table (top-1, severity, AHD, HOPS, fpa, …), correct order, accuracy per level and MRR.
 
     A collection of one `MetricSuite`, so `update` takes its arguments by position or by name, and more metrics can
     join it.

@@ -10,13 +10,21 @@ from torch import Tensor
 
 from hiercos.data import TextFeatures
 from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, StoredModel, TfidfEncoder
-from hiercos.errors import check_choice
 from hiercos.files import write_atomically, written_atomically
 from hiercos.nn.backbones import Backbone, OnnxBackbone
-from hiercos.onnx.format import FEATURES, IMAGES, OnnxDescription, OnnxError, onnx_library, output_names
+from hiercos.onnx.format import (
+    FEATURES,
+    IMAGES,
+    OnnxDescription,
+    OnnxError,
+    describe_text_map,
+    onnx_library,
+    output_names,
+    text_map_content,
+)
 from hiercos.onnx.graph import CHECKED, TOLERANCE, AllAnswers, disagreement, onnx_graph, serialized
 from hiercos.onnx.model import OnnxModel, open_onnx_model
-from hiercos.onnx.text_map import describe_text_map, text_map_content
+from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
 
 Start = Literal["inputs", "features"]

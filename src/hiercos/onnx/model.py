@@ -12,19 +12,16 @@ from numpy.typing import NDArray
 from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
     FloatArray,
-    Images,
     InputBatch,
     Inputs,
     Kind,
     TextFeatures,
     UnlabelledInputs,
     given_inputs,
-    kind_of,
 )
 from hiercos.decisions import Posterior, Rule
 from hiercos.errors import DataError
-from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description
-from hiercos.onnx.text_map import read_text_map
+from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description, read_text_map
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
@@ -147,8 +144,8 @@ class OnnxModel:
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
         """
-        if kind_of(inputs) != self.kind:
-            raise DataError(f"this model takes {self.kind}, got {kind_of(inputs)}")
+        if inputs.kind != self.kind:
+            raise DataError(f"this model takes {self.kind}, got {inputs.kind}")
         done = 0
         if config.callback:
             config.callback.start(0, len(inputs))
@@ -177,26 +174,26 @@ class OnnxModel:
         """What the graph takes, batch by batch."""
         size = config.batch_size or ROWS_AT_ONCE[self.kind]
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
-        if isinstance(inputs, Images):
+        if inputs.kind == "images":
             yield from self._image_batches(inputs, parts, config.threads)
-        elif isinstance(inputs, np.ndarray):
-            width = self.session.get_inputs()[0].shape[1]
-            if inputs.shape[1] != width:
-                raise DataError(f"this model takes vectors of {width} features, got {inputs.shape[1]}")
-            yield from (inputs[part.start : part.stop] for part in parts)
+        elif inputs.kind == "vectors":
+            vectors, width = np.asarray(inputs), self.session.get_inputs()[0].shape[1]
+            if vectors.shape[1] != width:
+                raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
+            yield from (vectors[part.start : part.stop] for part in parts)
         else:
             assert self.text_features is not None
-            yield from (self.text_features.transform(inputs[part.start : part.stop]) for part in parts)
+            yield from (self.text_features.transform(inputs.values(part)) for part in parts)
 
-    def _image_batches(self, images: Images, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
+    def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
         """Prepared images, shape (B, 3, S, S); those of the next batch are decoded while the model is at work."""
         transform = self.description.transform
         assert transform is not None
         with ThreadPoolExecutor(threads) as pool:
-            waiting = [pool.submit(images.open, row) for row in parts[0]] if parts else []
+            waiting = [pool.submit(images.values, [row]) for row in parts[0]] if parts else []
             for following in [*parts[1:], range(0)]:
-                opened = [future.result() for future in waiting]
-                waiting = [pool.submit(images.open, row) for row in following]
+                opened = [image for future in waiting for image in future.result()]
+                waiting = [pool.submit(images.values, [row]) for row in following]
                 yield transform.scaled(transform.pixels(opened))
 
 

@@ -5,5 +5,5 @@ from .answers import check_top_k as check_top_k
 from .answers import named_answers as named_answers
 from .guesses import LabelledImages as LabelledImages
 from .guesses import read_labelled_images as read_labelled_images
-from .score_set import ScoreSet as ScoreSet
+from .score_tables import ScoreSet as ScoreSet
 from .scores import read_scores as read_scores

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.data import Images, InputBatch, Inputs
+from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Posterior, Rule, ShortList
 from hiercos.options import check_count
 from hiercos.taxonomy import Taxonomy
@@ -41,10 +41,9 @@ def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: 
 
 
 def _shown(inputs: Inputs, rows: list[int]) -> Columns:
-    """The column that says which input it was."""
-    if isinstance(inputs, Images):
-        return {"image": [inputs.name(row) for row in rows]}
-    return {"text": [inputs[row] for row in rows]} if isinstance(inputs, tuple) else {}
+    """The column that says which input it was; none for vectors."""
+    shown = [inputs.shown(row) for row in rows]
+    return {name: [cells[name] for cells in shown] for name in shown[0]} if shown else {}
 
 
 def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> Columns:

@@ -1,13 +1,37 @@
 """Tables of class scores: a column of labels and a column of numbers for each class."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.data import PARQUET, delimited_file, length_fault, parquet_file, read_table
 from hiercos.errors import DataError, RowName
-from hiercos.predictions.score_set import ScoreArray
+from hiercos.taxonomy import IntArray
+
+ScoreArray = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class ScoreSet:
+    """Scores of some samples with their true classes.
+
+    Attributes:
+        scores: higher is better, shape (M, C), in the taxonomy's class order.
+        labels: true classes, shape (M,).
+        depth: how many classes of each sample are ranked, or of all samples alike: C for scores, K for K names; the
+            other classes share the lowest score.
+        notes: sentences about what was left out, for the user to see.
+    """
+
+    scores: ScoreArray
+    labels: IntArray
+    depth: int | IntArray
+    notes: tuple[str, ...] = ()
+
 
 LABEL = "label"
 

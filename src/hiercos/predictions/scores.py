@@ -14,10 +14,15 @@ import numpy as np
 
 from hiercos.data import TABLES, array_row_name, column_names, read_npz, read_table
 from hiercos.errors import DataError, RowName, suggestion
-from hiercos.predictions.guess_tables import guess_table_faults, is_guess_table, read_guess_table
-from hiercos.predictions.guesses import ImageGuesses, LabelledImages, guessed_scores
-from hiercos.predictions.score_set import ScoreArray, ScoreSet
-from hiercos.predictions.score_tables import LABEL, read_score_columns
+from hiercos.predictions.guesses import (
+    ImageGuesses,
+    LabelledImages,
+    guess_table_faults,
+    guessed_scores,
+    is_guess_table,
+    read_guess_table,
+)
+from hiercos.predictions.score_tables import LABEL, ScoreArray, ScoreSet, read_score_columns
 from hiercos.predictions.speciesnet import read_speciesnet
 from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy
 
@@ -66,7 +71,7 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     arrays = read_npz(path, arrays=("labels",), optional=("scores", "classes", "ranked"))
     if not arrays["labels"].size:
         raise DataError(f"{path}: expected at least one sample, got none in 'labels'")
-    labels = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
+    nodes = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
     if "scores" in arrays:
         scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)
         if "classes" in arrays:
@@ -76,19 +81,19 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
     else:
         raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
-    if len(scores) != len(labels):
-        raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(labels)}")
-    return ScoreSet(scores, labels, depth)
+    if len(scores) != len(nodes):
+        raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
+    return ScoreSet(scores, reader.classes(nodes), depth)
 
 
 def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
     columns = [f"{RANK}{place}" for place in range(1, sum(name.startswith(RANK) for name in names) + 1)]
     table = read_table(path, columns=(LABEL, *columns))
     reader = LabelReader(taxonomy)
-    labels = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name)
+    nodes = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name)
     ranked = np.column_stack([np.array(table.columns[name], dtype=object) for name in columns])
     scores, depth = _scores_of_ranked(path, ranked, reader, table.row_name)
-    return ScoreSet(scores, labels, depth)
+    return ScoreSet(scores, reader.classes(nodes), depth)
 
 
 def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
@@ -97,13 +102,14 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
         raise DataError(f"{path}: expected a column {LABEL!r} and one column per class{suggestion(LABEL, names)}")
     order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
     texts, scores, row_name = read_score_columns(path, names)
-    labels = reader.read(texts, source=str(path), row_name=row_name)
+    labels = reader.classes(reader.read(texts, source=str(path), row_name=row_name))
     return ScoreSet(_score_matrix(path, scores, taxonomy, row_name)[:, order], labels, taxonomy.num_classes)
 
 
 def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
     """The column of each class, from the class of each column; every class must be there once."""
-    named = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
+    nodes = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
+    named = reader.classes(nodes)
     counts = np.bincount(named, minlength=reader.taxonomy.num_classes)
     wrong = np.flatnonzero(counts != 1)
     if len(wrong):
@@ -135,8 +141,8 @@ def _scores_of_ranked(path: Path, ranked: AnyArray, reader: LabelReader, row_nam
             f"got {ranked.shape}"
         )
     count, depth = ranked.shape
-    classes = reader.read(ranked.reshape(-1), source=str(path), row_name=lambda cell: row_name(cell // depth))
-    classes = classes.reshape(count, depth)
+    nodes = reader.read(ranked.reshape(-1), source=str(path), row_name=lambda cell: row_name(cell // depth))
+    classes = reader.classes(nodes).reshape(count, depth)
     twice = np.flatnonzero((np.diff(np.sort(classes, axis=1), axis=1) == 0).any(axis=1))
     if len(twice):
         raise DataError(f"{path}: {row_name(int(twice[0]))}: a class is ranked twice")

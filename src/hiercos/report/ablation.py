@@ -3,15 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.intervals import Interval
-from hiercos.report.results import COLUMNS, Column, Line, figure, line_of
+from hiercos.report.results import Interval, Line, figure, line_of
 from hiercos.report.verdict import changes
 
-COSINE = Column("subspace_cosine", "cosine", True)
-FIGURES = (*COLUMNS[:-1], COSINE, COLUMNS[-1])
-LEGEND = "Cosine: between an embedding and its projection onto the subspace of its class, mean over the test split."
+COSINE = metric_spec("subspace_cosine")
+FIGURES = in_shown_order((*RESULTS, COSINE))
 
 
 @dataclass(frozen=True)
@@ -53,11 +52,11 @@ def ablation_results(groups: Sequence[AblationGroup], *, interval: Interval = "s
         sections.append(Section(axis, lines, reference, own[0].meaning))
     rows = [_row(group, record) for group in groups for record in group.records]
     verdict = "\n".join(map(_sentence, sections))
-    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting", legend=LEGEND)
+    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting")
 
 
 def _row(group: AblationGroup, record: Record) -> dict[str, object]:
-    figures = {column.key: figure(record, column.key) for column in FIGURES}
+    figures = {spec.name: figure(record, spec.name) for spec in FIGURES}
     return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
 
 
@@ -74,5 +73,5 @@ def _sentence(section: Section) -> str:
 
 
 def _cosines(reference: Line, off: Line) -> str:
-    on, without = (line.estimate(COSINE.key).mean for line in (reference, off))
+    on, without = (line.estimate(COSINE.name).mean for line in (reference, off))
     return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"

@@ -1,12 +1,13 @@
 """The results of a comparison or an ablation as one value that every form is made of."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from hiercos.metric_table import MetricSpec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
-from hiercos.report.intervals import INTERVALS, Interval
-from hiercos.report.results import COLUMNS, Column, Line, Row, best_flat_line, result_row, summarize
+from hiercos.report.results import COLUMNS, INTERVALS, Interval, Line, Row, best_flat_line, result_row, summarize
 from hiercos.report.verdict import verdict
 
 
@@ -40,17 +41,15 @@ class Results:
         sections: one for a comparison, one per axis for an ablation.
         rows: of results.csv.
         verdict: what they say in plain words, in one line or one per section.
-        columns: of the figures.
+        columns: rows of the table of metrics, in the order shown.
         corner: what the lines are.
-        legend: what figures of their own mean.
     """
 
     sections: tuple[Section, ...]
     rows: tuple[Row, ...]
     verdict: str
-    columns: tuple[Column, ...] = COLUMNS
+    columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
-    legend: str = ""
 
     @property
     def records(self) -> list[Record]:
@@ -75,10 +74,18 @@ class Results:
         shape = f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}"
         return f"{data['name']}: {shape}; {data['sizes']['test']} test samples; {seeds}"
 
+    @property
+    def shown(self) -> tuple[MetricSpec, ...]:
+        """The columns of tables: those with a figure of any line."""
+        lines = [line for section in self.sections for line in section.lines]
+        return tuple(
+            spec for spec in self.columns if any(not math.isnan(line.estimate(spec.name).mean) for line in lines)
+        )
+
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         spread = f"mean and half the 95% interval ({INTERVALS[self.interval]})" if len(self.seeds) > 1 else "one seed"
-        return figure_grid(section.lines, self.columns, subject=section.title, title=spread, corner=self.corner)
+        return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 
     def differences(self, section: Section) -> Grid | None:
         """The second table of a section: differences to its reference; none where there is nothing to compare."""
@@ -88,7 +95,7 @@ class Results:
         spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
         title = f"differences to {section.reference.name}{why}, seed by seed{spread}"
         named = {"subject": section.title, "title": title, "corner": self.corner}
-        return difference_grid(section.others, section.reference, self.columns, **named)
+        return difference_grid(section.others, section.reference, self.shown, **named)
 
     def grids(self) -> list[Grid]:
         """All tables in order."""

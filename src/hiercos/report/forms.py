@@ -7,11 +7,10 @@ from typing import Any
 
 from hiercos.files import write_atomically
 from hiercos.report.document import Results, Section
-from hiercos.report.intervals import Estimate
 from hiercos.report.latex import results_latex
 from hiercos.report.markdown import results_markdown
 from hiercos.report.page import write_report
-from hiercos.report.results import csv_text
+from hiercos.report.results import Estimate, csv_text
 
 FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # each with the ending of its file
 
@@ -46,7 +45,7 @@ def results_json(results: Results) -> str:
 
 
 def _table(results: Results, section: Section) -> dict[str, Any]:
-    keys, reference = [column.key for column in results.columns], section.reference
+    keys, reference = [column.name for column in results.columns], section.reference
     lines = [
         {"name": line.name, **{key: _estimate(line.estimate(key)) for key in keys}}  # each a mean and a half-width
         for line in section.lines

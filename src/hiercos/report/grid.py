@@ -5,8 +5,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hiercos.report.intervals import Estimate
-from hiercos.report.results import Column, Line
+from hiercos.metric_table import MetricSpec
+from hiercos.report.results import Estimate, Line
 
 BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; a red as pale
 FIGURES = ("the best of its column", "The better half of a column is shaded, the best of it darkest")
@@ -61,7 +61,7 @@ class Grid:
     mark: str
     shading: str
     corner: str
-    columns: tuple[Column, ...]
+    columns: tuple[MetricSpec, ...]
     names: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
@@ -71,11 +71,11 @@ class Grid:
         return f"{self.subject}: {self.title}"
 
 
-def figure_grid(lines: Sequence[Line], columns: Sequence[Column], *, subject: str, title: str, corner: str) -> Grid:
+def figure_grid(lines: Sequence[Line], columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str) -> Grid:
     """Means and intervals, shaded as in the paper: from white at the middle of a column to green at its best."""
     by_column = []
     for column in columns:
-        estimates = [line.estimate(column.key) for line in lines]
+        estimates = [line.estimate(column.name) for line in lines]
         merits = column_merits([estimate.mean for estimate in estimates], higher_is_better=column.higher_is_better)
         by_column.append([_cell(*pair, column) for pair in zip(estimates, merits, strict=True)])
     names = tuple(line.name for line in lines)
@@ -83,12 +83,12 @@ def figure_grid(lines: Sequence[Line], columns: Sequence[Column], *, subject: st
 
 
 def difference_grid(
-    lines: Sequence[Line], reference: Line, columns: Sequence[Column], *, subject: str, title: str, corner: str
+    lines: Sequence[Line], reference: Line, columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str
 ) -> Grid:
     """Differences of lines to a reference, seed by seed; what the interval tells from 0 is coloured."""
     by_column = []
     for column in columns:
-        differences = [line.difference(reference, column.key) for line in lines]
+        differences = [line.difference(reference, column.name) for line in lines]
         merits = [_certainty(difference) * (1 if column.higher_is_better else -1) for difference in differences]
         by_column.append([_cell(*pair, column, sign="+") for pair in zip(differences, merits, strict=True)])
     names = tuple(line.name for line in lines)
@@ -118,10 +118,10 @@ def _certainty(difference: Estimate) -> int:
     return (difference.low > 0) - (difference.high < 0)
 
 
-def _cell(estimate: Estimate, merit: float, column: Column, *, sign: str = "") -> Cell:
+def _cell(estimate: Estimate, merit: float, column: MetricSpec, *, sign: str = "") -> Cell:
     if math.isnan(estimate.mean):
         return Cell("")
-    mean = f"{estimate.mean * column.scale:{sign}.{column.digits}f}"
+    mean = column.text(estimate.mean, sign=sign)
     if math.isnan(estimate.half_width):
         return Cell(mean, merit=merit)
-    return Cell(mean, f"{estimate.half_width * column.scale:.{column.digits}f}", merit)
+    return Cell(mean, column.text(estimate.half_width), merit)

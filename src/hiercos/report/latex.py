@@ -2,9 +2,9 @@ r"""Tables in LaTeX: booktabs, intervals as subscripts, the best values of each 
 
 from collections.abc import Sequence
 
+from hiercos.metric_table import MetricSpec
 from hiercos.report.document import Results
 from hiercos.report.grid import Cell, Grid
-from hiercos.report.results import Column
 
 PACKAGES = r"% needs \usepackage{booktabs,graphicx} and \usepackage[table]{xcolor}"
 SIGNS = {
@@ -63,7 +63,7 @@ def _float(grid: Grid, heading: str) -> str:
     )
 
 
-def _heading(column: Column) -> str:
+def _heading(column: MetricSpec) -> str:
     arrow = "up" if column.higher_is_better else "down"
     return rf"\textbf{{{latex_text(column.heading)}}} $\{arrow}arrow$"
 

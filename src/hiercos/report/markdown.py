@@ -4,7 +4,6 @@ from collections.abc import Sequence
 
 from hiercos.report.document import Results
 from hiercos.report.grid import Cell
-from hiercos.report.results import Column
 
 
 def results_markdown(results: Results) -> str:
@@ -12,7 +11,7 @@ def results_markdown(results: Results) -> str:
     parts = [f"## {_escaped(results.heading)}", *map(_escaped, results.verdict.splitlines())]
     for grid in results.grids():
         rows = [[name, *map(_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
-        head = [grid.corner, *map(_heading, grid.columns)]
+        head = [grid.corner, *(spec.directed_heading for spec in grid.columns)]
         table = markdown_table(head, rows, "l" + "r" * len(grid.columns))
         parts += [f"{_escaped(grid.caption)}; in bold: {grid.mark}.", table.rstrip()]
     return "\n\n".join(parts) + "\n"
@@ -39,10 +38,6 @@ def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: 
 
 def _escaped(text: str) -> str:
     return "".join({"|": "\\|", "<": "&lt;", "\n": " "}.get(sign, sign) for sign in text)
-
-
-def _heading(column: Column) -> str:
-    return f"{column.heading} {'↑' if column.higher_is_better else '↓'}"
 
 
 def _figure(cell: Cell) -> str:

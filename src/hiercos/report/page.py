@@ -2,15 +2,77 @@
 
 import html
 import importlib.util
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from hiercos.files import write_atomically
+from hiercos.metric_table import legend
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.figures import correct_order_figure, level_accuracy_figure
 from hiercos.report.grid import Cell, Grid
+from hiercos.report.results import Line
+
+ORDER = "correct_order_at_"
+PALETTE = (
+    *("#4c6ef5", "#e8590c", "#2b8a3e", "#ae3ec9", "#0c8599", "#e03131", "#5f3dc4", "#f08c00"),
+    *("#1c7ed6", "#c2255c", "#66a80f", "#868e96", "#15aabf", "#a0522d", "#212529", "#d6a2e8"),
+)
+
+
+def correct_order_figure(lines: Sequence[Line]) -> Any:
+    """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1]."""
+    record = lines[0].records[0]
+    known = [key.removeprefix(ORDER) for key in record.metrics if key.startswith(ORDER)]
+    keys = [key for key in known if int(key) < int(record.taxonomy["classes"])] + ["all"]
+    series = {line.name: [_percent(line, _order_key(key)) for key in keys] for line in lines}
+    return _lines(keys, series, x_title="first k predictions", y_title="samples in the right order, %", from_zero=True)
+
+
+def level_accuracy_figure(lines: Sequence[Line]) -> Any:
+    """Accuracy of each method's own answer at every level, the coarsest first."""
+    levels = [str(level) for level in range(1, int(lines[0].records[0].taxonomy["height"]) + 1)]
+    series = {line.name: [_percent(line, f"accuracy_level_{level}") for level in levels] for line in lines}
+    return _lines(levels, series, x_title="level (1 is the coarsest)", y_title="accuracy, %")
+
+
+def _percent(line: Line, key: str) -> float:
+    return 100 * line.estimate(key).mean
+
+
+def _order_key(key: str) -> str:
+    return "correct_order_all" if key == "all" else ORDER + key
+
+
+def _lines(
+    labels: Sequence[str],
+    series: Mapping[str, Sequence[float]],
+    *,
+    x_title: str,
+    y_title: str,
+    from_zero: bool = False,
+) -> Any:
+    """A line per method over the same labels."""
+    from plotly import graph_objects
+
+    figure = graph_objects.Figure()
+    colours: dict[str, str] = {}  # a method keeps its colour under a rule, where its line is dashed
+    for name, values in series.items():
+        method, rule = name.partition(" + ")[::2]
+        colour = colours.setdefault(method, PALETTE[len(colours) % len(PALETTE)])
+        line = {"color": colour, "width": 3, "dash": {"": "solid", "crm": "dash"}.get(rule, "dot")}
+        figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
+    figure.update_layout(
+        template="plotly_white",
+        height=400 + 20 * math.ceil(len(series) / 6),  # the legend takes a line for about six
+        margin={"l": 60, "r": 20, "t": 20, "b": 50},
+        legend={"orientation": "h", "y": -0.2},
+        xaxis={"title": x_title, "type": "category"},
+        yaxis={"title": y_title, "rangemode": "tozero" if from_zero else "normal"},
+    )
+    return figure
+
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #212529; max-width: 1500px; margin: 2rem auto; padding: 0 1rem; }
@@ -26,11 +88,6 @@ th:first-child, td:first-child { text-align: left; }
 td.best { font-weight: 600; } td small { color: #495057; font-weight: 400; }
 .small, footer { color: #5c636a; font-size: .9rem; }
 """
-LEGEND = (
-    "HOPS: 1 is the order of the tree, 0 is its reverse. "
-    "MS (mistake severity): mean tree distance of the mistakes. AHD@k: mean tree distance of the first k predictions. "
-    "FPA (full-path accuracy): right at every level, each level chosen by itself."
-)
 RULES_LEGEND = "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS."
 
 
@@ -74,8 +131,8 @@ def report_html(results: Results) -> str:
 def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
     """Tables and figures of one section; the first of a page brings plotly's library, so the file works offline."""
     note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
-    legend = _legend(results) if section is results.sections[0] else ""
-    parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), legend)]
+    explained = _legend(results) if section is results.sections[0] else ""
+    parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), explained)]
     if differences := results.differences(section):
         parts += _table(differences, "")
     return [
@@ -91,12 +148,11 @@ def _section(results: Results, section: Section, *, with_library: bool) -> list[
 def _legend(results: Results) -> str:
     """What the figures of the tables mean."""
     has_rules = any(line.has_rule for section in results.sections for line in section.lines)
-    return " ".join([LEGEND, *[RULES_LEGEND] * has_rules, html.escape(results.legend)])
+    return " ".join([html.escape(legend(results.shown)), *[RULES_LEGEND] * has_rules])
 
 
-def _table(grid: Grid, legend: str) -> list[str]:
-    arrows = ["↑" if column.higher_is_better else "↓" for column in grid.columns]
-    headings = [f"{column.heading} {arrow}" for column, arrow in zip(grid.columns, arrows, strict=True)]
+def _table(grid: Grid, explained: str) -> list[str]:
+    headings = [spec.directed_heading for spec in grid.columns]
     head = "".join(f"<th>{html.escape(heading)}</th>" for heading in (grid.corner, *headings))
     rows = [
         f"<tr><td>{html.escape(name)}</td>{''.join(map(_cell, cells))}</tr>"
@@ -105,7 +161,7 @@ def _table(grid: Grid, legend: str) -> list[str]:
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
         f'<div class="scroll"><table><tr>{head}</tr>{"".join(rows)}</table></div>',
-        f'<p class="small">{grid.shading}. {legend}</p>',
+        f'<p class="small">{grid.shading}. {explained}</p>',
     ]
 
 

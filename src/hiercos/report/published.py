@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
-from hiercos.report.intervals import Estimate, t_interval
-from hiercos.report.results import COLUMNS, Column
+from hiercos.report.results import Estimate, t_interval
 
 MARK = "†"  # on a published figure that a correct implementation cannot match
 PRINTED = 2  # digits of a mean in the paper
@@ -23,7 +23,7 @@ class Pair:
         matchable: False where the published code has a defect that shows in this figure.
     """
 
-    column: Column
+    column: MetricSpec
     ours: Estimate | None
     published: Estimate | None
     matchable: bool = True
@@ -38,9 +38,9 @@ class Pair:
     def cells(self) -> tuple[str, str, str]:
         """Ours, published and the difference as a table shows them."""
         mark = "" if self.matchable or self.published is None else f" {MARK}"
-        scale, digits = self.column.scale, self.column.digits
-        difference = "" if self.difference is None else f"{self.difference * scale:+.{digits}f}"
-        return _text(self.ours, scale, digits), _text(self.published, scale, PRINTED) + mark, difference
+        difference = "" if self.difference is None else self.column.text(self.difference, sign="+")
+        printed = replace(self.column, digits=PRINTED)
+        return _text(self.ours, self.column), _text(self.published, printed) + mark, difference
 
 
 def pairs(
@@ -54,24 +54,9 @@ def pairs(
         unmatchable: the metrics whose published figures cannot be matched.
     """
     return [
-        Pair(metric_column(metric), _ours(records, metric), figure, metric not in unmatchable)
+        Pair(metric_spec(metric), _ours(records, metric), figure, metric not in unmatchable)
         for metric, figure in published.items()
     ]
-
-
-def metric_column(metric: str) -> Column:
-    """How a metric is shown, whether results.csv has it or only a record.
-
-    Example:
-        >>> metric_column("hops").heading, metric_column("correct_order_at_5").heading
-        ('HOPS', 'correct order @5 %')
-    """
-    known = {column.key: column for column in COLUMNS}
-    if metric in known:
-        return known[metric]
-    if metric.startswith("correct_order"):
-        return Column(metric, f"{metric.replace('_at_', ' @').replace('_', ' ')} %", True, scale=100, digits=2)
-    return Column(metric, metric.replace("_", " "), True)
 
 
 def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
@@ -79,8 +64,8 @@ def _ours(records: Sequence[Record], metric: str) -> Estimate | None:
     return t_interval(values, interval="published") if values else None
 
 
-def _text(estimate: Estimate | None, scale: float, digits: int) -> str:
-    if estimate is None or math.isnan(estimate.mean):
+def _text(estimate: Estimate | None, column: MetricSpec) -> str:
+    if estimate is None:
         return "–"
-    mean = f"{estimate.mean * scale:.{digits}f}"
-    return mean if math.isnan(estimate.half_width) else f"{mean} ±{estimate.half_width * scale:.3f}"
+    half_width = "" if math.isnan(estimate.half_width) else f" ±{estimate.half_width * column.scale:.3f}"
+    return column.text(estimate.mean) + half_width

@@ -2,55 +2,88 @@
 
 import csv
 import io
+import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+from scipy import stats
 
 from hiercos.errors import FaultsError, suggestion
+from hiercos.metric_table import RESULTS, in_shown_order
 from hiercos.records import Record
-from hiercos.report.intervals import Estimate, Interval, paired_difference, t_interval
+
+Interval = Literal["sample", "published"]
+INTERVALS: dict[Interval, str] = {
+    "sample": "Student's t, sample deviation",
+    "published": "Student's t, population deviation as in the published tables",
+}
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean with the half-width of its 95% interval; the half-width is nan for a single value."""
+
+    mean: float
+    half_width: float
+
+    @property
+    def low(self) -> float:
+        """Lower end of the interval."""
+        return self.mean - self.half_width
+
+    @property
+    def high(self) -> float:
+        """Upper end of the interval."""
+        return self.mean + self.half_width
+
+
+def t_interval(values: Sequence[float], *, interval: Interval = "sample", confidence: float = 0.95) -> Estimate:
+    """Mean and Student's t interval over independent values.
+
+    Note:
+        The published tables take the population deviation (ddof 0), for five seeds ±1.2417 of it; with the
+        sample deviation (ddof 1), the default, the interval is wider by sqrt(n / (n - 1)).
+
+    Args:
+        values: at least one; nan makes the mean nan.
+        interval: "sample" or "published".
+        confidence: of the interval.
+
+    Returns:
+        The estimate.
+    """
+    count = len(values)
+    mean = sum(values) / count
+    if count == 1:
+        return Estimate(mean, math.nan)
+    squares = sum((value - mean) ** 2 for value in values)
+    variance = squares / (count - 1 if interval == "sample" else count)
+    quantile = float(stats.t.ppf(0.5 + confidence / 2, count - 1))
+    return Estimate(mean, quantile * math.sqrt(variance / count))
+
+
+def paired_difference(ours: Sequence[float], reference: Sequence[float], *, interval: Interval = "sample") -> Estimate:
+    """Mean of the differences seed by seed, ours minus the reference, with its interval."""
+    return t_interval([a - b for a, b in zip(ours, reference, strict=True)], interval=interval)
+
 
 Row = Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class Column:
-    """A column of figures: its key in results.csv, its heading, how it is shown, and which way is better."""
-
-    key: str
-    heading: str
-    higher_is_better: bool
-    scale: float = 1.0
-    digits: int = 3
-
-
-COLUMNS = (
-    Column("top1", "top-1 %", True, scale=100, digits=2),
-    Column("mistake_severity", "MS", False, digits=2),
-    Column("ahd_at_1", "AHD@1", False),
-    Column("ahd_at_5", "AHD@5", False),
-    Column("ahd_at_20", "AHD@20", False),
-    Column("hops", "HOPS", True),
-    Column("hops_at_5", "HOPS@5", True),
-    Column("hops_at_20", "HOPS@20", True),
-    Column("fpa", "FPA %", True, scale=100, digits=2),
-    Column("train_seconds", "train s", False, digits=1),
-)
+COLUMNS = in_shown_order(RESULTS)  # of tables; results.csv has them in the order of `RESULTS`
 
 
 def result_row(record: Record) -> dict[str, Any]:
     """One row of results.csv."""
-    return {
-        "method": record.method,
-        "rule": record.rule,
-        "seed": record.seed,
-        **{column.key: figure(record, column.key) for column in COLUMNS},
-    }
+    figures = {spec.name: figure(record, spec.name) for spec in RESULTS}
+    return {"method": record.method, "rule": record.rule, "seed": record.seed, **figures}
 
 
-def figure(record: Record, key: str) -> float:
-    """One figure of a record: a metric, or the time of training."""
-    return record.train_seconds if key == "train_seconds" else record.metrics[key]
+def figure(record: Record, name: str) -> float:
+    """One figure of a record: a metric, nan where it was not measured, or a figure of the run itself."""
+    run = {"train_seconds": record.train_seconds, "epochs": len(record.history)}
+    return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -86,17 +119,17 @@ class Line:
         """Whether a decision rule ranks the classes."""
         return self.records[0].rule != "none"
 
-    def values(self, key: str) -> list[float]:
+    def values(self, name: str) -> list[float]:
         """A figure of each seed."""
-        return [figure(record, key) for record in self.records]
+        return [figure(record, name) for record in self.records]
 
-    def estimate(self, key: str) -> Estimate:
+    def estimate(self, name: str) -> Estimate:
         """Mean and 95% interval of a figure over the seeds."""
-        return t_interval(self.values(key), interval=self.interval)
+        return t_interval(self.values(name), interval=self.interval)
 
-    def difference(self, reference: "Line", key: str) -> Estimate:
+    def difference(self, reference: "Line", name: str) -> Estimate:
         """How much higher a figure is than the reference's, seed by seed, with its 95% interval."""
-        return paired_difference(self.values(key), reference.values(key), interval=self.interval)
+        return paired_difference(self.values(name), reference.values(name), interval=self.interval)
 
 
 def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> list[Line]:

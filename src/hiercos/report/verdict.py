@@ -3,8 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from hiercos.report.intervals import Estimate
-from hiercos.report.results import Line, best_flat_line
+from hiercos.metric_table import MetricSpec, metric_spec
+from hiercos.report.results import Estimate, Line, best_flat_line
 
 
 def verdict(lines: Sequence[Line]) -> str:
@@ -30,18 +30,17 @@ def verdict(lines: Sequence[Line]) -> str:
 
 def changes(ours: Line, reference: Line) -> str:
     """What one line has over another in HOPS and top-1, in words, each with its interval."""
-    hops = _change(ours.difference(reference, "hops"), "HOPS", scale=1, digits=3)
-    points = _change(ours.difference(reference, "top1"), "top-1", scale=100, digits=2, unit=" points")
-    return f"{hops} and {points}"
+    return " and ".join(_change(ours.difference(reference, name), metric_spec(name)) for name in ("hops", "top1"))
 
 
-def _change(difference: Estimate, name: str, *, scale: float, digits: int, unit: str = "") -> str:
+def _change(difference: Estimate, spec: MetricSpec) -> str:
     """A change with its interval: a gain, a loss, or one that the seeds cannot tell from none."""
-    size = f"{abs(difference.mean) * scale:.{digits}f}{unit}"
+    name, percent, _ = spec.heading.partition(" %")
+    size = spec.text(abs(difference.mean)) + (" points" if percent else "")
     if math.isnan(difference.half_width):
         word = "gains" if difference.mean > 0 else "loses" if difference.mean < 0 else "changes by"
         return f"{word} {size} of {name} (one seed, so no interval)"
-    interval = f"95% interval {difference.low * scale:+.{digits}f} to {difference.high * scale:+.{digits}f}"
+    interval = f"95% interval {spec.text(difference.low, sign='+')} to {spec.text(difference.high, sign='+')}"
     if difference.low > 0:
         return f"gains {size} of {name} ({interval})"
     if difference.high < 0:

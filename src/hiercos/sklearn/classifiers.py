@@ -1,8 +1,9 @@
 """The scikit-learn estimators: any registered method, and Hier-COS as published."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
+from hiercos.engine import ModelError, StoredModel
 from hiercos.losses import Direction, Grouping, Penalty
 from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 from hiercos.nn import Basis
@@ -112,6 +113,12 @@ class HierarchicalClassifier(TaxonomyClassifier):
             raise ParameterError(f"options: expected a dict without 'width' and 'dropout', got {options!r}")
         return self.method, {**shared, **options}
 
+    @classmethod
+    def _of_model(cls, stored: StoredModel) -> Self:
+        options = dict(stored.model.options)
+        shared = {name: options.pop(name) for name in ("width", "dropout") if name in options}
+        return cls(method=stored.model.method, options=options, rule=stored.rule.name, **shared)
+
     def _rule(self) -> str:
         usual = DEFAULT_RULE if self._is_default() else "none"
         return usual if self.rule is None else self.rule
@@ -209,6 +216,12 @@ class HierCOSClassifier(TaxonomyClassifier):
     def _method(self) -> tuple[str, Mapping[str, Any]]:
         names = ("alpha", "exponent", "direction", "penalty", "grouping", "basis", "width", "dropout")
         return "hier-cos", {name: getattr(self, name) for name in names}
+
+    @classmethod
+    def _of_model(cls, stored: StoredModel) -> Self:
+        if stored.model.method != "hier-cos":
+            raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
+        return cls(rule=stored.rule.name, **stored.model.options)
 
     def _rule(self) -> str:
         return self.rule

@@ -2,6 +2,8 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -13,15 +15,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hiercos.decisions import Posterior, Rule
 from hiercos.decisions import rule as named_rule
-from hiercos.engine import TrainConfig, array_scores, random_state_kept
+from hiercos.engine import StoredModel, TrainConfig, array_scores, random_state_kept
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
-from hiercos.sklearn.labels import LabelCodec, label_array, label_codec, path_texts
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
-from hiercos.sklearn.stream import Moments, Stream
-from hiercos.sklearn.training import EpochLines, Pace, Trained, enough_epochs, fresh_model, train
-from hiercos.taxonomy import AnyArray, IntArray
+from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
+from hiercos.sklearn.training import EpochLines, Moments, Pace, Stream, Trained, enough_epochs, fresh_model, train
+from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
 MOST_SEED = 2**31 - 1
 LONG_STREAM = 10_000  # samples that partial_fit is taken to see in the end
@@ -46,6 +47,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     @abstractmethod
     def _method(self) -> tuple[str, Mapping[str, Any]]:
         """The name of the method, and its options."""
+
+    @classmethod
+    @abstractmethod
+    def _of_model(cls, stored: StoredModel) -> Self:
+        """An estimator with the method, options and rule of a stored model."""
 
     @abstractmethod
     def _rule(self) -> str:
@@ -155,6 +161,41 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         scores: AnyArray = ranking[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the fitted estimator into a folder that `load` and `hiercos predict` read.
+
+        Parameters that JSON cannot hold, such as a random state or a taxonomy, are left out; what was fitted is whole.
+        """
+        check_is_fitted(self, "model_")
+        names = getattr(self, "feature_names_in_", None)
+        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_)
+        stored = StoredEstimator(
+            model,
+            self.labels_,
+            self._trained.projection,
+            self.get_params(deep=False),
+            self.n_features_in_,
+            None if names is None else list(names),
+        )
+        save_estimator(Path(folder), stored, flat=self.labels_.flat)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """The estimator of a folder that `save` or `hiercos train` wrote.
+
+        Raises:
+            ModelError: for a folder that is no model, or whose model takes texts or images.
+        """
+        stored = load_estimator(Path(folder))
+        estimator = cls(**stored.parameters) if stored.parameters else cls._of_model(stored.model)
+        estimator.n_features_in_ = stored.columns
+        if stored.column_names is not None:
+            estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
+        trained = Trained(stored.model.model, stored.projection, stored.model.temperature)
+        estimator._keep(stored.codec, trained)
+        estimator.rule_, estimator._stream = stored.model.rule, None
+        return estimator
+
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples whose class is right (top-1); y of the kind that `fit` was given.
 
@@ -210,7 +251,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         )
 
     def _keep(self, codec: LabelCodec, trained: Trained) -> None:
-        self.labels_, self._trained = codec, trained
+        self.labels_, self._trained, self.rule_ = codec, trained, named_rule(self._rule())
         self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
         self.model_, self.temperature_ = trained.model, trained.temperature
 
@@ -244,7 +285,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_)
 
     def _fitted_rule(self) -> Rule:
-        return named_rule(self._rule())
+        """The rule of the last fit, or another where the parameter was changed since."""
+        return self.rule_ if self.rule_.name == self._rule() else named_rule(self._rule())
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from hiercos.errors import FaultsError
-from hiercos.options import description, fits
+from hiercos.options import kind_fault
 from hiercos.taxonomy import Taxonomy, TaxonomyError, open_taxonomy, path_parts
 
 TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
@@ -84,12 +84,8 @@ def check_parameters(values: dict[str, Any]) -> None:
         Traceback (most recent call last):
         hiercos.sklearn.parameters.ParameterError: epochs: expected an integer or none, got 2.5
     """
-    kinds = {name: kind for name, kind in KINDS.items() if name in values}
-    if faults := [
-        f"{name}: expected {description(kind)}, got {values[name]!r}"
-        for name, kind in kinds.items()
-        if not fits(values[name], kind)
-    ]:
+    found = [kind_fault(name, values[name], kind) for name, kind in KINDS.items() if name in values]
+    if faults := [fault for fault in found if fault]:
         raise ParameterError(faults)
     if values.get("dropout", 0) >= 1:
         raise ParameterError(f"dropout: expected a share below 1, got {values['dropout']}")

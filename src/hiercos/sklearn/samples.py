@@ -12,8 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from hiercos.engine import LabelledVectors
-from hiercos.sklearn.labels import LabelCodec, label_array
-from hiercos.taxonomy import AnyArray, IntArray
+from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array
 
 SMALLEST = 2e-2  # singular value kept, of the largest: below it a direction is rounding, or a trait of single samples
 

@@ -4,6 +4,7 @@ They take any fitted classifier with `decision_function` or `predict_proba`, at 
 Higher is better, as scikit-learn has it: a metric of which less is better is negated, and its name begins with `neg_`.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,19 +14,12 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from hiercos.errors import suggestion
-from hiercos.metrics import functional as HF
-from hiercos.metrics import suite_names, suite_values
+from hiercos.metric_table import MEASURED, MetricSpec, of_all_levels
+from hiercos.metrics import suite_means, suite_values
 from hiercos.sklearn.estimator import TaxonomyClassifier
-from hiercos.sklearn.labels import label_array, label_codec
 from hiercos.sklearn.parameters import TaxonomyArgument, taxonomy_argument
-from hiercos.taxonomy import AnyArray, IntArray, Taxonomy
+from hiercos.taxonomy import AnyArray, FloatArray, IntArray, Taxonomy, label_array, label_codec
 
-OVERLAPS = {
-    "hierarchical_precision": HF.hierarchical_precision,
-    "hierarchical_recall": HF.hierarchical_recall,
-    "hierarchical_f1": HF.hierarchical_f1,
-}
-NEGATED = ("mistake_severity", "ahd_at_")  # beginnings of the names of distances
 NEGATIVE = "neg_"
 
 
@@ -59,24 +53,41 @@ class HierarchicalScorer:
         weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != labels.shape:
             raise ValueError(f"sample_weight: expected shape {labels.shape}, got {weights.shape}")
-        values = _means(scores, torch.tensor(labels), torch.tensor(weights), taxonomy)
-        return values if self.metric is None else values[self.metric]
+        specs = [spec for spec in MEASURED if self.metric is None or _has(spec, self.metric, taxonomy)]
+        logs = _log_probabilities(estimator, X, taxonomy) if any(map(_reads_probabilities, specs)) else None
+        true = torch.tensor(labels)
+        values = suite_values(scores, true, taxonomy, log_probabilities=logs, specs=specs)
+        means = suite_means(values, true, taxonomy, torch.tensor(weights), specs=specs)
+        found = dict(zip(scorer_names(taxonomy, specs), _signed(means, specs, taxonomy), strict=True))
+        return found if self.metric is None else found[self.metric]
 
 
-def scorer_names(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """The metrics there are: those of the suite, and hierarchical precision, recall and F1.
+def scorer_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = MEASURED) -> tuple[str, ...]:
+    """The metrics there are: all that the table of metrics has.
 
-    The answer at a level is that of the best class's path, so `fpa` is the same as `top1`.
+    The answer at a level is that of the best class's path, so `fpa` is the same as `top1`. The log loss takes a
+    classifier with `predict_proba`, and is nan for others.
 
     Example:
         >>> scorer_names(Taxonomy.from_paths([("pet", "cat"), ("car",)]))[:3]
         ('top1', 'neg_mistake_severity', 'neg_ahd_at_1')
     """
-    return tuple(_signed(name) for name in (*suite_names(taxonomy), *OVERLAPS))
+    columns = of_all_levels(specs, taxonomy.height)
+    return tuple(spec.name if spec.higher_is_better else f"{NEGATIVE}{spec.name}" for spec in columns)
 
 
-def _signed(name: str) -> str:
-    return f"{NEGATIVE}{name}" if name.startswith(NEGATED) else name
+def _has(spec: MetricSpec, metric: str, taxonomy: Taxonomy) -> bool:
+    return metric in scorer_names(taxonomy, [spec])
+
+
+def _reads_probabilities(spec: MetricSpec) -> bool:
+    return spec.source == "probabilities"
+
+
+def _signed(means: Tensor, specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> list[float]:
+    """Means, shape (K,), with those negated of which less is better."""
+    columns = of_all_levels(specs, taxonomy.height)
+    return [float(mean if spec.higher_is_better else -mean) for mean, spec in zip(means, columns, strict=True)]
 
 
 def _last_step(estimator: Any) -> Any:
@@ -117,6 +128,18 @@ def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
     columns = np.asarray(respond(X), dtype=np.float64)
     if columns.ndim == 1:
         columns = np.stack([-columns, columns], axis=1)
+    return _by_class(estimator, columns, taxonomy)
+
+
+def _log_probabilities(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor | None:
+    """Logarithms of the probabilities by class, shape (M, C), -inf for a class not known; None without any."""
+    if not hasattr(estimator, "predict_proba"):
+        return None
+    return _by_class(estimator, torch.tensor(estimator.predict_proba(X), dtype=torch.float64).log().numpy(), taxonomy)
+
+
+def _by_class(estimator: Any, columns: FloatArray, taxonomy: Taxonomy) -> Tensor:
+    """Columns of an estimator's own classes as columns of all classes, shape (M, C), -inf for the others."""
     last = _last_step(estimator)
     classes = last.labels_.columns if _is_ours(last, taxonomy) else _classes(last, np.asarray(last.classes_), taxonomy)
     if columns.shape[1] != len(classes):
@@ -126,21 +149,13 @@ def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
     return scores
 
 
-def _means(scores: Tensor, labels: Tensor, weights: Tensor, taxonomy: Taxonomy) -> dict[str, float]:
-    """Every metric, from (M, C), (M,), (M,); nan where no sample counts."""
-    overlaps = [overlap(scores, labels, taxonomy).double() for overlap in OVERLAPS.values()]
-    values = torch.cat([suite_values(scores, labels, taxonomy), torch.stack(overlaps, dim=1)], dim=1)  # (M, metrics)
-    counted = values.isnan().logical_not() * weights[:, None]
-    means = (values.nan_to_num() * counted).sum(dim=0) / counted.sum(dim=0)
-    names = (*suite_names(taxonomy), *OVERLAPS)
-    signs = [-1 if name.startswith(NEGATED) else 1 for name in names]
-    return {_signed(name): sign * float(mean) for name, sign, mean in zip(names, signs, means, strict=True)}
-
-
 hops_scorer = HierarchicalScorer("hops")
 hops_at_5_scorer = HierarchicalScorer("hops_at_5")
 hops_at_20_scorer = HierarchicalScorer("hops_at_20")
 mistake_severity_scorer = HierarchicalScorer("neg_mistake_severity")
 average_hierarchical_distance_scorer = HierarchicalScorer("neg_ahd_at_1")
+top5_scorer = HierarchicalScorer("top5")
+macro_accuracy_scorer = HierarchicalScorer("macro_accuracy")
+log_loss_scorer = HierarchicalScorer("neg_log_loss")
 hierarchical_f1_scorer = HierarchicalScorer("hierarchical_f1")
 all_metrics_scorer = HierarchicalScorer()

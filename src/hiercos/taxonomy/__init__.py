@@ -1,11 +1,10 @@
-"""The label tree: a frozen value, its readers and writers, distances, and a catalogue. NumPy only."""
+"""The label tree: a frozen value, labels as its nodes, readers and writers, distances, a catalogue. NumPy only."""
 
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
-from hiercos.taxonomy.checks import repeated
+from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
 from hiercos.taxonomy.distances import common_depth_block, hop_distance_block, subtree_sizes
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
-from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.formats import (
     FORMATS,
     read_taxonomy,
@@ -14,7 +13,21 @@ from hiercos.taxonomy.formats import (
     taxonomy_to_dict,
     write_taxonomy,
 )
-from hiercos.taxonomy.labels import PATH_SIGN, LabelReader, path_parts
+from hiercos.taxonomy.labels import (
+    PATH_SIGN,
+    LabelCodec,
+    LabelReader,
+    label_array,
+    label_codec,
+    label_indices,
+    level_names,
+    node_classes,
+    nodes_from_levels,
+    path_parts,
+    path_texts,
+    taxonomy_from_levels,
+    taxonomy_of_labels,
+)
 from hiercos.taxonomy.operations import (
     Floats,
     ancestor_sums,
@@ -48,6 +61,7 @@ __all__ = [
     "FloatArray",
     "Floats",
     "IntArray",
+    "LabelCodec",
     "LabelReader",
     "Tail",
     "Taxonomy",
@@ -64,11 +78,18 @@ __all__ = [
     "distance_ranks",
     "families",
     "hop_distance_block",
+    "label_array",
+    "label_codec",
+    "label_indices",
+    "level_names",
     "load_taxonomy",
+    "node_classes",
     "node_values",
+    "nodes_from_levels",
     "open_taxonomy",
     "ordered_by_rank",
     "path_parts",
+    "path_texts",
     "preferred_ranks",
     "rank_profiles",
     "read_taxonomy",
@@ -78,6 +99,8 @@ __all__ = [
     "subtree_sizes",
     "taxonomy_facts",
     "taxonomy_from_dict",
+    "taxonomy_from_levels",
+    "taxonomy_of_labels",
     "taxonomy_to_dict",
     "tree_from_edge_rows",
     "tree_lines",

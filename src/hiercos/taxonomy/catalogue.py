@@ -4,9 +4,9 @@ from importlib.resources import files
 from pathlib import Path
 
 from hiercos.errors import suggestion
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats import read_taxonomy
-from hiercos.taxonomy.formats.lines import read_lines
+from hiercos.taxonomy.formats.edges import read_lines
 from hiercos.taxonomy.tree import Taxonomy
 
 CATALOGUE = {

@@ -8,6 +8,15 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from hiercos.errors import FaultsError
+
+HOLD_IDS = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
+
+
+class TaxonomyError(FaultsError):
+    """A taxonomy that cannot be used, or that a format cannot hold."""
+
+
 T = TypeVar("T", bound=Hashable)
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from hiercos.taxonomy.build import tree_from_arrays
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 LONGEST_CYCLE = 6  # names shown of a cycle

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from hiercos.taxonomy.build import tree_from_arrays
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from hiercos.errors import check_choice
+from hiercos.options import check_choice
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.edges import EdgeRow, cycle_faults, tree_from_edge_rows
-from hiercos.taxonomy.errors import TaxonomyError
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 

@@ -15,8 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.checks import node_faults
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError, node_faults
 
 IntArray = NDArray[np.int64]
 AnyArray = NDArray[Any]  # of whatever type the user saved

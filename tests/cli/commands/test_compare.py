@@ -140,7 +140,7 @@ def test_a_search_is_told_and_recorded(data: list[str], tmp_path: Path, capsys: 
     [
         (["--jobs", "0"], "--jobs"),
         (["--tune", "-1"], "--tune"),
-        (["--tune", "2", "--tune-for", "ms"], "--tune-for ms: expected top1 or hops"),
+        (["--tune", "2", "--tune-for", "ms"], "--tune-for ms: expected one of top1, hops"),
     ],
 )
 def test_an_impossible_number_or_criterion_is_one_sentence(

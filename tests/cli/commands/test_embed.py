@@ -45,6 +45,44 @@ def test_what_was_embedded_is_not_embedded_again(
     assert (tmp_path / "again.npz").read_bytes() == features.read_bytes()
 
 
+def test_a_model_of_features_predicts_images_as_a_model_of_the_images_does(
+    images: Path, features: Path, model: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--set", "width=32", "--rule", "none", "--method", "hier-cos"]
+    assert run(["train", str(features), "--out", str(tmp_path / "m"), *options, *FAST]) == 0
+    assert (tmp_path / "m" / "model.safetensors").read_bytes() == (model / "model.safetensors").read_bytes()
+    capsys.readouterr()
+    answers = []
+    for folder in (tmp_path / "m", model):
+        assert run(["predict", str(folder), str(images / "test"), "--device", "cpu"]) == 0
+        answers.append(capsys.readouterr().out)
+    assert answers[0] == answers[1]
+    metrics = []
+    for data in (images, features):
+        assert run(["evaluate", str(tmp_path / "m"), str(data), "--device", "cpu", "--format", "json"]) == 0
+        metrics.append({row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)})
+    assert metrics[0] == pytest.approx(metrics[1], abs=1e-6)
+
+
+def test_a_model_of_features_whose_backbone_is_not_here_takes_vectors(
+    features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with np.load(features) as arrays:
+        changed = dict(arrays)
+    identity = json.loads(str(changed["backbone"]))
+    for other, reason in (
+        ({"weights": "0" * 64}, "the backbone 'efficientnet-lite0' found here has other weights."),
+        ({"name": "efficientnet-lite9"}, "unknown backbone 'efficientnet-lite9'"),
+    ):
+        changed["backbone"] = np.array(json.dumps({**identity, **other}))
+        np.savez(tmp_path / "f.npz", **changed)
+        out = tmp_path / str(len(reason))
+        assert run(["train", str(tmp_path / "f.npz"), "--method", "cross-entropy", "--out", str(out), *FAST]) == 0
+        note = f"f.npz: the model takes vectors, because their backbone cannot be loaded: {reason}"
+        assert note in capsys.readouterr().err
+        assert json.loads((out / "config.json").read_text())["kind"] == "vectors"
+
+
 @pytest.fixture(scope="module")
 def model(images: Path, features: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("models") / "m"

@@ -102,7 +102,7 @@ def test_a_table_and_latex_go_to_standard_output(tmp_path: Path, capsys: pytest.
     assert "0.6667" in capsys.readouterr().out
     assert evaluate(scores_file(tmp_path), "--per-class", "--format", "latex") == 0
     lines = capsys.readouterr().out.splitlines()
-    assert lines[0] == r"\begin{tabular}{llrrrrrrrrr}"
+    assert lines[0] == r"\begin{tabular}{llrrrrrrrrrr}"
     assert lines[4].startswith(r"cat & pet $>$ cat & 1 & 1.0000 & -- & 0.0000")
 
 

@@ -23,7 +23,8 @@ def test_methods_are_rows_where_there_is_room(capsys: pytest.CaptureFixture[str]
         *("method", "cross-entropy", "hier-cos", "hier-cos + crm"),
         *("method", "hier-cos", "hier-cos + crm"),
     ]
-    assert [row[6] for row in rows] == ["HOPS", "0.400", "0.900 *", "0.800", "HOPS", "+0.500", "+0.400"]
+    assert [row[7] for row in rows] == ["HOPS", "0.400", "0.900 *", "0.800", "HOPS", "+0.500", "+0.400"]
+    assert [row[8] for row in rows] == ["top-5 %", *["50.00"] * 3, "top-5 %", *["+0.00"] * 2]
 
 
 def test_methods_are_columns_on_a_narrow_terminal(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hiercos.cli.app import run
+from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError
-from hiercos.cli.options.path_checks import check_target
 
 UNWRITABLE = Path("/proc")  # for anybody, on Linux
 NOT_THE_FOLDER = "expected the folder that hiercos train left, from which an .onnx file was exported, this is a file"

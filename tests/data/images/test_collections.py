@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hiercos.data.dataset import Dataset, taken
+from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, Images, PixelImages
-from hiercos.data.sources import sample_keys
 from hiercos.data.text_features import features_of
 from trees import TOY
 
@@ -59,7 +58,7 @@ def test_every_kind_survives_pickling(images: Images) -> None:
 
 def test_digests_are_of_the_content_and_go_with_the_parts(images: Images) -> None:
     expected = [hashlib.sha256(images.content(row)).digest() for row in range(4)]
-    assert [digest.tobytes() for digest in images.digests] == expected == sample_keys(images)
+    assert [digest.tobytes() for digest in images.digests] == expected == images.split_keys()
     assert np.array_equal(images.take([2, 0]).digests, images.digests[[2, 0]])
 
 
@@ -95,7 +94,7 @@ def dataset(images: Images) -> Dataset:
 def test_images_are_inputs_of_a_data_set(images: Images) -> None:
     data = dataset(images)
     assert (data.kind, len(data), data.inputs) == ("images", 4, images)
-    part = taken(data.inputs, data.rows("train"))
+    part = data.inputs.take(data.rows("train"))
     assert isinstance(part, Images)
     assert colours(part) == list(COLOURS[:2])
     with pytest.raises(ValueError, match="toy holds images: expected a backbone"):

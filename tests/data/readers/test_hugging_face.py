@@ -88,7 +88,7 @@ def test_a_faulty_image_is_named_by_split_and_row(tmp_path: Path) -> None:
 def test_a_saved_table_of_texts_is_read_by_its_columns(tmp_path: Path) -> None:
     folder = saved(texts(4, split=["train", "train", "val", "test"]), tmp_path / "saved")
     dataset = load_dataset(folder)
-    assert (dataset.kind, dataset.inputs) == ("texts", ("text 0", "text 1", "text 2", "text 3"))
+    assert (dataset.kind, tuple(dataset.inputs)) == ("texts", ("text 0", "text 1", "text 2", "text 3"))
     assert (dataset.taxonomy.class_names, dataset.labels.tolist()) == (("0", "1"), [0, 1, 0, 1])
     assert dataset.split.tolist() == ["train", "train", "val", "test"]
 

@@ -3,8 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.data.images.collections import Images
-from hiercos.data.readers.unlabelled import UnlabelledInputs, read_inputs
+from hiercos.data import UnlabelledInputs, read_inputs
 from hiercos.errors import DataError
 from pictures import picture, write
 
@@ -17,8 +16,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def names(inputs: UnlabelledInputs, folder: Path) -> list[str]:
-    assert isinstance(inputs.inputs, Images)
-    return [inputs.inputs.name(row).replace(f"{folder}/", "") for row in range(len(inputs.inputs))]
+    images = inputs.whole().inputs
+    return [images.name(row).replace(f"{folder}/", "") for row in range(len(images))]
 
 
 def fault_of(path: str | Path, **options: object) -> str:
@@ -30,7 +29,10 @@ def fault_of(path: str | Path, **options: object) -> str:
 def test_every_image_below_a_folder_is_taken(folder: Path) -> None:
     write(folder / "deep" / "a.txt", b"")
     inputs = read_inputs(folder, kind="images")
-    assert (names(inputs, folder), inputs.rows) == (["b.png", "deep/c.png", "deep/er/a.jpg"], (1, 2, 3))
+    assert (names(inputs, folder), list(inputs.whole().numbers)) == (
+        ["b.png", "deep/c.png", "deep/er/a.jpg"],
+        [1, 2, 3],
+    )
     assert inputs.notes == (f"{folder}: left out what is no image: 1 .txt (1 in all).",)
 
 
@@ -41,7 +43,7 @@ def test_one_image_is_a_file(folder: Path) -> None:
 def test_a_table_lists_images_by_its_column(folder: Path) -> None:
     path = write(folder / "t.csv", b"path,name\nb.png,x\n\ndeep/c.png,y\n")
     inputs = read_inputs(path, kind="images")
-    assert (names(inputs, folder), inputs.rows) == (["b.png", "deep/c.png"], (2, 4))
+    assert (names(inputs, folder), inputs.whole().numbers) == (["b.png", "deep/c.png"], [2, 4])
     other = write(folder / "deep" / "t.tsv", b"file\tlabel\nb.png\tx\n")
     assert names(read_inputs(other, kind="images", path_column="file", root=folder), folder) == ["b.png"]
 
@@ -49,7 +51,7 @@ def test_a_table_lists_images_by_its_column(folder: Path) -> None:
 def test_lines_of_standard_input_are_paths(folder: Path) -> None:
     lines = f"{folder}/b.png\n\n{folder}/deep/c.png\n"
     inputs = read_inputs("-", kind="images", stdin=io.StringIO(lines))
-    assert (names(inputs, folder), inputs.rows) == (["b.png", "deep/c.png"], (1, 3))
+    assert (names(inputs, folder), inputs.whole().numbers) == (["b.png", "deep/c.png"], [1, 3])
     assert names(read_inputs("-", kind="images", stdin=io.StringIO("b.png"), root=folder), folder) == ["b.png"]
     assert fault_of("-", stdin=io.StringIO("\nnone.png\n")) == (
         "standard input: row 2: none.png: the file cannot be read (No such file or directory)"
@@ -60,7 +62,7 @@ def test_what_is_left_out_keeps_the_numbers_of_the_others(folder: Path) -> None:
     write(folder / "deep" / "c.png", b"text")
     assert fault_of(folder).startswith(f"{folder.name}/deep/c.png: not an image")
     inputs = read_inputs(folder, kind="images", on_error="skip")
-    assert (names(inputs, folder), inputs.rows) == (["b.png", "deep/er/a.jpg"], (1, 3))
+    assert (names(inputs, folder), inputs.whole().numbers) == (["b.png", "deep/er/a.jpg"], [1, 3])
     assert inputs.notes[0] == f"{folder}: 1 of 3 images cannot be decoded; left out:"
 
 

@@ -59,7 +59,7 @@ def test_paths_start_from_the_folder_of_the_table_or_the_root(folder: Path, tmp_
 
 def test_texts_in_json_lines_are_read(tmp_path: Path) -> None:
     dataset = load_dataset(table(tmp_path, "t.jsonl", first="text"), taxonomy=TREE)
-    assert (dataset.kind, dataset.inputs) == ("texts", ("a.png", "b.png", "c/c.png", "d.png"))
+    assert (dataset.kind, tuple(dataset.inputs)) == ("texts", ("a.png", "b.png", "c/c.png", "d.png"))
 
 
 def test_the_column_of_paths_can_be_named(folder: Path) -> None:

@@ -3,7 +3,7 @@ import torch
 
 from hiercos.nn.backbones import BACKBONES, Backbone, BackboneError, ImageTransform, load_backbone
 from hiercos.nn.backbones.registry import Registry
-from hiercos.nn.backbones.wide_resnet import WideResNet28
+from hiercos.nn.backbones.resnet import WideResNet28
 
 SMALL = {"efficientnet-lite0": {}, "resnet-50": {}, "vit-small": {"depth": 1}, "wide-resnet-28": {"width": 1}}
 

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from hiercos.nn.backbones import ImageTransform, load_backbone
-from hiercos.nn.backbones.wide_resnet import WideBlock, WideResNet28
+from hiercos.nn.backbones.resnet import WideBlock, WideResNet28
 
 
 def parameters(module: nn.Module) -> int:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from hiercos.taxonomy import TaxonomyError, read_terms
-from hiercos.taxonomy.formats.obo import read_obo
+from hiercos.taxonomy.formats.ontologies import read_obo
 from taxonomy_files import faults_of, read_text
 
 HEADER = "format-version: 1.2\nontology: toy\n"

@@ -9,8 +9,7 @@ from importlib.resources import files
 from typing import Any
 
 from hiercos.errors import FaultsError, suggestion
-
-PERCENTAGES = ("top1", "fpa", "correct_order")  # how columns start that the paper prints in percent
+from hiercos.metric_table import metric_spec
 
 
 class PublishedError(FaultsError):
@@ -170,6 +169,6 @@ def _figure(column: str, printed: list[float | None] | None) -> Figure | None:
     """A cell [mean, half-width] as printed, in the units of results.csv."""
     if printed is None:
         return None
-    scale = 100 if column.startswith(PERCENTAGES) else 1
+    scale = metric_spec(column).scale
     mean, half_width = (math.nan if value is None else value / scale for value in printed)
     return Figure(mean, half_width)

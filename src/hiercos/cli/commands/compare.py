@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ComparisonOptions
+from hiercos.cli.options.comparison import ComparisonOptions, TuneOptions, tell_tuning
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
@@ -16,7 +16,6 @@ from hiercos.cli.options.groups import (
     grouped,
     is_first_process,
 )
-from hiercos.cli.options.tuning import TuneOptions, tell_tuning
 
 if TYPE_CHECKING:
     from hiercos.records import Record

@@ -18,8 +18,8 @@ from hiercos.cli.display.metric_tables import (
 from hiercos.cli.display.output import check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
+from hiercos.cli.options.common import check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
-from hiercos.cli.options.path_checks import check_model_folder
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
@@ -117,11 +117,13 @@ def _model_metrics(
     model: Path, data: str, columns: ColumnOptions, read_config: Callable[..., "ReadConfig"]
 ) -> tuple["SampleMetrics", "Taxonomy"]:
     check_model_folder(model)
+    import torch
+
     from hiercos.benchmark import model_metrics
-    from hiercos.engine import load_model, model_samples
+    from hiercos.engine import LabelledInputs, load_model, model_samples
 
     stored = load_model(model)
     samples = held_out_samples(model, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
-    tested = model_samples(stored, samples.inputs, config, samples.labels)
+    tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels))
     return model_metrics(config.fabric, stored, tested), stored.model.taxonomy

@@ -7,8 +7,8 @@ import typer
 
 from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
-from hiercos.cli.options.groups import ColumnOptions, OptionError, grouped
-from hiercos.cli.options.path_checks import check_model_folder, check_target
+from hiercos.cli.options.common import check_model_folder, check_target
+from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
 
 if TYPE_CHECKING:
     from hiercos.data import TestSamples
@@ -44,7 +44,6 @@ def export(
     """
     _check_options(onnx, start, data, int8=int8)
     check_model_folder(model)
-    from hiercos.data import kind_of
     from hiercos.engine import load_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, to_int8
@@ -52,10 +51,8 @@ def export(
     stored = load_model(model)
     exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
     samples = None if data is None else held_out_samples(model, stored, data, columns)
-    if samples is not None and kind_of(samples.inputs) != exact.description.kind:
-        raise DataError(
-            f"{data}: expected {exact.description.kind}, which the file takes, got {kind_of(samples.inputs)}"
-        )
+    if samples is not None and samples.inputs.kind != exact.description.kind:
+        raise DataError(f"{data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}")
     written = to_int8(exact) if int8 else exact
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
@@ -69,8 +66,7 @@ def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> N
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
     check_target("--onnx", onnx)
-    if start not in STARTS:
-        raise OptionError(f"--from {start}: expected one of {', '.join(STARTS)}")
+    check_option("--from", start, STARTS)
     if data is not None and not int8:
         raise OptionError("--data: expected --int8 with it, whose cost it measures")
 

@@ -11,8 +11,8 @@ from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
+from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
-from hiercos.cli.options.path_checks import check_target
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.options.groups import OptionError, grouped
+from hiercos.cli.options.groups import OptionError, check_option, grouped
 from hiercos.taxonomy import (
     CATALOGUE,
     FORMATS,
@@ -54,8 +54,8 @@ class TermOptions:
 
     def tree(self, source: str, file_format: str | None) -> Taxonomy:
         """The taxonomy of a graph of terms in a file; what was left out of it goes to stderr."""
-        if self.parents not in (None, *PARENTS):
-            raise OptionError(f"--parents {self.parents}: expected one of {', '.join(PARENTS)}")
+        if self.parents is not None:
+            check_option("--parents", self.parents, PARENTS)
         terms = read_terms(source, format=file_format)
         for note in terms.notes:
             typer.echo(f"{source}: {note}", err=True)

@@ -33,7 +33,7 @@ def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
     """A row for each metric: its value, a 95% interval, and over how many samples."""
     from hiercos.benchmark import bootstrap_interval
 
-    found = bootstrap_interval(samples.values, seed=seed)
+    found = bootstrap_interval(samples.values, samples.averages, seed=seed)
     counts = len(samples.values) - _missing(samples)
     columns = zip(samples.names, found.mean, found.low, found.high, counts, strict=True)
     return [
@@ -46,10 +46,10 @@ def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: i
     """A row for each metric: both values, their difference with a 95% interval, and the p-value of the paired test."""
     from hiercos.benchmark import paired_difference, sample_means
 
-    found = paired_difference(samples.values, other.values, seed=seed)
+    found = paired_difference(samples.values, other.values, samples.averages, seed=seed)
     columns = zip(
         samples.names,
-        *(sample_means(values) for values in (samples.values, other.values)),
+        *(sample_means(each.values, each.averages) for each in (samples, other)),
         *(found.difference, found.low, found.high, found.p_value),
         strict=True,
     )

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 
 import typer
 
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, check_option
 from hiercos.files import write_atomically
 
 Rows = Sequence[Mapping[str, Any]]
@@ -40,8 +40,7 @@ def chosen_format(format: str | None, output: Path | None, default: str) -> str:
 
 def check_format(format: str, output: Path | None) -> None:
     """Raise an `OptionError` for a format that is unknown or cannot go where it should, before any work is done."""
-    if format not in FORMATS:
-        raise OptionError(f"--format {format}: expected one of {', '.join(FORMATS)}")
+    check_option("--format", format, FORMATS)
     if format == "parquet" and output is None:
         raise OptionError("--format parquet: expected --output FILE, Parquet does not go to a terminal")
     if format == "parquet" and importlib.util.find_spec("pyarrow") is None:

@@ -13,7 +13,8 @@ from rich.table import Table
 
 from hiercos.benchmark import EVERYWHERE, Attempt
 from hiercos.benchmark.published import PublishedRow, PublishedTable
-from hiercos.report import MARK, Estimate, Pair, metric_column, pairs
+from hiercos.metric_table import metric_spec
+from hiercos.report import MARK, Estimate, Pair, pairs
 
 
 def attempted_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str, PublishedRow]]:
@@ -41,7 +42,7 @@ def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[s
             "row": row.label,
             "recipe": attempt.recipe.name,
             "rule": rule,
-            "metric": pair.column.key,
+            "metric": pair.column.name,
             "ours": _number(pair.ours, "mean"),
             "ours_half_width": _number(pair.ours, "half_width"),
             "published": _number(pair.published, "mean"),
@@ -87,7 +88,7 @@ def wide_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
     grid.add_column("row", no_wrap=True)
     grid.add_column("", no_wrap=True)
     for metric in table.columns:
-        grid.add_column(metric_column(metric).heading, justify="right", no_wrap=True)
+        grid.add_column(metric_spec(metric).heading, justify="right", no_wrap=True)
     for attempt, rule, row in attempted_rows(table, attempts):
         cells = [pair.cells() for pair in row_pairs(attempt, rule, row)]
         ours, published, difference = zip(*cells, strict=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.options.common import Workers, named_values
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, is_first_process
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -56,7 +56,10 @@ class BackboneOptions:
 
         name = self.name_for(dataset)
         if name in (None, TFIDF):
-            return prepare(dataset, dim=dim)
+            prepared = prepare(dataset, dim=dim)
+            if is_first_process():
+                typer.echo("".join(f"{note}\n" for note in prepared.notes), err=True, nl=False)
+            return prepared
         encoder = frozen_encoder(str(name), self.options())
         config = ReadConfig(fabric, workers=self.workers, callback=row_progress(dataset.kind, "embedding"))
         return prepare_embedded(config, dataset, encoder)

@@ -1,6 +1,6 @@
 """Options of the commands that compare runs, and how their results are told."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,10 +8,48 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import check_format
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import check_option
 
 if TYPE_CHECKING:
+    from hiercos.benchmark import Tuning
+    from hiercos.records import Record
+if TYPE_CHECKING:
     from hiercos.report import Interval, Results
+
+
+@dataclass(frozen=True)
+class TuneOptions:
+    """How long to search each method's settings, and for what."""
+
+    tune: Annotated[
+        int, typer.Option(min=0, help="Trials of each method's settings, on validation alone; those given are one.")
+    ] = 0
+    tune_for: Annotated[str, typer.Option(help="What the best trial is highest in: top1 or hops.")] = "top1"
+
+    def tuning(self) -> "Tuning | None":
+        """The search asked for, if any."""
+        from hiercos.benchmark import Tuning
+
+        check_option("--tune-for", self.tune_for, ("top1", "hops"))
+        return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
+
+
+def tell_tuning(records: "Sequence[Record]") -> None:
+    """Say on stderr for each method which settings a search chose, and what they reached on validation."""
+    for method, tuning in {record.method: record.tuning for record in records if record.tuning}.items():
+        best, given = (tuning["trials"][number] for number in (tuning["chosen"], 0))
+        settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
+        values = f"{_value(best, tuning['criterion'])}; as given {_value(given, tuning['criterion'])}"
+        typer.echo(
+            f"{method}: of {tuning['budget']} trials, number {tuning['chosen']} is best on validation "
+            f"({tuning['criterion']} {values}): {settings}",
+            err=True,
+        )
+
+
+def _value(trial: dict[str, float | None], criterion: str) -> str:
+    value = trial[criterion]
+    return "failed" if value is None else f"{value:.4f}"
 
 
 @dataclass(frozen=True)
@@ -30,10 +68,8 @@ class ResultOptions:
         """The interval asked for, which must be known."""
         from hiercos.report import INTERVALS
 
-        for known in INTERVALS:
-            if known == self.interval:
-                return known
-        raise OptionError(f"--interval {self.interval}: expected one of {', '.join(INTERVALS)}")
+        check_option("--interval", self.interval, INTERVALS)
+        return next(known for known in INTERVALS if known == self.interval)
 
     def check(self) -> None:
         """Raise an `OptionError` for what cannot be used, before any work is done."""

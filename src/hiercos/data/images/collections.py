@@ -1,81 +1,58 @@
 """Ordered collections of images that are decoded on demand, so that they never fill the memory."""
 
-import hashlib
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiercos.data.images.decoding import ImageError, decoded, pillow
-from hiercos.taxonomy import IntArray
+from hiercos.data.inputs import ByteArray, Inputs, Rows
+from hiercos.errors import RowName, row_name
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-ByteArray = NDArray[np.uint8]
-Rows = Sequence[int] | IntArray
-
 __all__ = ["EncodedImages", "ImageError", "ImageFiles", "Images", "PixelImages", "Rows"]
 
 
-class Images(ABC):
-    """M images in order. All kinds can be pickled, so that other processes can decode them.
+class Images(Inputs):
+    """M images in order, each decoded when it is asked for.
 
-    A kind says what its images are called and what they are made of, for rows from 0 to M - 1.
+    A subclass says what its images are called and what they are made of, for rows from 0 to M - 1.
     """
 
-    _digests: ByteArray | None = None
-
-    @abstractmethod
-    def __len__(self) -> int:
-        """M, how many there are."""
-
-    @abstractmethod
-    def name(self, row: int) -> str:
-        """What messages call it: a path, or "train.bin, image 12"."""
-
-    @abstractmethod
-    def content(self, row: int) -> bytes:
-        """The bytes of the file, or the raw pixels; a faulty file that cannot even be read is an `ImageError`."""
-
-    @abstractmethod
-    def take(self, rows: Rows) -> "Images":
-        """The images at these rows, in their order."""
+    kind = "images"
+    needs_decoding: ClassVar[bool] = True
 
     def open(self, row: int) -> "Image":
-        """The image, decoded fully, upright and RGB.
+        """One image, decoded fully, upright and RGB.
 
         Raises:
             ImageError: in one sentence that names it.
         """
         return decoded(self.content(row), self.name(row))
 
-    @property
-    def digests(self) -> ByteArray:
-        """The SHA-256 of each content, shape (M, 32): read one at a time, once, and kept."""
-        if self._digests is None:
-            self.keep_digests([digest(self.content(row)) for row in range(len(self))])
-        assert self._digests is not None
-        return self._digests
+    def values(self, rows: Rows) -> "list[Image]":
+        """Decoded images at these rows."""
+        return [self.open(row) for row in rows]
 
-    def keep_digests(self, digests: Sequence[bytes]) -> None:
-        """Remember the digests of all M contents, by whoever has read them."""
-        self._digests = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(self), -1)
+    def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # decoding finds the others
+        """No sentences: `usable_rows` decodes images to find the faulty ones."""
+        return []
 
-    def _taken(self, part: "Images", rows: Rows) -> "Images":
-        """Hand known digests on to a part of this collection."""
-        if self._digests is not None:
-            part._digests = self._digests[np.asarray(rows, dtype=np.int64)]
-        return part
+    def split_keys(self) -> list[bytes]:
+        """Digest of each content."""
+        return [digest.tobytes() for digest in self.digests]
 
+    def fingerprint_parts(self) -> Iterator[bytes]:
+        """Digests of all contents."""
+        yield self.digests.tobytes()
 
-def digest(content: bytes) -> bytes:
-    """The SHA-256 of an image's content, 32 bytes."""
-    return hashlib.sha256(content).digest()
+    def shown(self, row: int) -> dict[str, str]:
+        """Column `image`."""
+        return {"image": self.name(row)}
 
 
 def file_content(path: str) -> bytes:
@@ -107,9 +84,9 @@ class ImageFiles(Images):
         """The bytes of the file."""
         return file_content(self.paths[row])
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> Self:
         """The files at these rows."""
-        return self._taken(ImageFiles([self.paths[row] for row in rows]), rows)
+        return type(self)([self.paths[row] for row in rows]).with_digests_of(self, rows)
 
 
 class PixelImages(Images):
@@ -120,6 +97,8 @@ class PixelImages(Images):
         names: what messages call them, M texts.
         rows: which of these images the collection holds; all by default.
     """
+
+    needs_decoding = False
 
     def __init__(self, pixels: ByteArray, names: Sequence[str], rows: Rows | None = None) -> None:
         if pixels.dtype != np.uint8 or pixels.ndim != 4 or pixels.shape[3] != 3:
@@ -146,10 +125,10 @@ class PixelImages(Images):
         image: Image = pillow().fromarray(self._pixels[self._rows[row]])
         return image
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> Self:
         """The images at these rows; the array is not copied."""
-        part = PixelImages(self._pixels, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
-        return self._taken(part, rows)
+        part = type(self)(self._pixels, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
+        return part.with_digests_of(self, rows)
 
 
 class Contents(Protocol):
@@ -186,7 +165,7 @@ class EncodedImages(Images):
         """The bytes of the file."""
         return self._contents[int(self._rows[row])]
 
-    def take(self, rows: Rows) -> Images:
+    def take(self, rows: Rows) -> Self:
         """The images at these rows; their bytes are not copied."""
-        part = EncodedImages(self._contents, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
-        return self._taken(part, rows)
+        part = type(self)(self._contents, self._names, self._rows[np.asarray(rows, dtype=np.int64)])
+        return part.with_digests_of(self, rows)

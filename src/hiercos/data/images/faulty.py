@@ -5,14 +5,17 @@ from collections.abc import Callable, Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from hiercos.data.images.collections import ImageError, Images, PixelImages, digest
-from hiercos.data.images.decoding import decoded, pillow
-from hiercos.errors import DataError, RowName, check_choice
+from hiercos.data.dataset import Dataset
+from hiercos.data.images.decoding import ImageError, decoded, pillow
+from hiercos.data.inputs import Inputs, digest
+from hiercos.errors import DataError, RowName
 from hiercos.files import write_atomically
+from hiercos.options import check_choice
 from hiercos.taxonomy import IntArray
 
 CACHE_VARIABLE = "HIERCOS_CACHE"
@@ -60,7 +63,7 @@ def check_on_error(on_error: str) -> None:
 
 
 def usable_rows(
-    images: Images,
+    images: Inputs,
     *,
     source: str,
     on_error: str = "fail",
@@ -73,7 +76,7 @@ def usable_rows(
     Every content is read once: its digest is kept by the images for the split and the fingerprint.
 
     Args:
-        images: M images; pixels in an array have nothing to decode and are all usable.
+        images: M images; inputs that need no decoding are all usable.
         source: what messages call them together.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
         row_name: what messages call the row of an image beside its name, for images that a table lists.
@@ -87,7 +90,7 @@ def usable_rows(
         DataError: with every fault, or if no image is left.
     """
     check_on_error(on_error)
-    if isinstance(images, PixelImages):
+    if not images.needs_decoding:
         return np.arange(len(images)), ()
     pillow()  # without it nothing can be decoded, which is no fault of the images
     file = decodable_file()
@@ -114,7 +117,7 @@ def usable_rows(
     return rows, (head, *(f"    {fault}" for fault in faults.values()))
 
 
-def _examined(images: Images, before: AbstractSet[bytes], workers: int) -> Iterator[list[tuple[bytes, str | None]]]:
+def _examined(images: Inputs, before: AbstractSet[bytes], workers: int) -> Iterator[list[tuple[bytes, str | None]]]:
     """The digest of each image and what is wrong with it, if anything, in parts; decoders run in threads."""
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(images), AT_ONCE):
@@ -122,7 +125,7 @@ def _examined(images: Images, before: AbstractSet[bytes], workers: int) -> Itera
             yield list(pool.map(lambda row: _examination(images, row, before), rows))
 
 
-def _examination(images: Images, row: int, before: AbstractSet[bytes]) -> tuple[bytes, str | None]:
+def _examination(images: Inputs, row: int, before: AbstractSet[bytes]) -> tuple[bytes, str | None]:
     found = NO_DIGEST
     try:
         content = images.content(row)
@@ -132,3 +135,26 @@ def _examination(images: Images, row: int, before: AbstractSet[bytes]) -> tuple[
     except ImageError as error:
         return found, str(error)
     return found, None
+
+
+def dataset_of_usable_images(dataset: Dataset, on_error: str, callback: CheckCallback | None = None) -> Dataset:
+    """The part of a data set whose images can be decoded, with a note; other kinds of data stay as they are.
+
+    Args:
+        dataset: samples of any kind.
+        on_error: "fail" to raise for faulty images, "skip" to leave them out.
+        callback: as in `usable_rows`.
+
+    Raises:
+        DataError: with every faulty image.
+    """
+    rows, notes = usable_rows(dataset.inputs, source=dataset.source, on_error=on_error, callback=callback)
+    if len(rows) == len(dataset):
+        return dataset
+    return replace(
+        dataset,
+        inputs=dataset.inputs.take(rows),
+        labels=dataset.labels[rows],
+        split=dataset.split[rows],
+        notes=(*dataset.notes, *notes),
+    )

@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.samples import Samples, SourceOptions, with_usable_images
+from hiercos.data.samples import SourceOptions, SourceSamples, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import MOST_NAMES, DataError
 from hiercos.taxonomy import PATH_SEPARATOR
@@ -78,7 +78,7 @@ def _check_links(place: Path, folders: Sequence[str]) -> None:
             raise DataError(f"{link}: the link leads to a folder that it lies in")
 
 
-def read_folder(folder: Path, options: SourceOptions) -> Samples:
+def read_folder(folder: Path, options: SourceOptions) -> SourceSamples:
     """The images below a folder, labelled by the path of the folders they are in.
 
     Raises:
@@ -89,7 +89,7 @@ def read_folder(folder: Path, options: SourceOptions) -> Samples:
     splits = _splits(folder, tree.images)
     parts = [image.parts[bool(splits) : -1] for image in tree.images]
     _check_places(folder, tree.images, parts)
-    samples = Samples(
+    samples = SourceSamples(
         inputs=ImageFiles([folder / image for image in tree.images]),
         labels=[PATH_SEPARATOR.join(part) for part in parts],
         split=[splits[image.parts[0]] for image in tree.images] if splits else None,

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hiercos.data.dataset import check_inputs
 from hiercos.data.images.collections import EncodedImages, file_content
+from hiercos.data.inputs import Texts, check_inputs
 from hiercos.data.readers.table_files import cell_text
-from hiercos.data.samples import SPLIT_COLUMN, TEXT_COLUMN, Samples, SourceOptions, with_usable_images
+from hiercos.data.samples import SPLIT_COLUMN, TEXT_COLUMN, SourceOptions, SourceSamples, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import DataError, row_name, suggestion
 
@@ -22,7 +22,7 @@ def is_saved(folder: Path) -> bool:
     )
 
 
-def read_saved(folder: Path, options: SourceOptions) -> Samples:
+def read_saved(folder: Path, options: SourceOptions) -> SourceSamples:
     """The samples of a folder that `save_to_disk` left; see `read_hub`."""
     library = _library(str(folder))
     try:
@@ -32,7 +32,7 @@ def read_saved(folder: Path, options: SourceOptions) -> Samples:
     return _samples(str(folder), loaded, options)
 
 
-def read_hub(source: str, options: SourceOptions) -> Samples:
+def read_hub(source: str, options: SourceOptions) -> SourceSamples:
     """The samples of `hf:NAME`, or of one configuration of it, `hf:NAME:CONFIGURATION`.
 
     The library downloads what is not in its cache, with a progress bar. Images stay encoded and are fetched when
@@ -85,7 +85,7 @@ class _Rows:
     notes: tuple[str, ...] = ()
 
 
-def _samples(source: str, loaded: Any, options: SourceOptions) -> Samples:
+def _samples(source: str, loaded: Any, options: SourceOptions) -> SourceSamples:
     library = _library(source)
     rows = (
         _joined(source, loaded)
@@ -98,12 +98,12 @@ def _samples(source: str, loaded: Any, options: SourceOptions) -> Samples:
     if split is None and (options.split_column != SPLIT_COLUMN or SPLIT_COLUMN in rows.table.features):
         split = _texts(source, rows, options.split_column)
     if not is_image:
-        texts = _texts(source, rows, column)
+        texts = Texts(_texts(source, rows, column))
         check_inputs(texts, source=source, row_name=name)
-        return Samples(texts, labels, split, name, rows.notes)
+        return SourceSamples(texts, labels, split, name, rows.notes)
     encoded = rows.table.select_columns([column]).cast_column(column, library.Image(decode=False))
     images = EncodedImages(_ImageColumn(encoded, column), [f"{source}, {row}" for row in rows.names])
-    samples = Samples(images, labels, split, name, rows.notes)
+    samples = SourceSamples(images, labels, split, name, rows.notes)
     return with_usable_images(samples, source=source, options=options)
 
 

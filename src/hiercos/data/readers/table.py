@@ -4,26 +4,39 @@ Every cell stays text, so a code such as 06.10 is never a number.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hiercos.data.images.collections import ImageFiles
+from hiercos.data.inputs import Texts, check_inputs
 from hiercos.data.readers.table_files import (
     DELIMITERS,
     JSONL,
     PARQUET,
-    Record,
     cell_text,
+    column_names,
     delimited_file,
     json_lines,
     length_fault,
     parquet_file,
 )
-from hiercos.errors import DataError, suggestion
+from hiercos.data.samples import (
+    PATH_COLUMN,
+    SPLIT_COLUMN,
+    TEXT_COLUMN,
+    SourceOptions,
+    SourceSamples,
+    with_usable_images,
+)
+from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
 MOST_SHOWN = 60  # characters of a cell in a message
+ROWS_AT_ONCE = 8192  # of a Parquet file, at most a row group
+
+Row = tuple[int, dict[str, str]]  # the number of a row as people count, and its cells by column
 
 
 @dataclass(frozen=True)
@@ -44,18 +57,43 @@ class Table:
 
 
 def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = ()) -> Table:
-    """Read the named columns; those that are optional may be missing.
+    """Read the named columns into memory; those that are optional may be missing.
 
     Raises:
-        DataError: for an empty file, another separator, a missing column, a row of another length, text that is not
-            UTF-8, a cell that is neither text nor an integer, no rows, or Parquet without pyarrow.
+        DataError: as `table_rows`, or for a table without rows.
     """
-    readers = {PARQUET: _read_parquet, JSONL: _read_json_lines}
-    read = readers.get(path.suffix.lower(), _read_delimited)
-    table = read(path, list(columns), list(optional))
-    if not table.numbers:
-        raise DataError(f"{path}: expected at least one row below the header, got none")
-    return table
+    wanted, others = list(columns), list(optional)
+    cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others)}
+    numbers: list[int] = []
+    found = set(wanted)
+    for number, row in table_rows(path, columns=wanted, optional=others):
+        numbers.append(number)
+        found.update(row)
+        for name, column in cells.items():
+            column.append(row.get(name, ""))
+    if not numbers:
+        raise DataError(no_rows(path))
+    return Table({name: tuple(column) for name, column in cells.items() if name in found}, tuple(numbers))
+
+
+def no_rows(path: Path) -> str:
+    """A sentence about a table without rows."""
+    return f"{path}: expected at least one row below the header, got none"
+
+
+def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Row]:
+    """Stream the named columns row by row; memory does not grow with the number of rows.
+
+    Yields:
+        The number of each row as people count, and its cells by the name of their column.
+
+    Raises:
+        DataError: at once for an empty file, another separator, a missing column, text that is not UTF-8 or Parquet
+            without pyarrow; behind the last row for every row of another length or with a cell that is neither text
+            nor an integer (and in JSON Lines, for a missing column).
+    """
+    readers = {PARQUET: _parquet_rows, JSONL: _json_rows}
+    return readers.get(path.suffix.lower(), _delimited_rows)(path, list(columns), list(optional))
 
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
@@ -68,37 +106,33 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
     return kept
 
 
-def _read_delimited(path: Path, wanted: list[str], optional: list[str]) -> Table:
+def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
+    faults = []
     with delimited_file(path) as (names, records):
         fault = separator_fault(names, DELIMITERS[path.suffix.lower()])
         if fault and not set(wanted) <= set(names):
             raise DataError(f"{path}: row 1: {fault}")
-        kept = _present(path, names, wanted, optional)
-        return _columns_of(path, records, {name: names.index(name) for name in kept}, len(names))
-
-
-def _columns_of(path: Path, records: Iterable[Record], places: Mapping[str, int], width: int) -> Table:
-    columns: dict[str, list[str]] = {name: [] for name in places}
-    numbers, faults = [], []
-    for record in records:
-        if fault := length_fault(path, record, width):
-            faults.append(fault)
-            continue
-        line, cells = record
-        numbers.append(line)
-        for name, place in places.items():
-            columns[name].append(cells[place])
+        places = {name: names.index(name) for name in _present(path, names, wanted, optional)}
+        for record in records:
+            if wrong := length_fault(path, record, len(names)):
+                faults.append(wrong)
+            else:
+                line, cells = record
+                yield line, {name: cells[place] for name, place in places.items()}
     if faults:
         raise DataError(faults)
-    return Table({name: tuple(cells) for name, cells in columns.items()}, tuple(numbers))
 
 
-def _read_parquet(path: Path, wanted: list[str], optional: list[str]) -> Table:
+def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
+    """Rows of one row group after the other."""
+    number = 0
     with parquet_file(path) as file:
         kept = _present(path, list(file.schema_arrow.names), wanted, optional)
-        content = file.read(columns=kept)
-    columns = {name: _parquet_texts(path, name, content.column(name)) for name in kept}
-    return Table(columns, tuple(range(1, content.num_rows + 1)))
+        for batch in file.iter_batches(columns=kept, batch_size=ROWS_AT_ONCE):
+            columns = [_parquet_texts(path, name, batch.column(name)) for name in kept]
+            for cells in zip(*columns, strict=True):
+                number += 1
+                yield number, dict(zip(kept, cells, strict=True))
 
 
 def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
@@ -111,21 +145,71 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
 
 
-def _read_json_lines(path: Path, wanted: list[str], optional: list[str]) -> Table:
+def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
     """Objects may lack a key or have null there, which is an empty cell; a column is there if any object has it."""
     names: dict[str, None] = {}
-    rows, numbers, faults = [], [], []
+    faults = []
     for line, values in json_lines(path):
         names.update(dict.fromkeys(values))
-        cells = {name: cell_text(values.get(name)) for name in (*wanted, *optional)}
+        cells = {name: cell_text(values.get(name)) for name in (*wanted, *optional) if name in {*wanted, *values}}
+        wrong = [name for name, cell in cells.items() if cell is None]
         faults += [
             f"{path}: row {line}: {name!r}: expected text or an integer, got {json.dumps(values[name])[:MOST_SHOWN]}"
-            for name, cell in cells.items()
-            if cell is None
+            for name in wrong
         ]
-        rows.append(cells)
-        numbers.append(line)
-    kept = _present(path, list(names), wanted, optional)
+        if not wrong:
+            yield line, {name: str(cell) for name, cell in cells.items()}
+    _present(path, list(names), wanted, optional)
     if faults:
         raise DataError(faults)
-    return Table({name: tuple(str(cells[name]) for cells in rows) for name in kept}, tuple(numbers))
+
+
+def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
+    """The rows of a table.
+
+    Raises:
+        DataError: for a missing column, an empty text or path, or (unless `options.on_error` is "skip") images that
+            cannot be decoded.
+    """
+    column, is_text = input_column(options, column_names(path), source=str(path))
+    label, split = options.label_column, options.split_column
+    named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # what the user named must be there
+    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
+    cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
+    if is_text:
+        texts = Texts(cells)
+        check_inputs(texts, source=str(path), row_name=table.row_name)
+        return SourceSamples(texts, labels, splits, table.row_name)
+    images = listed_images(cells, path, options.root, table.row_name)
+    samples = SourceSamples(images, labels, splits, table.row_name)
+    return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
+
+
+def input_column(options: SourceOptions, names: Collection[str], *, source: str) -> tuple[str, bool]:
+    """The column of inputs, and whether they are texts: what the user named, or what is there by the default name.
+
+    Raises:
+        DataError: if the user named both or neither is there, or both are and the user named none.
+    """
+    text, path = options.text_column, options.path_column
+    if text is not None and path is not None:
+        raise DataError(f"{source}: expected a column of texts or one of paths to images, got {text!r} and {path!r}")
+    if text is not None or path is not None:
+        return text or path or "", text is not None
+    there = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in names]
+    if len(there) == 2:
+        raise DataError(
+            f"{source}: there are both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
+            "expected --text-column or --path-column to choose one"
+        )
+    if not there:
+        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)}")
+    return there[0], there == [TEXT_COLUMN]
+
+
+def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, row_name: RowName) -> ImageFiles:
+    """The images at the paths in a column, which start from the root, or else from the folder of the table."""
+    if faults := [f"{table}: {row_name(row)}: the path is empty" for row, cell in enumerate(cells) if not cell.strip()]:
+        raise DataError(faults)
+    base = table.parent if root is None else Path(root)
+    return ImageFiles([base / cell for cell in cells])

@@ -1,7 +1,5 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), one value per sample where that makes sense."""
 
-from hiercos.metrics.functional.calibration import calibration_error, summed_probabilities
-from hiercos.metrics.functional.cost import expected_cost
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     full_path_accuracy,
@@ -11,9 +9,12 @@ from hiercos.metrics.functional.levels import (
 )
 from hiercos.metrics.functional.overlap import hierarchical_f1, hierarchical_precision, hierarchical_recall
 from hiercos.metrics.functional.preference import preference_order_distance
+from hiercos.metrics.functional.probability import calibration_error, log_loss, summed_probabilities
 from hiercos.metrics.functional.ranked import (
     average_hierarchical_distance,
     correct_order,
+    expected_cost,
+    macro_accuracy,
     mistake_severity,
     top_k_accuracy,
 )
@@ -31,6 +32,8 @@ __all__ = [
     "hops",
     "level_accuracy",
     "level_predictions",
+    "log_loss",
+    "macro_accuracy",
     "mistake_severity",
     "ndcg",
     "normalized_rank",

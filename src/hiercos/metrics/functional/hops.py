@@ -1,16 +1,16 @@
 """HOPS: how far the order of the classes is from the order the tree prefers."""
 
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from hiercos.metrics.functional.preference import disorder_of_reverse, preferred_order, ranks_and_weights
 from hiercos.metrics.functional.ties import mean_rank_gaps
 from hiercos.metrics.ranking import Ranking, ranking_depth, rankings
-from hiercos.metrics.tables import RankTables
+from hiercos.metrics.tables import RankTables, disorder_of_reverse, preferred_order, ranks_and_weights
+from hiercos.options import check_choice
 from hiercos.taxonomy import FloatArray, IntArray, Tail, Taxonomy
 
 MOST_ASSIGNED = 2_000  # classes; an assignment of n positions takes up to n^3 steps
@@ -96,10 +96,8 @@ def hops(
         >>> hops(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2]]), torch.tensor([0, 0]), t).tolist()
         [1.0, 0.7]
     """
-    if variant not in ("published", "paper", "exact"):
-        raise ValueError(f"expected variant published, paper or exact, got {variant!r}")
-    if ties not in ("index", "mean"):
-        raise ValueError(f"expected ties index or mean, got {ties!r}")
+    check_choice("variant", variant, get_args(HopsVariant))
+    check_choice("ties", ties, get_args(TieRule))
     depth = ranking_depth(k, taxonomy)
     ranked = rankings(scores, labels, taxonomy, None if ties == "mean" else depth)
     return torch.cat([ranked_hops(part, k, variant=variant, ties=ties) for part in ranked])
@@ -112,18 +110,25 @@ def ranked_hops(
     tables, labels = ranking.tables, ranking.labels
     depth = tables.num_classes if k is None else min(k, tables.num_classes)
     tail: Tail = "half" if variant == "paper" else "zero"
-    desired, weights = preferred_order(tables, labels, depth, tail)
-    if ties == "mean":
-        gaps = mean_rank_gaps(ranking.ranks, ranking.scores, desired)
-    else:
-        gaps = (ranking.ranks[:, :depth] - desired).abs()
-    disorder = (gaps * weights).sum(dim=1)
+    disorder = _disorder(ranking, depth, tail, ties)
     if variant == "exact":
         return share_of_worst(disorder, worst_disorder(tables, labels, depth))  # clipped of rounding only
     if depth == 1:
         return top1_share(ranking, ties)
     worst = disorder_of_reverse(tables, labels, depth, tail)
     return share_of_worst(disorder, worst, clipped=variant == "published" or k is not None)
+
+
+def _disorder(ranking: Ranking, depth: int, tail: Tail, ties: TieRule) -> Tensor:
+    """Σ_j η_j |z_j − ẑ_j| over the first positions, shape (B,); the usual case shares the ranking's own gaps."""
+    if tail == "zero" and ties == "index":
+        return (ranking.gaps[:, :depth] * ranking.preferred[1][:, :depth]).sum(dim=1)
+    desired, weights = preferred_order(ranking.tables, ranking.labels, depth, tail)
+    if ties == "mean":
+        gaps = mean_rank_gaps(ranking.ranks, ranking.scores, desired)
+    else:
+        gaps = (ranking.ranks[:, :depth] - desired).abs()
+    return (gaps * weights).sum(dim=1)
 
 
 def share_of_worst(disorder: Tensor, worst: Tensor, *, clipped: bool = True) -> Tensor:

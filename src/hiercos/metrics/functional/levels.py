@@ -101,7 +101,17 @@ def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
         >>> full_path_accuracy(torch.tensor([[0, 2], [1, 2]]), torch.tensor([0, 0]), t).tolist()
         [True, False]
     """
-    return (level_accuracy(answers, labels, taxonomy) != 0).all(dim=1)
+    return right_on_path(level_accuracy(answers, labels, taxonomy)) == 1
+
+
+def right_at_level(right: Tensor, level: int) -> Tensor:
+    """One level of `level_accuracy`: (B, H) -> (B,)."""
+    return right[:, level - 1]
+
+
+def right_on_path(right: Tensor, level: int | None = None) -> Tensor:
+    """1 where `level_accuracy` is right at every level down to one, all by default, else 0: (B, H) -> (B,)."""
+    return (right[:, :level] != 0).all(dim=1).double()
 
 
 def tree_inconsistency(answers: Tensor, taxonomy: Taxonomy) -> Tensor:

@@ -26,31 +26,43 @@ def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k
         >>> hierarchical_precision(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
         [0.5]
     """
-    parts = [_common(part) / _depths(part) for part in rankings(scores, labels, taxonomy, k)]
-    return torch.cat(parts).mean(dim=1)
+    return torch.cat([ranked_precision(part, k) for part in rankings(scores, labels, taxonomy, k)])
 
 
 def hierarchical_recall(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
     """Share of the true path (root excluded) that is on the answer's path, hR; see `hierarchical_precision`."""
-    parts = [_common(part) / _true_depths(part) for part in rankings(scores, labels, taxonomy, k)]
-    return torch.cat(parts).mean(dim=1)
+    return torch.cat([ranked_recall(part, k) for part in rankings(scores, labels, taxonomy, k)])
 
 
 def hierarchical_f1(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
     """Harmonic mean of hP and hR of each answer, hF; @k is the mean over the first k; see `hierarchical_precision`."""
-    parts = [2 * _common(part) / (_depths(part) + _true_depths(part)) for part in rankings(scores, labels, taxonomy, k)]
-    return torch.cat(parts).mean(dim=1)
+    return torch.cat([ranked_f1(part, k) for part in rankings(scores, labels, taxonomy, k)])
 
 
-def _common(ranking: Ranking) -> Tensor:
-    """Number of nodes shared by the paths of each ranked class and the true class, shape (B, k), float64."""
-    tables, distances = ranking.tables, ranking.distances(ranking.order.shape[1])
-    shared = torch.where(distances == 0, _true_depths(ranking), (tables.height - distances).double())
-    return shared
+def ranked_precision(ranking: Ranking, k: int) -> Tensor:
+    """Mean hP of the first k classes, shape (B,), float64; see `hierarchical_precision`."""
+    return (_common(ranking, k) / _depths(ranking, k)).mean(dim=1)
 
 
-def _depths(ranking: Ranking) -> Tensor:
-    return ranking.tables.depths[ranking.order].double()  # (B, k)
+def ranked_recall(ranking: Ranking, k: int) -> Tensor:
+    """Mean hR of the first k classes, shape (B,), float64; see `hierarchical_recall`."""
+    return (_common(ranking, k) / _true_depths(ranking)).mean(dim=1)
+
+
+def ranked_f1(ranking: Ranking, k: int) -> Tensor:
+    """Mean hF of the first k classes, shape (B,), float64; see `hierarchical_f1`."""
+    return (2 * _common(ranking, k) / (_depths(ranking, k) + _true_depths(ranking))).mean(dim=1)
+
+
+def _common(ranking: Ranking, k: int) -> Tensor:
+    """Number of nodes shared by the paths of the first k classes and the true class, shape (B, k), float64."""
+    distances = ranking.distances(k)
+    shared = (ranking.tables.height - distances).double()
+    return torch.where(distances == 0, _true_depths(ranking), shared)
+
+
+def _depths(ranking: Ranking, k: int) -> Tensor:
+    return ranking.tables.depths[ranking.order[:, :k]].double()  # (B, k)
 
 
 def _true_depths(ranking: Ranking) -> Tensor:

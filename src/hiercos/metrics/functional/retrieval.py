@@ -44,6 +44,12 @@ def reciprocal_rank(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
     return 1 / torch.cat(places).double()
 
 
+def ranked_reciprocal(ranking: Ranking, k: int | None = None) -> Tensor:
+    """One over the place of the true class among the first k, all by default, shape (B,), float64; 0 below them."""
+    best = ranking.ranks[:, :k].min(dim=1)  # only the true class has rank 0
+    return (best.values == 0) / (best.indices + 1).double()
+
+
 def normalized_rank(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Place of the true node at each level (from 1) over the level's width, averaged over the levels; its mean is MNR.
 

@@ -8,15 +8,13 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     timm_models,
     transformers_models,
     vit,
-    wide_resnet,
 )
 from hiercos.nn.backbones.augmentation import Augment, Border, TrainTransform
-from hiercos.nn.backbones.backbone import Backbone, BackboneError, Preprocess
+from hiercos.nn.backbones.backbone import Backbone, BackboneError, Preprocess, StemBackbone
 from hiercos.nn.backbones.module import ModuleBackbone, blank_sample
 from hiercos.nn.backbones.onnx_file import OnnxBackbone
 from hiercos.nn.backbones.preprocessing import ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
-from hiercos.nn.backbones.stems import StemBackbone
 
 __all__ = [
     "BACKBONES",

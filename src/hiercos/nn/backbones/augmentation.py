@@ -9,8 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.errors import check_choice
 from hiercos.nn.backbones.preprocessing import Box, ByteArray, ImageTransform, resized
+from hiercos.options import check_choice
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.hub import first_line
 from hiercos.nn.backbones.module import pooled
 from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
-from hiercos.nn.backbones.weights import import_extra
+from hiercos.nn.backbones.weights import first_line, import_extra
 
 FREE_SIZE = 224  # pixels, where the graph takes images of any size
 

@@ -7,7 +7,7 @@ from typing import Any, get_type_hints
 
 from hiercos.errors import suggestion
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.options import description, fits
+from hiercos.options import option_faults
 
 Build = Callable[..., Backbone]
 
@@ -84,16 +84,9 @@ class Registry(Mapping[str, Build]):
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `BackboneError` that names every unknown option and every value of a wrong kind."""
-        build, known = self[name], self.options(name)
+        build = self[name]
         kinds = get_type_hints(build.func if isinstance(build, partial) else build)
-        faults = []
-        for option, value in options.items():
-            if option not in known:
-                faults.append(f"backbone {name!r} has no option {option!r}{suggestion(option, known)}")
-            elif not fits(value, kinds[option]):
-                expected = description(kinds[option])
-                faults.append(f"backbone {name!r}: option {option}: expected {expected}, got {value!r}")
-        if faults:
+        if faults := option_faults(f"backbone {name!r}", options, kinds, self.options(name)):
             raise BackboneError(faults)
 
     def summary(self, name: str) -> str:

@@ -9,10 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.hub import faults_named, load_model, model_folder, quiet
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.transformers_models import Tokens, text_backbone
-from hiercos.nn.backbones.weights import import_extra
+from hiercos.nn.backbones.weights import faults_named, import_extra, load_model, model_folder, quiet
 
 EXTRA = "sentence-transformers"
 

@@ -7,11 +7,10 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.hub import first_line
 from hiercos.nn.backbones.module import pooled, tried_features
 from hiercos.nn.backbones.preprocessing import Fit, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import import_extra
+from hiercos.nn.backbones.weights import first_line, import_extra
 
 FITS: dict[str, Fit] = {"center": "crop", "squash": "squash"}  # timm's crop_mode to ours
 

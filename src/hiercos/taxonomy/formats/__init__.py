@@ -7,16 +7,13 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from hiercos.files import write_atomically
-from hiercos.taxonomy.errors import TaxonomyError
-from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text
+from hiercos.taxonomy.checks import TaxonomyError
+from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
 from hiercos.taxonomy.formats.json_trees import flat_json_text, parsed_json, taxonomy_from_dict, taxonomy_to_dict
-from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text
-from hiercos.taxonomy.formats.lines import lines_text, read_lines
+from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text, read_table, separator_fault
 from hiercos.taxonomy.formats.nested import nested_json_text, read_json
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
-from hiercos.taxonomy.formats.obo import read_obo
-from hiercos.taxonomy.formats.tables import read_table, separator_fault
-from hiercos.taxonomy.formats.wordnet import read_wordnet
+from hiercos.taxonomy.formats.ontologies import read_obo, read_wordnet
 from hiercos.taxonomy.terms import Terms
 from hiercos.taxonomy.tree import Taxonomy
 

@@ -5,8 +5,7 @@ from collections.abc import Iterator, Mapping
 from reprlib import repr as shortened
 from typing import Any, TypeGuard
 
-from hiercos.taxonomy.checks import repeated
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.tree import Taxonomy
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
 
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.build import FoundNodes
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.json_trees import is_flat, parsed_json, taxonomy_from_dict
-from hiercos.taxonomy.node_table import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = "root"

@@ -4,7 +4,7 @@ from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from hiercos.taxonomy import Taxonomy, TaxonomyError
-from hiercos.taxonomy.node_table import FoundNodes
+from hiercos.taxonomy.build import FoundNodes
 
 if TYPE_CHECKING:
     from networkx import DiGraph

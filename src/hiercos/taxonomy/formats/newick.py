@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hiercos.taxonomy.build import FoundNodes
+from hiercos.taxonomy.checks import HOLD_IDS, TaxonomyError
 from hiercos.taxonomy.distances import leaf_order
-from hiercos.taxonomy.errors import HOLD_IDS, TaxonomyError
-from hiercos.taxonomy.node_table import FoundNodes
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = -1

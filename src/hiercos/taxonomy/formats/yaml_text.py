@@ -5,7 +5,7 @@ from typing import Any
 
 import yaml
 
-from hiercos.taxonomy.errors import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.nested import nested_objects, taxonomy_from_nested
 from hiercos.taxonomy.tree import Taxonomy
 

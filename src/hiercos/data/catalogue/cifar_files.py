@@ -1,0 +1,144 @@
+"""The binary version of CIFAR-100: records of two labels and the planes of an image, one after another."""
+
+import io
+import pickle
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+
+from hiercos.data.inputs import ByteArray
+from hiercos.errors import DataError
+from hiercos.taxonomy import IntArray
+
+SIDE = 32
+PIXELS = 3 * SIDE * SIDE  # bytes of an image: red, green and blue planes, each row by row
+RECORD = 2 + PIXELS  # a coarse and a fine label before it
+
+
+class Records(NamedTuple):
+    """The images of one file, as they stand in it.
+
+    Attributes:
+        fine: the class of each, shape (M,).
+        coarse: the superclass of each, shape (M,).
+        planes: the pixels, shape (M, 3072).
+    """
+
+    fine: IntArray
+    coarse: IntArray
+    planes: ByteArray
+
+
+def binary_records(content: bytes, *, source: str) -> Records:
+    """The images of a file `train.bin` or `test.bin`.
+
+    Args:
+        content: the bytes of the file.
+        source: what messages call it.
+
+    Raises:
+        DataError: for a file that ends within a record.
+    """
+    count, rest = divmod(len(content), RECORD)
+    if rest:
+        raise DataError(
+            f"{source}: expected records of {RECORD:,} bytes, got {len(content):,} bytes: after {count:,} whole images "
+            f"{rest:,} bytes remain, so the file is cut short or of another kind"
+        )
+    table = np.frombuffer(content, np.uint8).reshape(count, RECORD)
+    return Records(table[:, 1].astype(np.int64), table[:, 0].astype(np.int64), table[:, 2:])
+
+
+def upright(planes: ByteArray) -> ByteArray:
+    """Planes (M, 3072) as images (M, 32, 32, 3)."""
+    return planes.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+
+
+class _Kept:
+    """What the file would make an array or its type of: the arguments and the state, never looked into."""
+
+    __slots__ = ("arguments", "state")
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments: tuple[Any, ...] = arguments
+        self.state: Any = ()
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Array(_Kept):
+    """An array; its state is (version, shape, type, whether columns come first, bytes)."""
+
+    __slots__ = ()
+
+
+class _ArrayType(_Kept):
+    """The type of an array; its first argument is a code such as u1."""
+
+    __slots__ = ()
+
+
+STANDS_FOR = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _ArrayType,
+}
+
+
+class _Reader(pickle.Unpickler):
+    """Reads lists, numbers, texts and arrays; everything else is refused."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Our own class for a name that an array needs."""
+        if (module_name, global_name) not in STANDS_FOR:
+            raise pickle.UnpicklingError(f"it names {module_name}.{global_name}, which no CIFAR-100 file needs")
+        return STANDS_FOR[module_name, global_name]
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        """Refused: it would stand for an object outside the file."""
+        raise pickle.UnpicklingError(f"it names an object outside itself, {pid!r}")
+
+
+def python_records(content: bytes, *, source: str) -> Records:
+    """The images of a file `train` or `test` of the python version.
+
+    Args:
+        content: the bytes of the file.
+        source: what messages call it.
+
+    Raises:
+        DataError: for a file that is cut short, holds something else, or names what it does not need.
+    """
+    try:
+        value = _Reader(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # whatever bytes that are no pickle of CIFAR-100 lead to
+        raise DataError(f"{source}: expected a file of the python version of CIFAR-100, but {error}") from error
+    if not isinstance(value, dict) or not {b"data", b"fine_labels", b"coarse_labels"} <= value.keys():
+        raise DataError(f"{source}: expected data, fine_labels and coarse_labels, as CIFAR-100 has them")
+    pixels = _pixels(value[b"data"], source)
+    fine, coarse = (
+        _labels(value[key], key.decode(), len(pixels), source) for key in (b"fine_labels", b"coarse_labels")
+    )
+    return Records(fine, coarse, pixels)
+
+
+def _pixels(array: Any, source: str) -> ByteArray:
+    """The data of the file, shape (M, 3072)."""
+    state = array.state if isinstance(array, _Array) else ()
+    if not isinstance(state, tuple) or len(state) != 5:
+        raise DataError(f"{source}: expected an array as data")
+    _, shape, kind, columns_first, content = state
+    code = kind.arguments[:1] if isinstance(kind, _ArrayType) else ()
+    if code not in ((b"u1",), ("u1",)) or not isinstance(content, bytes) or shape != (len(content) / PIXELS, PIXELS):
+        raise DataError(f"{source}: expected data of bytes and of shape (images, {PIXELS})")
+    return np.frombuffer(content, np.uint8).reshape(-1, PIXELS, order="F" if columns_first else "C")
+
+
+def _labels(values: Any, name: str, count: int, source: str) -> IntArray:
+    """A list of M labels as an array; whether they are labels of CIFAR-100 is not looked at."""
+    if not isinstance(values, list) or len(values) != count:
+        raise DataError(f"{source}: expected {name} to be a list of {count:,} labels, one for each image")
+    if wrong := [value for value in values if type(value) is not int or not 0 <= value < 256]:
+        raise DataError(f"{source}: expected {name} to be numbers of one byte, got {wrong[0]!r}")
+    return np.array(values, dtype=np.int64)

@@ -1,0 +1,235 @@
+"""Inputs of a model, one type for each kind: texts, vectors, and images (see `hiercos.data.images`)."""
+
+import hashlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+
+from hiercos.data.splits import Key, folded
+from hiercos.errors import DataError, RowName, row_name
+from hiercos.taxonomy import AnyArray, IntArray
+
+FloatArray = NDArray[np.float32]
+ByteArray = NDArray[np.uint8]
+Rows = Sequence[int] | IntArray
+Kind = Literal["vectors", "texts", "images"]
+Array = TypeVar("Array", bound=NDArray[Any])
+
+
+class Inputs(ABC):
+    """M inputs of one kind, in order. Every type can be pickled, so that other processes can read them.
+
+    Attributes:
+        kind: "texts", "vectors" or "images".
+        needs_decoding: whether an input can turn out to be faulty when it is decoded.
+    """
+
+    kind: ClassVar[Kind]
+    needs_decoding: ClassVar[bool] = False
+    _digests: ByteArray | None = None
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """Number of inputs, M."""
+
+    @abstractmethod
+    def name(self, row: int) -> str:
+        """Name of an input in messages, such as a path or "text 3"."""
+
+    @abstractmethod
+    def content(self, row: int) -> bytes:
+        """Bytes that decide an input: UTF-8 text, float32 numbers, or the file of an image."""
+
+    @abstractmethod
+    def values(self, rows: Rows) -> list[Any]:
+        """Inputs at these rows as a backbone takes them: texts, decoded images, or vectors of shape (F,)."""
+
+    @abstractmethod
+    def take(self, rows: Rows) -> Self:
+        """Inputs at these rows, in their order."""
+
+    @abstractmethod
+    def faults(self, row_name: RowName = row_name) -> list[str]:
+        """Sentences about inputs that cannot be used and are known to be so without decoding."""
+
+    @abstractmethod
+    def split_keys(self) -> Sequence[Key]:
+        """Content that the split of each input depends on, M keys."""
+
+    @abstractmethod
+    def fingerprint_parts(self) -> Iterator[bytes]:
+        """Bytes that tell all inputs together apart from any others."""
+
+    def shown(self, row: int) -> dict[str, str]:  # noqa: ARG002  # vectors show nothing
+        """Column of a table of answers that says which input a row is about; empty for vectors."""
+        return {}
+
+    @property
+    def digests(self) -> ByteArray:
+        """SHA-256 of each content, shape (M, 32); computed once and kept."""
+        if self._digests is None:
+            self.keep_digests([digest(self.content(row)) for row in range(len(self))])
+        assert self._digests is not None
+        return self._digests
+
+    def keep_digests(self, digests: Sequence[bytes]) -> None:
+        """Keep the digests of all M contents, for a caller that has read them anyway."""
+        self._digests = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(self), -1)
+
+    def with_digests_of(self, whole: "Inputs", rows: Rows) -> Self:
+        """These inputs, which are the rows of a whole, with the digests that are known of it."""
+        if whole._digests is not None:
+            self._digests = whole._digests[np.asarray(rows, dtype=np.int64)]
+        return self
+
+
+def digest(content: bytes) -> bytes:
+    """SHA-256 of an input's content, 32 bytes."""
+    return hashlib.sha256(content).digest()
+
+
+class Texts(Inputs, Sequence[str]):
+    """Texts in memory.
+
+    Args:
+        texts: M texts.
+
+    Example:
+        >>> texts = Texts(["a cat", "a dog"])
+        >>> texts.take([1])[0], texts.kind
+        ('a dog', 'texts')
+    """
+
+    kind = "texts"
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = tuple(texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> tuple[str, ...]: ...
+    def __getitem__(self, row: int | slice) -> str | tuple[str, ...]:
+        return self._texts[row]
+
+    def name(self, row: int) -> str:
+        """Number of the text, from 1."""
+        return f"text {row + 1}"
+
+    def content(self, row: int) -> bytes:
+        """UTF-8 bytes of a text."""
+        return self._texts[row].encode("utf-8", "surrogatepass")
+
+    def values(self, rows: Rows) -> list[str]:
+        """Texts at these rows."""
+        return [self._texts[row] for row in rows]
+
+    def take(self, rows: Rows) -> Self:
+        """Texts at these rows."""
+        return type(self)(self.values(rows)).with_digests_of(self, rows)
+
+    def faults(self, row_name: RowName = row_name) -> list[str]:
+        """Sentences about empty texts."""
+        return [f"{row_name(row)}: the text is empty" for row, text in enumerate(self._texts) if not text.strip()]
+
+    def split_keys(self) -> list[str]:
+        """Words of each text, without letter case and extra spaces."""
+        return [folded(text) for text in self._texts]
+
+    def fingerprint_parts(self) -> Iterator[bytes]:
+        """Length and bytes of each text."""
+        for row in range(len(self)):
+            content = self.content(row)
+            yield len(content).to_bytes(8, "little") + content
+
+    def shown(self, row: int) -> dict[str, str]:
+        """Column `text`."""
+        return {"text": self._texts[row]}
+
+
+class Vectors(Inputs):
+    """Vectors of numbers in memory; `numpy.asarray` gives the array.
+
+    Args:
+        array: shape (M, F); it is not copied if it is float32.
+
+    Attributes:
+        array: shape (M, F), float32, read-only.
+    """
+
+    kind = "vectors"
+
+    def __init__(self, array: AnyArray) -> None:
+        self.array: FloatArray = read_only(np.asarray(array, dtype=np.float32))
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> AnyArray:
+        converted = self.array if dtype is None else self.array.astype(dtype, copy=False)
+        return converted.copy() if copy else converted
+
+    def name(self, row: int) -> str:
+        """Number of the vector, from 1."""
+        return f"vector {row + 1}"
+
+    def content(self, row: int) -> bytes:
+        """Little-endian float32 bytes of a vector."""
+        return bytes(self.array[row].astype("<f4").tobytes())
+
+    def values(self, rows: Rows) -> list[FloatArray]:
+        """Vectors at these rows, shape (F,) each."""
+        return list(self.array[np.asarray(rows, dtype=np.int64)])
+
+    def take(self, rows: Rows) -> Self:
+        """Vectors at these rows."""
+        return type(self)(self.array[np.asarray(rows, dtype=np.int64)]).with_digests_of(self, rows)
+
+    def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # an array has names of its own
+        """Sentences about another shape, and about the first value of each vector that is not finite."""
+        return vector_faults(self.array)
+
+    def split_keys(self) -> list[bytes]:
+        """Bytes of each vector."""
+        return [self.content(row) for row in range(len(self))]
+
+    def fingerprint_parts(self) -> Iterator[bytes]:
+        """Shape and bytes of the array."""
+        yield repr(self.array.shape).encode() + self.array.astype("<f4").tobytes()
+
+
+def vector_faults(vectors: FloatArray, first: int = 0) -> list[str]:
+    """Sentences about vectors that cannot be used.
+
+    Args:
+        vectors: shape (B, F).
+        first: row of the first vector within the whole array.
+    """
+    if vectors.ndim != 2 or vectors.shape[1] == 0:
+        return [f"expected vectors of shape (samples, features), got {vectors.shape}"]
+    faults = []
+    for row in np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
+        column, whole = int(np.argmin(np.isfinite(vectors[row]))), first + row
+        place = f"row {whole + 1}, column {column + 1} (features[{whole}, {column}])"
+        faults.append(f"{place}: expected a finite number, got {vectors[row, column]}")
+    return faults
+
+
+def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:
+    """Raise a DataError with every fault that is known without decoding, or if there are no inputs."""
+    faults = inputs.faults(row_name) if len(inputs) else ["expected at least one sample, got none"]
+    if faults:
+        raise DataError(f"{source}: {fault}" for fault in faults)
+
+
+def read_only(array: Array) -> Array:
+    """A view that cannot be written to; the array itself is not copied."""
+    view = array.view()
+    view.setflags(write=False)
+    return view

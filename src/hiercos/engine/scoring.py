@@ -1,0 +1,152 @@
+"""Scores and metrics of a model on samples, batch by batch."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+
+from hiercos.engine.batches import LabelledSamples, Samples
+from hiercos.engine.device import launched
+from hiercos.engine.model import Model
+from hiercos.taxonomy import AnyArray
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+
+@dataclass(frozen=True)
+class Scores:
+    """Scores of one batch.
+
+    Attributes:
+        classes: class scores, shape (B, C), float32.
+        nodes: node scores, comparable within a level, shape (B, N), float32.
+    """
+
+    classes: Tensor
+    nodes: Tensor
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Class scores of all samples, and the metrics of the method's own answers.
+
+    Attributes:
+        scores: class scores, shape (M, C), on the CPU.
+        metrics: values of the default suite by name.
+    """
+
+    scores: Tensor
+    metrics: dict[str, float]
+
+
+@torch.inference_mode()
+def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
+    """The method's outputs for one batch of what the model takes, float32."""
+    model.to(fabric.device).eval()
+    with fabric.autocast():
+        outputs: Tensor = model(fabric.to_device(inputs))
+    return outputs.float()
+
+
+@torch.inference_mode()
+def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
+    """Scores of classes and nodes for one batch of what the model takes."""
+    outputs = model_outputs(fabric, model, inputs)
+    return Scores(model.class_scores(outputs), model.node_scores(outputs))
+
+
+def class_score_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[Tensor]:
+    """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
+    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    for inputs in samples.batches(parts):
+        with torch.inference_mode():
+            yield model.class_scores(model_outputs(fabric, model, inputs)).cpu()
+
+
+def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
+    """Class scores of all samples, on the CPU, shape (M, C)."""
+    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
+
+
+def evaluate_scores(
+    fabric: "Fabric", model: Model, data: LabelledSamples, *, temperature: float | None = None
+) -> Evaluation:
+    """Class scores and default metrics from one pass; several processes share the rows and agree on the result.
+
+    Args:
+        fabric: where to run, launched.
+        model: the model.
+        data: labelled samples.
+        temperature: of the probabilities behind the log loss; without one it is nan.
+    """
+    from hiercos.metrics import default_suite
+
+    suite = default_suite(model.taxonomy).to(fabric.device)
+    rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
+    scores = torch.zeros(len(data), model.taxonomy.num_classes)
+    parts = torch.split(rows, data.at_once) if len(rows) else ()
+    for part, inputs in zip(parts, data.batches(parts), strict=True):
+        found = batch_scores(fabric, model, inputs)
+        suite.update(
+            found.classes,
+            data.labels[part].to(fabric.device),
+            node_scores=found.nodes,
+            log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
+        )
+        scores[part] = found.classes.cpu()
+    if fabric.world_size > 1:
+        scores = torch.as_tensor(fabric.all_reduce(scores.to(fabric.device), reduce_op="sum")).cpu()
+    return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
+
+
+def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
+    """log softmax(scores / temperature), shape (B, C), float64."""
+    return (scores.double() / temperature).log_softmax(dim=1)
+
+
+def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:
+    """The default metrics of a model's own answers on data, by name."""
+    return evaluate_scores(fabric, model, data).metrics
+
+
+ROWS_AT_ONCE = 4096
+
+
+class ClassScores(nn.Module):
+    """A model and its rule in one. Shape: features (B, F) to (B, C)."""
+
+    def __init__(self, model: Model) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C)."""
+        scores: Tensor = self.model.class_scores(self.model(features))
+        return scores
+
+
+@torch.inference_mode()
+def array_scores(model: Model, features: AnyArray, device: str) -> Tensor:
+    """Scores of the classes on the CPU; the model itself stays as and where it is.
+
+    Args:
+        model: not in training.
+        features: shape (M, F), float32 or float64.
+        device: where to compute, see `launched`.
+
+    Returns:
+        Shape (M, C), of the type of the features.
+    """
+    inputs = torch.tensor(features)
+    place = torch.device("cpu") if device == "cpu" else launched(device).device
+    scores = ClassScores(model)
+    weights = {
+        name: value.to(place, inputs.dtype if value.is_floating_point() else value.dtype)
+        for name, value in (*scores.named_parameters(), *scores.named_buffers())
+    }
+    parts = [functional_call(scores, weights, (part.to(place),)).cpu() for part in torch.split(inputs, ROWS_AT_ONCE)]
+    return torch.cat(parts)

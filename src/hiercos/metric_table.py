@@ -1,0 +1,278 @@
+"""The table of metrics: name, function, direction, range, heading and meaning of each. Plain Python, open to all.
+
+The default suite, results.csv, the scorers, every table and legend, the model card and the contract tests are made of
+these rows, so a new metric is one function in `hiercos.metrics.functional` and one row here.
+"""
+
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+Source = Literal["ranking", "levels", "probabilities", "run"]
+Average = Literal["samples", "classes"]
+
+
+@dataclass(frozen=True)
+class MetricSpec:
+    """One row of the table: a metric, or a figure of the run itself such as its time.
+
+    Attributes:
+        name: key in the suite, in records and in results.csv; metrics for each level end with its number.
+        heading: column heading of tables.
+        higher_is_better: the direction.
+        function: values of the samples, as "module:name" within `hiercos.metrics.functional`, or a callable. It gets
+            what the source says and returns shape (B,), nan for a sample that does not count. Empty for a run.
+        source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the answer of each level is
+            right, shape (B, H), nan where the class lacks the level, and the level. "probabilities": natural
+            logarithms of the class probabilities, shape (B, C), and the labels, shape (B,). "run": no function.
+        k: number of classes that must be ranked; all by default.
+        highest: upper end of the range, whose lower end is 0; None for the height of the tree.
+        meaning: a sentence for legends; metrics that share one are explained once.
+        scale: factor of the figures shown, 100 for percent.
+        digits: decimal places shown.
+        average: "samples" for the mean over the samples that count; "classes" for the mean over the classes that
+            have such samples of their own means.
+        per_level: whether there is one for each level; see `at_level`.
+        level: the level it is of; None for metrics of all levels.
+        in_suite: whether the default suite has it.
+        in_results: whether results.csv, and the tables made of the same records, have it.
+        shown_after: name of the metric that tables show it beside; None for its place in this table.
+        page: its page in docs/metrics.
+    """
+
+    name: str
+    heading: str
+    higher_is_better: bool
+    function: str | Callable[..., Any] = ""
+    source: Source = "ranking"
+    k: int | None = None
+    highest: float | None = 1.0
+    meaning: str = ""
+    scale: float = 1.0
+    digits: int = 3
+    average: Average = "samples"
+    per_level: bool = False
+    level: int | None = None
+    in_suite: bool = True
+    in_results: bool = False
+    shown_after: str | None = None
+    page: str = ""
+
+    @property
+    def directed_heading(self) -> str:
+        """The heading with an arrow to the better side."""
+        return f"{self.heading} {'↑' if self.higher_is_better else '↓'}"
+
+    def at_level(self, level: int) -> "MetricSpec":
+        """The metric of one level, of a row for each level."""
+        heading = self.heading.replace("level", f"level {level}")
+        return replace(self, name=f"{self.name}_{level}", heading=heading, per_level=False, level=level)
+
+    def depth(self, num_classes: int) -> int:
+        """Number of classes that must be ranked where there are so many."""
+        return num_classes if self.k is None else min(self.k, num_classes)
+
+    def text(self, value: float, *, sign: str = "") -> str:
+        """A value as tables show it; a dash where it is undefined.
+
+        Example:
+            >>> metric_spec("top1").text(0.8642), metric_spec("hops").text(0.5, sign="+")
+            ('86.42', '+0.500')
+        """
+        return "–" if math.isnan(value) else f"{value * self.scale:{sign}.{self.digits}f}"
+
+
+_TOP_K = "Top-k: share of samples whose true class is among the first k."
+_DISTANCE = "AHD@k, average hierarchical distance: mean tree distance of the first k classes, the true one included."
+_HOPS = "HOPS: closeness of the order of the classes to the one the tree prefers, from 0 to 1; HOPS@k: of its first k."
+_ORDER = "Correct order @k: share of samples whose first k classes are in an order the tree prefers."
+_OVERLAP = "Hierarchical precision, recall and F1: overlap of the paths of the answer and the true class."
+
+METRICS: tuple[MetricSpec, ...] = (
+    MetricSpec(
+        *("top1", "top-1 %", True, "ranked:ranked_hits"),
+        k=1,
+        scale=100,
+        digits=2,
+        in_results=True,
+        meaning=_TOP_K,
+        page="top-k-accuracy",
+    ),
+    MetricSpec(
+        *("mistake_severity", "MS", False, "ranked:ranked_severity"),
+        k=1,
+        highest=None,
+        digits=2,
+        in_results=True,
+        meaning="MS, mistake severity: mean tree distance of the wrong answers alone.",
+        page="mistake-severity",
+    ),
+    *(
+        MetricSpec(
+            *(f"ahd_at_{k}", f"AHD@{k}", False, "ranked:ranked_distance"),
+            k=k,
+            highest=None,
+            in_results=True,
+            meaning=_DISTANCE,
+            page="average-hierarchical-distance",
+        )
+        for k in (1, 5, 20)
+    ),
+    *(
+        MetricSpec(
+            *("hops" if k is None else f"hops_at_{k}", "HOPS" if k is None else f"HOPS@{k}", True, "hops:ranked_hops"),
+            k=k,
+            in_results=True,
+            meaning=_HOPS,
+            page="hops",
+        )
+        for k in (None, 5, 20)
+    ),
+    *(
+        MetricSpec(
+            "correct_order_all" if k is None else f"correct_order_at_{k}",
+            "correct order all %" if k is None else f"correct order @{k} %",
+            *(True, "ranked:ranked_order"),
+            k=k,
+            scale=100,
+            digits=2,
+            meaning=_ORDER,
+            page="correct-order",
+        )
+        for k in (1, 3, 5, 10, 20, 50, None)
+    ),
+    MetricSpec(
+        *("mrr", "MRR", True, "retrieval:ranked_reciprocal"),
+        meaning="MRR, mean reciprocal rank: mean of one over the place of the true class.",
+        page="mean-reciprocal-rank",
+    ),
+    MetricSpec(
+        *("accuracy_level", "accuracy level %", True, "levels:right_at_level", "levels"),
+        k=1,
+        scale=100,
+        digits=2,
+        per_level=True,
+        meaning="Accuracy of a level: share of samples whose answer at this level is right.",
+        page="level-accuracy",
+    ),
+    MetricSpec(
+        *("fpa", "FPA %", True, "levels:right_on_path", "levels"),
+        k=1,
+        scale=100,
+        digits=2,
+        in_results=True,
+        meaning="FPA, full-path accuracy: share of samples whose answers are right at every level.",
+        page="full-path-accuracy",
+    ),
+    MetricSpec(
+        *("train_seconds", "train s", False, "", "run"),
+        highest=math.inf,
+        digits=1,
+        in_suite=False,
+        in_results=True,
+    ),
+    MetricSpec(
+        *("top5", "top-5 %", True, "ranked:ranked_hits"),
+        k=5,
+        scale=100,
+        digits=2,
+        in_results=True,
+        shown_after="hops",
+        meaning=_TOP_K,
+        page="top-k-accuracy",
+    ),
+    MetricSpec(
+        *("macro_accuracy", "macro %", True, "ranked:ranked_hits"),
+        k=1,
+        scale=100,
+        digits=2,
+        average="classes",
+        in_results=True,
+        shown_after="top1",
+        meaning="Macro accuracy: mean over the classes of their top-1 accuracy.",
+        page="macro-accuracy",
+    ),
+    MetricSpec(
+        *("log_loss", "log loss", False, "probability:true_class_loss", "probabilities"),
+        highest=math.inf,
+        in_results=True,
+        shown_after="fpa",
+        meaning="Log loss: mean negative log-probability of the true class, in nats.",
+        page="log-loss",
+    ),
+    MetricSpec(
+        *("epochs", "epochs", False, "", "run"),
+        highest=math.inf,
+        digits=1,
+        in_suite=False,
+        in_results=True,
+    ),
+    MetricSpec(
+        *("subspace_cosine", "cosine", True, "", "run"),
+        in_suite=False,
+        shown_after="log_loss",
+        meaning="Cosine: between an embedding and its projection onto the subspace of its class, mean of the samples.",
+    ),
+    *(
+        MetricSpec(
+            *(f"hierarchical_{part}", heading, True, f"overlap:ranked_{part}"),
+            k=1,
+            in_suite=False,
+            meaning=_OVERLAP,
+            page="hierarchical-precision-recall",
+        )
+        for part, heading in (("precision", "hP"), ("recall", "hR"), ("f1", "hF"))
+    ),
+)
+MEASURED = tuple(spec for spec in METRICS if spec.source != "run")
+SUITE = tuple(spec for spec in METRICS if spec.in_suite)
+RESULTS = tuple(spec for spec in METRICS if spec.in_results)
+
+
+def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:
+    """The row of a metric by its name.
+
+    Raises:
+        KeyError: for a name that the table does not have.
+
+    Example:
+        >>> metric_spec("accuracy_level_2").heading
+        'accuracy level 2 %'
+    """
+    family, _, level = name.rpartition("_")
+    for spec in specs:
+        if spec.name == name and not spec.per_level:
+            return spec
+        if spec.per_level and spec.name == family and level.isdecimal():
+            return spec.at_level(int(level))
+    raise KeyError(f"there is no metric {name!r}")
+
+
+def of_all_levels(specs: Iterable[MetricSpec], height: int) -> tuple[MetricSpec, ...]:
+    """Rows with those for each level replaced by one for every level of a tree of so many levels."""
+    expanded: list[MetricSpec] = []
+    for spec in specs:
+        expanded += [spec.at_level(level) for level in range(1, height + 1)] if spec.per_level else [spec]
+    return tuple(expanded)
+
+
+def in_shown_order(specs: Collection[MetricSpec]) -> tuple[MetricSpec, ...]:
+    """Rows in the order of tables: each at its own place, or right after the one it is shown beside.
+
+    Example:
+        >>> [spec.name for spec in in_shown_order(RESULTS)][:3]
+        ['top1', 'macro_accuracy', 'mistake_severity']
+    """
+    names = {spec.name for spec in specs}
+    ordered = [spec for spec in specs if spec.shown_after not in names]
+    for spec in specs:
+        if spec.shown_after in names:
+            beside = next(place for place, other in enumerate(ordered) if other.name == spec.shown_after)
+            ordered.insert(beside + 1, spec)
+    return tuple(ordered)
+
+
+def legend(specs: Iterable[MetricSpec]) -> str:
+    """Meanings of some metrics, each sentence once."""
+    return " ".join(dict.fromkeys(spec.meaning for spec in specs if spec.meaning))

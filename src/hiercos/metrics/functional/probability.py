@@ -1,0 +1,135 @@
+"""Metrics of class probabilities."""
+
+import math
+import sys
+
+import torch
+from torch import Tensor
+
+from hiercos.metrics.functional.levels import level_accuracy, level_predictions
+from hiercos.metrics.ranking import check_labels
+from hiercos.metrics.tables import rank_tables
+from hiercos.taxonomy import Taxonomy
+
+LEAST = math.log(sys.float_info.min)  # a smaller probability counts as this one, so that one sample costs at most 708.4
+ROUNDING = 1e-5  # by which a logarithm may exceed 0
+
+
+def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Negative log-probability of the true class; its mean is the log loss, or cross-entropy.
+
+    Args:
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C).
+        labels: true classes, shape (B,).
+        taxonomy: the tree over the C classes.
+
+    Returns:
+        Shape (B,), float64, in nats, from 0 to 708.4, which stands for a probability of 0.
+
+    Raises:
+        ValueError: for shapes that do not fit, a label that is no class, or a value that is NaN or above 0, naming
+            its row.
+
+    Example:
+        >>> import torch
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> probabilities = torch.tensor([[0.5, 0.25, 0.25]], dtype=torch.float64)
+        >>> log_loss(probabilities.log(), torch.tensor([1]), t).exp().tolist()
+        [4.0]
+    """
+    check_labels(labels, len(log_probabilities), taxonomy)
+    check_log_probabilities(log_probabilities, len(labels), taxonomy)
+    return true_class_loss(log_probabilities, labels)
+
+
+def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Taxonomy) -> None:
+    """Refuse what are not logarithms of the class probabilities of so many samples."""
+    expected = (count, taxonomy.num_classes)
+    if log_probabilities.shape != expected:
+        raise ValueError(f"expected log-probabilities of shape {expected}, got {tuple(log_probabilities.shape)}")
+    outside = ~(log_probabilities.amax(dim=1) <= ROUNDING)  # amax is NaN where any value is
+    if outside.any():
+        raise ValueError(f"row {int(outside.nonzero()[0])}: expected logarithms of probabilities, none above 0")
+
+
+def true_class_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
+    """Negative log-probability of the true class, (B, C) and (B,) -> (B,); see `log_loss`."""
+    chosen = log_probabilities.gather(1, labels.long()[:, None]).squeeze(1)
+    return -chosen.double().clamp(LEAST, 0)
+
+
+def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """The probability of every node, the sum of its leaves': (B, C) -> (B, N)."""
+    if probabilities.ndim != 2 or probabilities.shape[1] != taxonomy.num_classes:
+        raise ValueError(
+            f"expected probabilities of shape (B, {taxonomy.num_classes}), one column per class, "
+            f"got {tuple(probabilities.shape)}"
+        )
+    paths = rank_tables(taxonomy, probabilities.device).paths.long()  # (C, H)
+    nodes = probabilities.new_zeros(len(probabilities), taxonomy.num_nodes)
+    for level in range(taxonomy.height):
+        there = paths[:, level] >= 0
+        nodes.index_add_(1, paths[there, level], probabilities[:, there])
+    return nodes
+
+
+def calibration_bins(
+    node_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy, bins: int = 15
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Samples, their summed confidence and the right answers among them, by level and bin of confidence.
+
+    The confidence at a level is the probability of its best node. A sample counts at the levels its class has.
+
+    Args:
+        node_probabilities: from 0 to 1, shape (B, N).
+        labels: true classes, shape (B,).
+        taxonomy: the tree.
+        bins: bins of equal width, (0, 1/bins], …; a confidence of 0 is in the first.
+
+    Returns:
+        Three tensors of shape (H, bins), float64; sums, so batches add up.
+
+    Raises:
+        ValueError: for a value outside [0, 1], naming its row.
+    """
+    least, most = node_probabilities.aminmax(dim=1)
+    outside = ~((least >= 0) & (most <= 1 + 1e-5))
+    if outside.any():
+        raise ValueError(f"row {int(outside.nonzero()[0])}: expected probabilities from 0 to 1")
+    answers = level_predictions(node_probabilities, taxonomy)
+    right = level_accuracy(answers, labels, taxonomy)  # (B, H), nan where a class lacks the level
+    confidence = node_probabilities.gather(1, answers).double()
+    bin_of = (confidence * bins).ceil().long().sub(1).clamp(0, bins - 1)
+    cell = bin_of + bins * torch.arange(taxonomy.height, device=bin_of.device)
+    counted = ~right.isnan()
+    cells = cell[counted]
+    sums = right.new_zeros(3, taxonomy.height * bins)
+    sums.index_add_(1, cells, torch.stack([torch.ones_like(right), confidence, right])[:, counted])
+    samples, confidences, hits = sums.view(3, taxonomy.height, bins)
+    return samples, confidences, hits
+
+
+def binned_error(samples: Tensor, confidences: Tensor, hits: Tensor) -> Tensor:
+    """Expected calibration error of each level from `calibration_bins`, shape (H,); nan without samples."""
+    return (confidences - hits).abs().sum(dim=1) / samples.sum(dim=1)
+
+
+def calibration_error(node_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy, bins: int = 15) -> Tensor:
+    """Expected calibration error at each level: Σ_bins |confidence − accuracy|, weighted by samples.
+
+    Args:
+        node_probabilities: from 0 to 1, shape (B, N); `summed_probabilities` makes them of class probabilities.
+        labels: true classes, shape (B,).
+        taxonomy: the tree.
+        bins: bins of equal width between 0 and 1.
+
+    Returns:
+        Shape (H,), float64, from 0 to 1; nan at a level that no sample has.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> leaves = torch.tensor([[0.5, 0.25, 0.25]], dtype=torch.float64)
+        >>> calibration_error(summed_probabilities(leaves, t), torch.tensor([0]), t).tolist()
+        [0.25, 0.5]
+    """
+    return binned_error(*calibration_bins(node_probabilities, labels, taxonomy, bins))

@@ -1,0 +1,111 @@
+"""Estimators in model folders, the same that `hiercos train` writes."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import safetensors.numpy
+from safetensors import SafetensorError
+
+from hiercos.engine import ModelError, StoredModel, load_model, read_json, save_model
+from hiercos.files import write_atomically
+from hiercos.sklearn.samples import Projection
+from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
+
+ESTIMATOR, PROJECTION = "estimator.json", "projection.safetensors"
+PLAIN = (bool, int, float, str, type(None))  # parameters that JSON holds
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class StoredEstimator:
+    """What a model folder holds for an estimator.
+
+    Attributes:
+        model: the model with its rule and temperature.
+        codec: how labels are read and answered.
+        projection: makes the features of sparse samples.
+        parameters: of the constructor, by name; empty for a folder of `hiercos train`.
+        columns: number of columns of X.
+        column_names: their names; None where X had none.
+    """
+
+    model: StoredModel
+    codec: LabelCodec
+    projection: Projection
+    parameters: dict[str, Any]
+    columns: int
+    column_names: list[str] | None = None
+
+
+def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
+    """Write a fitted estimator into a folder; the model's configuration comes last, so a folder with one is whole.
+
+    Args:
+        folder: made if missing.
+        stored: the estimator.
+        flat: whether the taxonomy was made of labels without a tree.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    labels = stored.codec.labels
+    values = {
+        "version": VERSION,
+        "labels": labels.tolist(),
+        "labels_type": labels.dtype.str if labels.dtype != object else "object",
+        "flat": flat,
+        "parameters": {name: value for name, value in stored.parameters.items() if _is_plain(value)},
+        "columns": stored.columns,
+        "column_names": stored.column_names,
+    }
+    if stored.projection.directions is not None:
+        arrays = {"directions": np.ascontiguousarray(stored.projection.directions)}
+        write_atomically(folder / PROJECTION, safetensors.numpy.save(arrays))
+    write_atomically(folder / ESTIMATOR, json.dumps(values) + "\n")
+    save_model(folder, stored.model)
+
+
+def load_estimator(folder: str | Path) -> StoredEstimator:
+    """Read what `save_estimator` or `hiercos train` wrote.
+
+    Raises:
+        ModelError: for a folder that is no model, or whose model takes texts or images.
+    """
+    folder = Path(folder)
+    model = load_model(folder)
+    if model.kind != "vectors":
+        raise ModelError(f"{folder}: this model takes {model.kind}, an estimator vectors: open it with load_pipeline")
+    if not (folder / ESTIMATOR).is_file():
+        codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
+        return StoredEstimator(model, codec, Projection(None), {}, model.model.in_features)
+    values = read_json(folder / ESTIMATOR, folder)
+    try:
+        labels = np.array(values["labels"], dtype=values["labels_type"])
+        codec = label_codec(labels, None if values["flat"] else model.model.taxonomy)
+        projection = _read_projection(folder)
+        return StoredEstimator(
+            model, codec, projection, dict(values["parameters"]), int(values["columns"]), values["column_names"]
+        )
+    except (KeyError, TypeError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{folder / ESTIMATOR}: not what an estimator wrote ({error})") from error
+
+
+def _read_projection(folder: Path) -> Projection:
+    if not (folder / PROJECTION).is_file():
+        return Projection(None)
+    return Projection(safetensors.numpy.load((folder / PROJECTION).read_bytes())["directions"])
+
+
+def _class_labels(taxonomy: Taxonomy) -> AnyArray:
+    """The names of the classes, or their paths where two share a name."""
+    names = list(taxonomy.class_names)
+    if len(set(names)) < len(names):
+        names = [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
+    return np.array(names, dtype=object)
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) and _is_plain(each) for key, each in value.items())
+    return isinstance(value, PLAIN) or (isinstance(value, list) and all(map(_is_plain, value)))

@@ -1,0 +1,105 @@
+"""OBO: ontologies such as the Gene Ontology, read by obonet. Only `is_a` makes a parent."""
+
+import io
+import re
+from collections.abc import Iterator
+from reprlib import repr as shortened
+
+from hiercos.taxonomy.checks import TaxonomyError
+from hiercos.taxonomy.terms import Term, Terms
+
+LAST_HEADER = "\n\nontology: any\n"  # obonet keeps the last header, and warns on stderr if that names no ontology
+ID = re.compile(r"id:\s*(\S+)")
+
+
+def read_obo(text: str) -> Terms:
+    """The graph of the terms, without those that are obsolete, which are counted.
+
+    Raises:
+        TaxonomyError: without obonet, for what it cannot read, no terms and an id that stands twice.
+    """
+    try:
+        import obonet
+    except ImportError as error:
+        raise TaxonomyError("reading OBO needs obonet: pip install 'hiercos[obo]'") from error
+    faults: list[str] = []
+    rows = _rows(text, faults)
+    try:
+        graph = obonet.read_obo(io.StringIO(text + LAST_HEADER), ignore_obsolete=False)
+    except (KeyError, ValueError) as error:
+        raise TaxonomyError(f"not OBO that obonet can read: {' '.join(str(error).split())}") from error
+    terms = {}
+    obsolete = {given_id for given_id, values in graph.nodes(data=True) if values.get("is_obsolete") == "true"}
+    for given_id in (given_id for given_id in rows if given_id not in obsolete):
+        parents = tuple(parent for _, parent, kind in graph.out_edges(given_id, keys=True) if kind == "is_a")
+        name = graph.nodes[given_id].get("name") or given_id
+        terms[given_id] = Term(f"row {rows[given_id]}", given_id, name, parents)
+    if not rows:
+        faults.append("expected terms ([Term]), got none")
+    if faults:
+        raise TaxonomyError(faults)
+    count = len(obsolete)
+    notes = (f"{count} obsolete term{'s were' if count > 1 else ' was'} left out.",) if count else ()
+    return Terms(terms, notes)
+
+
+def _rows(text: str, faults: list[str]) -> dict[str, int]:
+    """The line of each term's id, in the order of the file; obonet itself keeps no lines."""
+    rows: dict[str, int] = {}
+    stanza = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.startswith("["):
+            stanza = line.strip()
+        elif stanza == "[Term]" and (match := ID.match(line)):
+            if match[1] in rows:
+                faults.append(f"row {number}: id {match[1]!r} is already row {rows[match[1]]}")
+            rows.setdefault(match[1], number)
+    return rows
+
+
+HEADER = "  "  # the lines of the licence begin with it
+MORE_GENERAL = ("@", "@i")  # hypernym, and hypernym of an instance such as a city
+FIRST_WORD = 4  # before it: offset, number of a file, type, number of words
+
+
+def read_wordnet(text: str) -> Terms:
+    """The graph of the nouns.
+
+    Raises:
+        TaxonomyError: for every line that is no noun of WordNet, and where there is none.
+    """
+    faults: list[str] = []
+    terms: dict[str, Term] = {}
+    for number, line in _lines(text):
+        term = _term(f"row {number}", line)
+        if term is None:
+            faults.append(f"row {number}: expected a noun of WordNet's data.noun, got {shortened(line)}")
+        else:
+            terms[term.id] = term
+    if not terms and not faults:
+        faults.append("expected WordNet's data.noun, got no nouns")
+    if faults:
+        raise TaxonomyError(faults)
+    return Terms(terms)
+
+
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip() and not line.startswith(HEADER):
+            yield number, line
+
+
+def _term(where: str, line: str) -> Term | None:
+    """The noun on a line; None if the line is something else."""
+    fields = line.partition(" | ")[0].split()
+    try:
+        offset, _, kind, words = fields[:FIRST_WORD]
+        pointers = FIRST_WORD + 2 * int(words, 16)  # each word goes with a number
+        count = int(fields[pointers])
+        groups = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
+        parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in MORE_GENERAL)
+    except (ValueError, IndexError):
+        return None
+    if kind != "n" or not offset.isdecimal():
+        return None
+    return Term(where, f"n{offset}", fields[FIRST_WORD].replace("_", " "), parents)

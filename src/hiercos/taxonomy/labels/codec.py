@@ -1,0 +1,261 @@
+"""Labels of an array in whatever form the user has them, to label indices and back to the same form."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any, Protocol
+
+import numpy as np
+
+from hiercos.errors import DataError, row_name
+from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
+from hiercos.taxonomy.labels.paths import label_indices, taxonomy_of_labels
+from hiercos.taxonomy.labels.reader import LabelReader
+from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
+
+SOURCE = "y"  # what messages call the labels
+FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
+
+
+class Reader(Protocol):
+    """Labels of one kind to label indices; an unknown label is an error that names its row."""
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels of M samples to label indices, shape (M,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCodec:
+    """Labels as the user writes them, beside the classes of a taxonomy.
+
+    Attributes:
+        taxonomy: the tree.
+        reader: labels to label indices.
+        labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
+        classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
+        columns: the class of each entry of `classes`, shape (C,).
+        flat: whether the taxonomy is one level of all the labels, for want of a tree.
+    """
+
+    taxonomy: Taxonomy
+    reader: Reader
+    labels: AnyArray
+    classes: AnyArray
+    columns: IntArray
+    flat: bool = False
+
+    def read(self, y: AnyArray) -> IntArray:
+        """Labels of M samples to label indices (see `label_indices`), all of them classes: shape (M,).
+
+        Raises:
+            DataError: for labels of another shape than those before, and for every one that is unknown.
+        """
+        if y.ndim != self.labels.ndim:
+            raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
+        return self.reader(y)
+
+    def agrees_with(self, other: "LabelCodec") -> bool:
+        """Whether both have the same tree and the same labels, in the same order."""
+        return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
+
+
+def label_array(y: Any) -> AnyArray:
+    """Labels as an array; lists of names of different lengths are padded with "" on the right.
+
+    Example:
+        >>> label_array([("pet", "cat"), ("plant",)]).tolist()
+        [['pet', 'cat'], ['plant', '']]
+    """
+    if isinstance(y, list | tuple) and y and all(isinstance(row, list | tuple) for row in y):
+        width = max(map(len, y))
+        return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
+    labels = np.asarray(y)
+    return _of_one_kind(labels) if labels.dtype == object and labels.ndim == 1 else labels
+
+
+def _of_one_kind(labels: AnyArray) -> AnyArray:
+    """Objects that are all integers as such; texts stay, and what else there is among them is an error."""
+    if labels.size and all(isinstance(label, Integral) and not isinstance(label, bool) for label in labels):
+        return np.array(labels.tolist())
+    others = [row for row, label in enumerate(labels) if not isinstance(label, str)]
+    if 0 < len(others) < len(labels):
+        raise DataError(
+            f"{SOURCE}: {row_name(row)}: expected a text, as other labels are, got {labels[row]!r}" for row in others
+        )
+    return labels
+
+
+def path_texts(y: AnyArray) -> AnyArray:
+    """Names by level, shape (M, L), as paths such as `a > b > c`, shape (M,)."""
+    return np.array([PATH_SEPARATOR.join(path) for path in label_paths(y)], dtype=object)
+
+
+def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
+    """How labels like these are to be read.
+
+    Args:
+        y: labels of M samples, shape (M,) for names, ids, paths or class indices, (M, L) for names by level.
+        taxonomy: the tree; without one, it is that of the paths or levels, or one level of all the labels.
+
+    Raises:
+        DataError: for labels that cannot be read, with every fault.
+    """
+    if y.ndim == 2:
+        with _named():
+            return _by_level(y, taxonomy or taxonomy_from_levels(y))
+    if y.ndim != 1:
+        raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
+    if taxonomy is None and any(isinstance(label, str) and PATH_SEPARATOR in label for label in y.tolist()):
+        taxonomy = taxonomy_of_labels(y, source=SOURCE, row_name=row_name)
+    if taxonomy is None:
+        return _flat(np.unique(y))
+    if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()):
+        return _whole_numbers(y.dtype, taxonomy)
+    return _texts(y, taxonomy)
+
+
+# Without a tree: the labels as they are, under one root.
+
+
+def _flat(classes: AnyArray) -> LabelCodec:
+    names = [str(label) for label in classes]
+    if not all(name.strip() for name in names) or len(set(names)) < len(names):
+        names = [f"class {number}: {name}" for number, name in enumerate(names)]
+    taxonomy = Taxonomy.from_paths([(name,) for name in names])
+    return LabelCodec(taxonomy, KnownLabels(classes), classes, classes, np.arange(len(classes)), flat=True)
+
+
+@dataclass(frozen=True, eq=False)
+class KnownLabels:
+    """Reads labels that are among some sorted ones, shape (C,), each the class at its place, or at that of `order`."""
+
+    known: AnyArray
+    order: IntArray | None = None
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M,) to classes (M,)."""
+        places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
+        if (wrong := np.flatnonzero(self.known[places] != y)).size:
+            _, first = np.unique(y[wrong], return_index=True)
+            raise DataError(self._fault(y, row) for row in wrong[np.sort(first)])
+        return places if self.order is None else self.order[places]
+
+    def _fault(self, y: AnyArray, row: int) -> str:
+        label = y[row : row + 1].tolist()[0]
+        known = f"{len(self.known)} labels from {self.known[0]} to {self.known[-1]}"
+        return f"{SOURCE}: {row_name(row)}: unknown label {label!r}; expected one of the {known}"
+
+
+# Whole numbers: the classes' ids or names where these are numbers, else class indices.
+
+
+def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
+    numbers = _numbers(_ids(taxonomy)) or _numbers(taxonomy.class_names) or range(taxonomy.num_classes)
+    return _sorted(taxonomy, np.array(numbers, dtype=kind if max(numbers) <= _largest(kind) else np.int64))
+
+
+def _numbers(form: Sequence[str]) -> list[int] | None:
+    """The classes as the numbers they are written as; None where they are not, or two are the same."""
+    if not all(text.strip().isdecimal() for text in form):
+        return None
+    numbers = [int(text) for text in form]
+    return numbers if len(set(numbers)) == len(numbers) and max(numbers) <= np.iinfo(np.int64).max else None
+
+
+def _largest(kind: np.dtype[Any]) -> int:
+    """Up to which a type holds all whole numbers."""
+    return int(np.iinfo(kind).max) if kind.kind in "iu" else 2 ** (np.finfo(kind).nmant + 1)
+
+
+def _sorted(taxonomy: Taxonomy, labels: AnyArray) -> LabelCodec:
+    columns = np.argsort(labels, kind="stable")
+    return LabelCodec(taxonomy, KnownLabels(labels[columns], columns), labels, labels[columns], columns)
+
+
+# Texts: names, ids or paths, answered in the user's own spelling.
+
+
+def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+    reader = TextLabels(taxonomy)
+    texts = [str(label) for label in y]
+    spelled = dict(zip(reader(np.array(texts, dtype=object)).tolist(), texts, strict=True))
+    form = next(_fitting_forms(taxonomy, spelled))
+    labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
+    columns = np.argsort(labels, kind="stable")
+    if y.dtype.kind == "U":
+        labels = labels.astype(str)
+    return LabelCodec(taxonomy, reader, labels, labels[columns], columns)
+
+
+@dataclass(frozen=True, eq=False)
+class TextLabels:
+    """Reads what `LabelReader` reads."""
+
+    taxonomy: Taxonomy
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M,) to classes (M,)."""
+        nodes = LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE)
+        return label_indices(nodes, self.taxonomy)
+
+
+def _fitting_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
+    """Ways to write all classes, no two the same: first those in which the user writes, by ids, names or paths."""
+    forms = [form for form in (_ids(taxonomy), taxonomy.class_names, _paths(taxonomy)) if _tell_apart(form)]
+    yield from (form for form in forms if all(form[label] == text for label, text in spelled.items()))
+    yield from (form for form in reversed(forms) if _tell_apart({**dict(enumerate(form)), **spelled}.values()))
+    raise DataError("two classes have the same path and no ids: expected a taxonomy whose classes can be told apart")
+
+
+def _tell_apart(labels: Iterable[str]) -> bool:
+    counts = Counter(labels)
+    return "" not in counts and max(counts.values()) == 1
+
+
+def _ids(taxonomy: Taxonomy) -> list[str]:
+    return [taxonomy.ids[leaf] if taxonomy.ids else "" for leaf in taxonomy.leaves]
+
+
+def _paths(taxonomy: Taxonomy) -> list[str]:
+    return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
+
+
+# A column per level.
+
+
+def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
+    reader = LevelLabels(taxonomy)
+    labels = level_names(taxonomy.leaves, taxonomy)
+    labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
+    seen = reader(y)
+    labels[seen[::-1], : y.shape[1]] = y[::-1]  # as the user writes them, blanks included; the first row counts
+    if y.dtype.kind == "U":
+        labels = labels.astype(str)
+    elif len(np.unique(seen)) == taxonomy.num_classes:
+        labels = labels.astype(y.dtype)
+    paths = np.array(_paths(taxonomy), dtype=object)
+    columns = np.argsort(paths, kind="stable")
+    return LabelCodec(taxonomy, reader, labels, paths[columns], columns)
+
+
+@dataclass(frozen=True, eq=False)
+class LevelLabels:
+    """Reads labels with a column for each level."""
+
+    taxonomy: Taxonomy
+
+    def __call__(self, y: AnyArray) -> IntArray:
+        """Labels (M, L) to classes (M,)."""
+        with _named():
+            return label_indices(nodes_from_levels(y, self.taxonomy), self.taxonomy)
+
+
+@contextmanager
+def _named() -> Iterator[None]:
+    """Faults of labels by level say that they are of the labels, once."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{SOURCE}: {fault.removeprefix(f'{SOURCE}: ')}" for fault in error.faults) from error

@@ -1,0 +1,106 @@
+"""Labels with a row for each sample and a column for each level, blank on the right beyond its depth.
+
+hiclass takes and gives labels in this form. Nothing of it is imported: they are plain arrays.
+"""
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hiercos.errors import DataError
+from hiercos.taxonomy.tree import IntArray, Taxonomy
+
+TextArray = NDArray[Any]  # of objects that are texts
+PANDAS_BLANKS = ("NAType", "NaTType")  # the types of pandas.NA and NaT, which need no pandas to be known
+
+
+def taxonomy_from_levels(y: ArrayLike) -> Taxonomy:
+    """The tree of the distinct rows of 2-D labels, its classes in sorted order of their paths.
+
+    Args:
+        y: names by level, shape (M, L), "", None or nan to the right of a sample's last level; numbers are taken as
+            text.
+
+    Raises:
+        DataError: for another shape, and for every distinct row that is blank, has a blank in between, or ends where
+            another goes on.
+
+    Example:
+        >>> taxonomy_from_levels([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
+        ('cat', 'dog', 'plant')
+    """
+    paths = label_paths(y)
+    rows = {path: row for row, path in reversed(list(enumerate(paths, 1)))}
+    inner = {path[:end] for path in rows for end in range(1, len(path))}
+    faults = [
+        f"row {row}: {' > '.join(path)!r} goes on in other rows: expected a class (a leaf)"
+        for path, row in sorted(rows.items(), key=lambda item: item[1])
+        if path in inner
+    ]
+    if faults:
+        raise DataError(faults)
+    return Taxonomy.from_paths(sorted(rows))
+
+
+def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) -> IntArray:
+    """The node of each row of 2-D labels, shape (M,).
+
+    Args:
+        y: names by level, as in `taxonomy_from_levels`.
+        taxonomy: the tree.
+        inner: whether a row may end at an inner node.
+
+    Raises:
+        DataError: as `taxonomy_from_levels`, and for every distinct row that is no class (or node) of the taxonomy.
+    """
+    nodes = [*(range(taxonomy.num_nodes) if inner else ()), *taxonomy.leaves.tolist()]  # a class before its twins
+    known = {tuple(taxonomy.names[step] for step in taxonomy.path(node)): node for node in nodes}
+    paths = label_paths(y)
+    unknown = {path: row for row, path in reversed(list(enumerate(paths, 1))) if path not in known}
+    if unknown:
+        kind, ordered = "node" if inner else "class", sorted(unknown.items(), key=lambda item: item[1])
+        raise DataError(f"row {row}: {' > '.join(path)!r} is no {kind} of the taxonomy" for path, row in ordered)
+    return np.array([known[path] for path in paths], dtype=np.int64)
+
+
+def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> TextArray:
+    """The names along the path of each node, shape (M, H), "" beyond its depth.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])
+        >>> level_names([3, 1, 0], toy).tolist()
+        [['pet', 'dog'], ['plant', ''], ['pet', '']]
+    """
+    names = np.array([*taxonomy.names, ""], dtype=object)  # -1 is the last
+    labels: TextArray = names[taxonomy.path_table(nodes)]
+    return labels
+
+
+def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
+    """The path of each row of 2-D labels.
+
+    Raises:
+        DataError: for another shape, and for every distinct row that is blank or has a blank in between.
+    """
+    cells = np.asarray(y, dtype=object)
+    if cells.ndim != 2 or not cells.size:
+        raise DataError(f"expected labels of shape (samples, levels), got shape {cells.shape}")
+    paths: list[tuple[str, ...]] = []
+    faults: dict[tuple[str, ...], str] = {}
+    for row, values in enumerate(cells.tolist(), 1):
+        names = [_text(value) for value in values]
+        depth = max((level for level, name in enumerate(names, 1) if name), default=0)
+        paths.append(tuple(names[:depth]))
+        if not all(paths[-1]) or not depth:
+            faults.setdefault(paths[-1], f"row {row}: expected names from the left without a blank, got {names}")
+    if faults:
+        raise DataError(faults.values())
+    return paths
+
+
+def _text(value: object) -> str:
+    """A cell as text, "" for what pandas and users write where there is nothing."""
+    missing = value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in PANDAS_BLANKS
+    return "" if missing else str(value).strip()

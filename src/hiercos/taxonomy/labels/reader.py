@@ -1,0 +1,170 @@
+"""Labels of one sample each, as users write them (an id, a path, a name, a class index), to nodes."""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+
+from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
+from hiercos.taxonomy.labels.paths import PATH_SIGN, node_classes, path_parts
+from hiercos.taxonomy.tree import AnyArray, IntArray, Taxonomy
+
+MOST_CANDIDATES = 5000  # labels compared with an unknown one: a suggestion is worth milliseconds, not seconds
+
+
+class LabelReader:
+    """Finds the node a label means: by id, by full path, or by name where only one node has it.
+
+    They are tried in this order, so a path written out is never ambiguous. A label that may mean a class means that
+    class; only others mean inner nodes.
+
+    Args:
+        taxonomy: the tree whose nodes the labels name.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> reader = LabelReader(toy)
+        >>> nodes = reader.read(["car", "pet > dog"], source="toy.csv")
+        >>> nodes.tolist(), reader.classes(nodes).tolist()
+        ([4, 3], [2, 1])
+        >>> reader.read(["pet"], source="toy.csv", inner=True).tolist()
+        [0]
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self.taxonomy = taxonomy
+        self._paths = _PathIndex(taxonomy)
+        self._leaves = frozenset(taxonomy.leaves.tolist())
+        self._by_id: dict[str, list[int]] = defaultdict(list)
+        self._by_name: dict[str, list[int]] = defaultdict(list)
+        for node, name in enumerate(taxonomy.names):
+            self._by_name[name.strip()].append(node)
+        for node, code in enumerate(taxonomy.ids):
+            if code.strip():
+                self._by_id[code.strip()].append(node)
+
+    def read(
+        self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name, inner: bool = False
+    ) -> IntArray:
+        """The node of each label.
+
+        Args:
+            labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node.
+            source: the name of the data in messages.
+            row_name: what messages call the sample at an index; "row 1" for the first by default.
+            inner: whether labels may be inner nodes.
+
+        Returns:
+            Nodes, shape (M,).
+
+        Raises:
+            DataError: for each distinct label that is unknown, shared by several classes or nodes, empty, an index
+                out of range, or an inner node where these are not allowed.
+        """
+        if isinstance(labels, np.ndarray) and (labels.ndim != 1 or labels.dtype.kind not in "iuUO"):
+            raise DataError(
+                f"{source}: expected one label for each sample, a text or an integer, "
+                f"got labels of shape {labels.shape} and type {labels.dtype}"
+            )
+        if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
+            nodes, faults = self._from_indices(labels, inner=inner)
+        else:
+            nodes, faults = self._from_texts([str(label) for label in labels], inner=inner)
+        if faults:
+            raise DataError(f"{source}: {row_name(row)}: {fault}" for row, fault in faults)
+        return nodes
+
+    def classes(self, nodes: IntArray) -> IntArray:
+        """Class index of each node, shape as given; see `node_classes`."""
+        return node_classes(nodes, self.taxonomy)
+
+    def _from_indices(self, values: AnyArray, *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
+        count, end = self.taxonomy.num_classes, self.taxonomy.num_classes + self.taxonomy.num_nodes
+        known = np.append(self.taxonomy.leaves, np.arange(self.taxonomy.num_nodes)) if inner else self.taxonomy.leaves
+        expected = f"a class index from 0 to {count - 1}" + (f", or {count} to {end - 1} for a node" if inner else "")
+        outside = np.flatnonzero((values < 0) | (values >= len(known)))
+        _, first = np.unique(values[outside], return_index=True)
+        faults = [(int(row), f"expected {expected}, got {values[row]}") for row in outside[np.sort(first)]]
+        return known[values.astype(np.int64).clip(0, len(known) - 1)], faults
+
+    def _from_texts(self, texts: Sequence[str], *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
+        found = np.full(len(texts), -1, dtype=np.int64)
+        known: dict[str, int] = {}
+        faults: dict[str, tuple[int, str]] = {}  # by label: the same mistake is told once
+        for row, text in enumerate(texts):
+            if text not in known and text not in faults:
+                nodes = self._nodes(text)
+                if len(nodes) == 1 and (inner or nodes[0] in self._leaves):
+                    known[text] = nodes[0]
+                else:
+                    faults[text] = (row, self._fault(text, nodes, inner=inner, suggest=len(faults) < MOST_FAULTS))
+            found[row] = known.get(text, -1)
+        return found, list(faults.values())
+
+    def _nodes(self, text: str) -> list[int]:
+        """The classes the text may mean, by id, else by path, else by name; else the inner nodes it may mean."""
+        label = text.strip()
+        meanings = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
+        for nodes in meanings:
+            if leaves := [node for node in nodes if node in self._leaves]:
+                return leaves
+        return next((nodes for nodes in meanings if nodes), [])
+
+    def _fault(self, text: str, nodes: Sequence[int], *, inner: bool, suggest: bool) -> str:
+        if not text.strip():
+            return "the label is empty"
+        if nodes and (inner or nodes[0] in self._leaves):
+            kind = "classes" if nodes[0] in self._leaves else "nodes"
+            shown = "; ".join(self._description(node) for node in nodes[:MOST_FAULTS])
+            return f"{text!r} is the name of {len(nodes)} {kind}: expected the path or id of one of {shown}"
+        if nodes:
+            children = int(self.taxonomy.child_counts[nodes[0]])
+            return f"{text!r} is an inner node (it has children, {children} of them): expected a class, which is a leaf"
+        nearest = self._nearest(text) if suggest else None
+        return f"unknown label {text!r}" + (f"; the nearest known label is {nearest!r}" if nearest else "")
+
+    def _description(self, node: int) -> str:
+        code = self.taxonomy.ids[node] if self.taxonomy.ids else ""
+        return repr(self.taxonomy.path_text(node)) + (f" (id {code!r})" if code else "")
+
+    def _nearest(self, text: str) -> str | None:
+        """The class name, id or path most like the text, letter case aside; None if none is like it."""
+        wanted = text.strip().casefold()
+        if PATH_SIGN in text:
+            labels = [self.taxonomy.path_text(int(leaf)) for leaf in self.taxonomy.leaves[:MOST_CANDIDATES]]
+        else:
+            ids = [self.taxonomy.ids[leaf] for leaf in self.taxonomy.leaves] if self.taxonomy.ids else []
+            labels = [*self.taxonomy.class_names, *ids]
+        folded = {label.casefold(): label for label in labels}
+        candidates = list(folded)
+        if len(candidates) > MOST_CANDIDATES:
+            candidates = list(islice((label for label in folded if label[:1] == wanted[:1]), MOST_CANDIDATES))
+        close = difflib.get_close_matches(wanted, candidates, n=1)
+        return folded[close[0]] if close else None
+
+
+class _PathIndex:
+    """Finds nodes by path, one step at a time: O(N) memory however deep the tree.
+
+    A name that itself holds the path sign is several steps, so that its path as text still leads to it.
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self._steps: dict[tuple[int, str], int] = {}
+        self._at: dict[int, list[int]] = defaultdict(list)
+        places: list[int] = []
+        for node, (name, parent) in enumerate(zip(taxonomy.names, taxonomy.parents, strict=True)):
+            place = 0 if parent < 0 else places[parent]
+            for part in path_parts(name):
+                place = self._steps.setdefault((place, part), len(self._steps) + 1)
+            places.append(place)
+            self._at[place].append(node)
+
+    def nodes(self, text: str) -> list[int]:
+        """The nodes whose path reads like the text."""
+        place = 0
+        for part in path_parts(text):
+            place = self._steps.get((place, part), -1)
+        return self._at.get(place, [])

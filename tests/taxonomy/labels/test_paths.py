@@ -1,0 +1,35 @@
+import pytest
+
+from hiercos import Taxonomy
+from hiercos.errors import DataError, row_name
+from hiercos.taxonomy import taxonomy_of_labels
+
+
+def taxonomy_of(labels: list[str]) -> Taxonomy:
+    return taxonomy_of_labels(labels, source="a.csv", row_name=row_name)
+
+
+def fault_of(labels: list[str]) -> str:
+    with pytest.raises(DataError) as error:
+        taxonomy_of(labels)
+    return str(error.value)
+
+
+def test_the_classes_are_the_distinct_paths_in_sorted_order() -> None:
+    taxonomy = taxonomy_of(["pet > dog", "vehicle>car", "pet >cat", "pet > dog", "sun"])
+    paths = [taxonomy.path_text(leaf) for leaf in taxonomy.leaves]
+    assert paths == ["pet > cat", "pet > dog", "sun", "vehicle > car"]
+
+
+def test_names_alone_are_no_paths() -> None:
+    assert fault_of(["cat", "dog"]) == (
+        "a.csv: the labels (such as 'cat') are not paths: "
+        "expected a taxonomy (--taxonomy FILE), or labels such as 'a > b > c'"
+    )
+
+
+def test_paths_that_make_no_tree_are_named_with_their_rows() -> None:
+    assert fault_of(["pet > dog", "pet", "pet > > cat"]) == (
+        "a.csv: row 2: the path 'pet' goes on in other rows: expected a class (a leaf)\n"
+        "a.csv: row 3: expected a name at every step of the path, got 'pet > > cat'"
+    )
