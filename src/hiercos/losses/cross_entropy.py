@@ -6,7 +6,7 @@ from torch.nn import functional as F
 
 from hiercos.losses.paths import weighted_mean
 
-UNUSED_LABEL = torch.iinfo(torch.int64).min  # ignore_index of torch, by default -100; here no label is ignored
+UNUSED_LABEL = torch.iinfo(torch.int64).min  # torch ignores one label, by default -100; no label has this value
 
 
 class CrossEntropyLoss(nn.Module):
