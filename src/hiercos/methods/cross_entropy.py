@@ -32,7 +32,7 @@ def cross_entropy_mlp(
     dropout: float = 0.0,
     momentum: float = 0.1,
 ) -> Method:
-    """Flat softmax cross-entropy behind the same transformation module as Hier-COS.
+    """Flat softmax cross-entropy after the same transformation module as Hier-COS.
 
     Args:
         taxonomy: the tree; only its number of classes is read.

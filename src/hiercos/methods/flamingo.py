@@ -36,7 +36,7 @@ def flamingo_2(
     dropout: float = 0.0,
     momentum: float = 0.1,
 ) -> Method:
-    """Flamingo II: the same behind the transformation module [chang2021, as run by liang2023].
+    """Flamingo II: Flamingo I after the transformation module [chang2021, as run by liang2023].
 
     Args:
         taxonomy: the tree.

@@ -16,7 +16,7 @@ from hiercos.taxonomy import Taxonomy
 def hafeat_1(
     taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None, margin_levels: Sequence[int] | None = None
 ) -> Method:
-    """HAFeat I: classifiers of all levels on the same features, held together by three terms [garg2022].
+    """HAFeat I: classifiers of all levels on the same features, with consistency, geometry and margin terms [garg2022].
 
     Note:
         The official code scores with a softmax of a softmax, whose small values become equal and are ranked by
@@ -43,7 +43,7 @@ def hafeat_2(
     momentum: float = 0.1,
     margin_levels: Sequence[int] | None = None,
 ) -> Method:
-    """HAFeat II: the same behind the transformation module [garg2022, as run by liang2023].
+    """HAFeat II: HAFeat I after the transformation module [garg2022, as run by liang2023].
 
     Args:
         taxonomy: the tree.

@@ -22,7 +22,7 @@ def haframe(
     gamma: float = 2.0,
     alpha: float = 0.4,
 ) -> Method:
-    """HAFrame: a frozen classifier whose cosines decay with tree distance, and features drawn to it [liang2023].
+    """HAFrame: a frozen classifier whose cosines decay with tree distance, and features aligned with it [liang2023].
 
     Note:
         The official code finds the floor of the similarities on a grid of 100 values; here it is exact
