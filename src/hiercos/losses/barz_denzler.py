@@ -12,8 +12,8 @@ class BarzDenzlerLoss(nn.Module):
 
     Note:
         The code behind the published tables uses the C coordinates of the embedding itself as the logits of the
-        cross-entropy, and so does this class. The frame of `class_frame` makes a
-        class's own coordinate its largest, so that the two terms agree.
+        cross-entropy, and so does this class. With embeddings from `class_frame` the largest coordinate of a class
+        is its own, so the two terms agree.
 
     Args:
         embeddings: unit vectors phi of the classes, shape (C, C).
