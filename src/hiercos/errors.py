@@ -1,17 +1,17 @@
-"""Errors that say everything that is wrong with somebody's input at once, and what was probably meant."""
+"""Errors that list every fault of an input, and suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 
-MOST_FAULTS = 20  # shown in one message; the rest are counted
-MOST_NAMES = 20  # listed where none of them is near
+MOST_FAULTS = 20  # faults shown in one message; the rest are counted
+MOST_NAMES = 20  # known names listed if none of them is similar
 
 
 class FaultsError(ValueError):
     """An input that cannot be used, with every fault found (the message shows the first 20).
 
     Args:
-        faults: one sentence each, naming the row and the value; a single string is one fault.
+        faults: sentences that each name a row and a value; a single string is one fault.
 
     Example:
         >>> print(FaultsError(["row 2: the text is empty", "row 7: the text is empty"]))
@@ -34,7 +34,7 @@ def _message(faults: Sequence[str]) -> str:
 
 
 def suggestion(name: str, known: Collection[str]) -> str:
-    """The end of a message about an unknown name: the nearest known one, or else what there is.
+    """End of a message about an unknown name: the nearest known name, or a list of the known names.
 
     Example:
         >>> suggestion("alhpa", ["alpha", "beta"])
@@ -52,9 +52,9 @@ class DataError(FaultsError):
     """Data or labels that cannot be used; see `FaultsError`."""
 
 
-RowName = Callable[[int], str]
+RowName = Callable[[int], str]  # from the index of a sample to its name in messages
 
 
 def row_name(row: int) -> str:
-    """What messages call a sample where nothing better is known: "row 1" for the first."""
+    """Default name of a sample in messages: "row 1" for index 0."""
     return f"row {row + 1}"

@@ -1,4 +1,4 @@
-"""Writing files whole or not at all. Plain Python, open to every package."""
+"""Atomic writing of files. Plain Python, open to every package."""
 
 import errno
 import os
@@ -12,11 +12,11 @@ from typing import BinaryIO
 def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
     """Write a file under a temporary name in its own folder, then rename it into place.
 
-    A reader sees the old file or the new one, never a half of it, and nothing is left behind on failure.
+    A reader sees the old file or the new one, never a partial one, and nothing is left behind on failure.
 
     Args:
-        path: the file to write or to replace; its folder must exist.
-        data: the whole content; text is written as UTF-8 and its line ends stay as they are.
+        path: file to write or replace; its folder must exist.
+        data: content of the file; text is encoded as UTF-8, with unchanged line ends.
 
     Raises:
         OSError: if the folder is missing or cannot be written.
@@ -28,7 +28,7 @@ def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
 
 @contextmanager
 def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A stream to write a file piece by piece, as `write_atomically` does: it is in place when the block is left.
+    """Stream that writes a file piece by piece and renames it into place at the end of the block.
 
     Raises:
         OSError: if the folder is missing or cannot be written.

@@ -1,7 +1,7 @@
 """The table of metrics: name, function, direction, range, heading and meaning of each. Plain Python, open to all.
 
-The default suite, results.csv, the scorers, every table and legend, the model card and the contract tests are made of
-these rows, so a new metric is one function in `hiercos.metrics.functional` and one row here.
+The default suite, results.csv, the scorers, every table and legend, the model card and the contract tests are built
+from these rows, so a new metric is one function in `hiercos.metrics.functional` and one row here.
 """
 
 import math
@@ -15,30 +15,31 @@ Average = Literal["samples", "classes"]
 
 @dataclass(frozen=True)
 class MetricSpec:
-    """One row of the table: a metric, or a figure of the run itself such as its time.
+    """One row of the table: a metric, or a figure of the run itself such as its training time.
 
     Attributes:
-        name: key in the suite, in records and in results.csv; metrics for each level end with its number.
-        heading: column heading of tables.
-        higher_is_better: the direction.
-        function: values of the samples, as "module:name" within `hiercos.metrics.functional`, or a callable. It gets
-            what the source says and returns shape (B,), nan for a sample that does not count. Empty for a run.
-        source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the answer of each level is
-            right, shape (B, H), nan where the class lacks the level, and the level. "probabilities": natural
+        name: key in the suite, in records and in results.csv; names of per-level metrics end with the level.
+        heading: column heading in tables.
+        higher_is_better: direction of the metric.
+        function: function of the values of the samples, as "module:name" within `hiercos.metrics.functional`, or a
+            callable. Its arguments depend on `source`; it returns shape (B,), nan for a sample that does not count.
+            Empty for a figure of the run.
+        source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the prediction of each level
+            is correct, shape (B, H), nan where the class lacks the level, and the level. "probabilities": natural
             logarithms of the class probabilities, shape (B, C), and the labels, shape (B,). "run": no function.
         k: number of classes that must be ranked; all by default.
         highest: upper end of the range, whose lower end is 0; None for the height of the tree.
-        meaning: a sentence for legends; metrics that share one are explained once.
-        scale: factor of the figures shown, 100 for percent.
-        digits: decimal places shown.
-        average: "samples" for the mean over the samples that count; "classes" for the mean over the classes that
-            have such samples of their own means.
-        per_level: whether there is one for each level; see `at_level`.
-        level: the level it is of; None for metrics of all levels.
-        in_suite: whether the default suite has it.
-        in_results: whether results.csv, and the tables made of the same records, have it.
-        shown_after: name of the metric that tables show it beside; None for its place in this table.
-        page: its page in docs/metrics.
+        meaning: sentence for legends; a sentence that several metrics share is shown once.
+        scale: factor of the values in tables, 100 for percent.
+        digits: decimal places in tables.
+        average: "samples" for the mean over the samples that count; "classes" for the mean of the class means, over
+            the classes with such samples.
+        per_level: whether the row is expanded into one metric for each level; see `at_level`.
+        level: level of a metric of one level; None for other metrics.
+        in_suite: whether the metric is part of the default suite.
+        in_results: whether the metric is a column of results.csv and of the tables built from the same records.
+        shown_after: name of the metric that it follows in tables; None for its position in this table.
+        page: name of its page in docs/metrics.
     """
 
     name: str
@@ -61,20 +62,20 @@ class MetricSpec:
 
     @property
     def directed_heading(self) -> str:
-        """The heading with an arrow to the better side."""
+        """Heading with an arrow in the better direction."""
         return f"{self.heading} {'↑' if self.higher_is_better else '↓'}"
 
     def at_level(self, level: int) -> "MetricSpec":
-        """The metric of one level, of a row for each level."""
+        """The metric of one level, from a per-level row."""
         heading = self.heading.replace("level", f"level {level}")
         return replace(self, name=f"{self.name}_{level}", heading=heading, per_level=False, level=level)
 
     def depth(self, num_classes: int) -> int:
-        """Number of classes that must be ranked where there are so many."""
+        """Number of classes that must be ranked, out of `num_classes`."""
         return num_classes if self.k is None else min(self.k, num_classes)
 
     def text(self, value: float, *, sign: str = "") -> str:
-        """A value as tables show it; a dash where it is undefined.
+        """A value as text for tables; a dash for nan.
 
         Example:
             >>> metric_spec("top1").text(0.8642), metric_spec("hops").text(0.5, sign="+")
@@ -231,10 +232,10 @@ RESULTS = tuple(spec for spec in METRICS if spec.in_results)
 
 
 def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:
-    """The row of a metric by its name.
+    """Row of a metric by its name.
 
     Raises:
-        KeyError: for a name that the table does not have.
+        KeyError: for an unknown name.
 
     Example:
         >>> metric_spec("accuracy_level_2").heading
@@ -250,7 +251,7 @@ def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:
 
 
 def of_all_levels(specs: Iterable[MetricSpec], height: int) -> tuple[MetricSpec, ...]:
-    """Rows with those for each level replaced by one for every level of a tree of so many levels."""
+    """Rows with each per-level row expanded into one row for each level of a tree of height `height`."""
     expanded: list[MetricSpec] = []
     for spec in specs:
         expanded += [spec.at_level(level) for level in range(1, height + 1)] if spec.per_level else [spec]
@@ -258,7 +259,7 @@ def of_all_levels(specs: Iterable[MetricSpec], height: int) -> tuple[MetricSpec,
 
 
 def in_shown_order(specs: Collection[MetricSpec]) -> tuple[MetricSpec, ...]:
-    """Rows in the order of tables: each at its own place, or right after the one it is shown beside.
+    """Rows in the column order of tables: in table order, but those with `shown_after` right after that metric.
 
     Example:
         >>> [spec.name for spec in in_shown_order(RESULTS)][:3]
@@ -268,11 +269,11 @@ def in_shown_order(specs: Collection[MetricSpec]) -> tuple[MetricSpec, ...]:
     ordered = [spec for spec in specs if spec.shown_after not in names]
     for spec in specs:
         if spec.shown_after in names:
-            beside = next(place for place, other in enumerate(ordered) if other.name == spec.shown_after)
-            ordered.insert(beside + 1, spec)
+            position = next(index for index, other in enumerate(ordered) if other.name == spec.shown_after)
+            ordered.insert(position + 1, spec)
     return tuple(ordered)
 
 
 def legend(specs: Iterable[MetricSpec]) -> str:
-    """Meanings of some metrics, each sentence once."""
+    """Meanings of the metrics as one text, each sentence once."""
     return " ".join(dict.fromkeys(spec.meaning for spec in specs if spec.meaning))

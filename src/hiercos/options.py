@@ -1,4 +1,4 @@
-"""The values of options, checked one by one or against annotations. Plain Python, open to every package."""
+"""Checks of option values, one by one or against type annotations. Plain Python, open to every package."""
 
 import math
 from collections.abc import Collection, Mapping, Sequence
@@ -12,11 +12,11 @@ NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a te
 
 
 def fits(value: object, kind: Any) -> bool:
-    """Whether a value is of an annotated kind; an integer is a number too, true and false are neither.
+    """Whether a value fits a type annotation; an integer is a number too, but True and False are neither.
 
     Args:
-        value: anything.
-        kind: int, float, bool, str, None, a Literal, a Sequence of one of these, or a union of them.
+        value: value to check.
+        kind: annotation: int, float, bool, str, None, a Literal, a Sequence of one of these, or a union of them.
 
     Example:
         >>> fits(3, float | None), fits("3", float | None), fits(True, int), fits([1, 2], Sequence[int])
@@ -37,7 +37,7 @@ def fits(value: object, kind: Any) -> bool:
 
 
 def description(kind: Any) -> str:
-    """What messages call a kind.
+    """Name of an annotated type in messages.
 
     Example:
         >>> description(int | None), description(Literal["leaf", "root"]), description(Sequence[int])
@@ -54,7 +54,7 @@ def description(kind: Any) -> str:
 
 
 def kind_fault(name: str, value: object, kind: Any) -> str | None:
-    """The fault of a value that is not of an annotated kind; None for one that is.
+    """The fault of a value that does not fit an annotation; None if it fits.
 
     Example:
         >>> kind_fault("epochs", 2.5, int | None)
@@ -66,13 +66,13 @@ def kind_fault(name: str, value: object, kind: Any) -> str | None:
 def option_faults(
     owner: str, options: Mapping[str, object], kinds: Mapping[str, Any], known: Collection[str]
 ) -> list[str]:
-    """A fault for every option that something does not have, and for every value of a wrong kind.
+    """Faults of unknown options and of values of a wrong type.
 
     Args:
-        owner: what the options are of, such as "method 'hxe'".
-        options: values by name.
-        kinds: annotated kinds by name, at least those of the known options.
-        known: names of the options there are.
+        owner: name of the object that has the options, for messages, such as "method 'hxe'".
+        options: option values by name.
+        kinds: type annotations by option name, at least those of the known options.
+        known: names of the known options.
 
     Example:
         >>> option_faults("method 'hxe'", {"alhpa": 1, "alpha": "1"}, {"alpha": float}, ["alpha"])[0]
@@ -92,6 +92,6 @@ def check_choice(name: str, value: object, choices: Collection[str]) -> None:
 
 
 def check_count(name: str, value: object, least: int = 1) -> None:
-    """Raise a `FaultsError`, which is a ValueError, unless the value is an integer of at least so much."""
+    """Raise a `FaultsError`, which is a ValueError, unless the value is an integer of at least `least`."""
     if not fits(value, int) or int(value) < least:  # type: ignore[call-overload]
         raise FaultsError(f"expected {name} of at least {least}, got {value!r}")

@@ -1,4 +1,4 @@
-"""From images to numbers: resized by Pillow, scaled by NumPy, all images of a batch at once. Open to every package."""
+"""Image preprocessing: resize with Pillow, scale with NumPy, one batch at a time. Open to every package."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 Fit = Literal["squash", "crop"]
 Interpolation = Literal["nearest", "lanczos", "bilinear", "bicubic"]
-Channels = Sequence[float]  # of red, green and blue
+Channels = Sequence[float]  # one number each for red, green and blue
 ByteArray = np.ndarray[Any, np.dtype[np.uint8]]
 PixelArray = np.ndarray[Any, np.dtype[np.float32]]
 Box = tuple[float, float, float, float]  # left, upper, right, lower
@@ -24,19 +24,19 @@ IMAGENET_STD = (0.229, 0.224, 0.225)
 
 @dataclass(frozen=True)
 class PixelTransform:
-    """Images of any size to one square batch.
+    """Converts images of any size to one square batch.
 
     Args:
-        size: S, the side in pixels.
-        mean: of red, green and blue on a scale from 0 to 1; subtracted.
-        std: of the same; divided by.
-        fit: "squash" resizes to S x S whatever the shape; "crop" keeps the shape and takes the middle.
-        crop_share: the share of the shorter side that is kept, which is resized to S / crop_share; with "squash", of
-            both sides.
-        interpolation: how Pillow resizes.
+        size: side S of the output in pixels.
+        mean: mean of each channel on a scale from 0 to 1, which is subtracted; ImageNet's by default.
+        std: standard deviation of each channel on the same scale, the divisor; ImageNet's by default.
+        fit: "squash" (default) resizes to S x S, ignoring the aspect ratio; "crop" keeps it and crops the centre.
+        crop_share: share of the shorter side that is kept, after a resize to S / crop_share; with "squash", share of
+            both sides. 1 by default.
+        interpolation: Pillow's resampling filter; "bicubic" by default.
 
     Raises:
-        ValueError: for an unknown fit or interpolation, a size below 1, a share that is not in (0, 1], or a mean or std
+        ValueError: for an unknown fit or interpolation, a size below 1, a share outside (0, 1], or a mean or std
             that is not one number for each channel.
     """
 
@@ -56,7 +56,7 @@ class PixelTransform:
             raise ValueError(f"expected a crop_share above 0 and at most 1, got {self.crop_share}")
         if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
             raise ValueError(f"expected three means and three positive stds, got {self.mean} and {self.std}")
-        object.__setattr__(self, "mean", tuple(self.mean))  # a list, as JSON has it, would not hash
+        object.__setattr__(self, "mean", tuple(self.mean))  # a list, as read from JSON, is not hashable
         object.__setattr__(self, "std", tuple(self.std))
 
     def pixels(self, samples: Sequence["Image"]) -> ByteArray:
@@ -65,7 +65,7 @@ class PixelTransform:
         return resized(samples, boxes, self.size, self.interpolation)
 
     def box(self, width: int, height: int) -> Box:
-        """The part of an image of some size that becomes the S x S pixels."""
+        """Part of an image of a given size that is resized to S x S."""
         if self.fit == "squash":
             margin = central_margin(self.size, self.crop_share)
             return margin * width, margin * height, (1 - margin) * width, (1 - margin) * height
@@ -75,25 +75,25 @@ class PixelTransform:
         """Bytes to (value / 255 - mean) / std.
 
         Args:
-            batch: shape (B, S, S, 3).
+            batch: images as bytes, shape (B, S, S, 3).
 
         Returns:
-            Shape (B, 3, S, S), float32, its memory in the order of the bytes: channels last.
+            Scaled images, shape (B, 3, S, S), float32, in channels-last memory order.
         """
         count, height, width, channels = batch.shape
         mean, std = np.array(self.mean, dtype=np.float32), np.array(self.std, dtype=np.float32)
-        rows = batch.reshape(count, height, width * channels).astype(np.float32)  # long rows are quick to scale
+        rows = batch.reshape(count, height, width * channels).astype(np.float32)  # long rows are scaled faster
         rows *= np.tile(1 / (255 * std), width)
         rows -= np.tile(mean / std, width)
         return rows.reshape(batch.shape).transpose(0, 3, 1, 2)  # (B, 3, S, S)
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, as JSON; made of them, the transform is the same again."""
+        """The fields as JSON values; the constructor accepts them."""
         return {**asdict(self), "mean": list(self.mean), "std": list(self.std)}
 
 
 def resized_side(size: int, share: float) -> int:
-    """The side in pixels of which size pixels are the share.
+    """Side in pixels before a crop: `size` pixels are the given share of it.
 
     Example:
         >>> resized_side(224, 0.9), resized_side(94, 94 / 115)
@@ -103,7 +103,7 @@ def resized_side(size: int, share: float) -> int:
 
 
 def central_margin(size: int, share: float) -> float:
-    """The part of a side that is cut off at each end when it is resized to size / share pixels and size are kept.
+    """Share of a side that is cut off at each end by a centre crop of `size` out of `size / share` pixels.
 
     Example:
         >>> central_margin(size=224, share=0.875)
@@ -114,9 +114,9 @@ def central_margin(size: int, share: float) -> float:
 
 
 def central_box(width: int, height: int, size: int, share: float) -> Box:
-    """The middle that is left when the shorter side is resized to size / share pixels and size x size are cut out.
+    """Box of a centre crop of size x size pixels after the shorter side is resized to size / share pixels.
 
-    Sides and margins are whole pixels of the resized image, as where one resizes first and cuts then; the box
+    Sides and margins are whole pixels of the resized image, as in a resize followed by a crop; the box
     is in pixels of the original, so that one resize does both.
 
     Example:
@@ -131,7 +131,7 @@ def central_box(width: int, height: int, size: int, share: float) -> Box:
 
 
 def resized(images: Sequence["Image"], boxes: Sequence[Box], size: int, interpolation: Interpolation) -> ByteArray:
-    """The boxes of images, resized: shape (B, size, size, 3)."""
+    """One box of each image, resized: shape (B, size, size, 3)."""
     from PIL import Image
 
     resample = Image.Resampling[interpolation.upper()]

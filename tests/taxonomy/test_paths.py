@@ -14,7 +14,7 @@ def test_every_fault_of_the_paths_is_said_at_once() -> None:
         "path 4: 'a > b' is already path 1",
         "path 5: expected a sequence of names, got the text 'ab'",
         "path 7: expected a name at level 2, got 7",
-        "path 1: class 'b' is also an inner node, so its own samples have no leaf",
+        "path 1: class 'b' is also an inner node: expected a leaf",
     ]
 
 

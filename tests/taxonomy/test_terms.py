@@ -38,7 +38,7 @@ def paths(taxonomy: Taxonomy) -> list[str]:
 def test_a_term_with_several_parents_is_named_with_them() -> None:
     assert faults(ANIMALS) == [
         "row 4: c ('cat') has 2 parents, P, H; "
-        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
     ]
 
 
@@ -77,19 +77,19 @@ def test_given_classes_keep_their_order_and_bring_only_their_ancestors() -> None
     [
         ({"under": "cat"}, ["expected the id of a term, got 'cat', which is the name of c"]),
         ({"under": "x"}, ["expected the id of a term, got 'x'"]),
-        ({"under": "d"}, ["nothing is below 'd': expected a term with others below it"]),
+        ({"under": "d"}, ["term 'd' has no children: expected a term with others below it"]),
         ({"classes": ["x", "o"]}, ["class 1: 'x' is no term"]),
         ({"classes": ["o", "d"], "under": "P"}, ["class 1: 'o' is no term below P"]),
         ({"classes": ["o", "o"]}, ["class 2: 'A > H > o' is already class 1"]),
         (
             {"classes": ["P", "d"]},
-            ["class 1: class 'pet' is also an inner node, so its own samples have no leaf"],
+            ["class 1: class 'pet' is also an inner node: expected a leaf"],
         ),
         (
             {"classes": ["c", "o"]},
             [
                 "row 4: c ('cat') has 2 parents, P, H; "
-                "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+                "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
             ],
         ),
     ],

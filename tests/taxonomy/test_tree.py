@@ -114,7 +114,7 @@ def test_arrays_cannot_be_written_to() -> None:
         ({"names": ("a", "b"), "parents": (-1, -1), "ids": ("1",)}, "expected 2 ids, one for each name, got 1"),
         ({"names": ("a", "b"), "parents": (1, -1)}, "from_arrays takes any numbering"),
         ({"names": ("a", " "), "parents": (-1, -1)}, "node 1: expected a name, got ' '"),
-        ({"names": ("a", "b"), "parents": (-1, 0), "ids": ("7", "7")}, "id '7' stands 2 times"),
+        ({"names": ("a", "b"), "parents": (-1, 0), "ids": ("7", "7")}, "id '7' occurs 2 times"),
         ({"names": ("a", "b", "b"), "parents": (-1, 0, 0)}, "2 nodes under 'a' are called 'b'"),
         ({"names": ("a", "a"), "parents": (-1, -1)}, "2 nodes under the root are called 'a'"),
         ({"names": ("a", "b"), "parents": (-1, 0), "leaves": (0,)}, "every childless node once"),

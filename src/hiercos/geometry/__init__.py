@@ -1,4 +1,4 @@
-"""Operations on ancestors and descendants in torch, and the Hier-COS scores made of them. Stateless."""
+"""Operations on ancestors and descendants in torch, and the Hier-COS scores built on them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
 from hiercos.geometry.labels import label_nodes, label_rows

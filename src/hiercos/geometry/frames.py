@@ -1,4 +1,4 @@
-"""Fixed points for the classes whose cosines a taxonomy prescribes: dense C x C by nature."""
+"""Fixed class vectors whose cosines follow the taxonomy (dense C x C matrices), and precision checks of embeddings."""
 
 import numpy as np
 import torch
@@ -9,11 +9,11 @@ from hiercos.taxonomy import Taxonomy, common_depth_block, descendant_maxima
 
 
 def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
-    """The embeddings, shape (B, N), in float32 where they come in half precision: sums of squares outgrow that.
+    """Check the shape of embeddings and convert half precision to float32, since sums of squares overflow it.
 
     Args:
-        z: coordinates in the node basis.
-        num_nodes: N, the width they must have.
+        z: coordinates in the node basis, shape (B, N).
+        num_nodes: expected width N.
 
     Raises:
         ValueError: for another shape.
@@ -24,7 +24,7 @@ def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
 
 
 def enough_precision(values: Tensor) -> Tensor:
-    """The values in float32 where they come in half precision, as they are elsewhere."""
+    """Values in half precision converted to float32; other values unchanged."""
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
 
 
@@ -35,15 +35,15 @@ def class_frame(similarities: FloatArray) -> Tensor:
     """Unit vectors with prescribed cosines: the symmetric square root of the matrix of similarities.
 
     Any factor W with W W^T = S has these cosines. The symmetric one is unique, hence the same on every
-    machine, and for similarities of a tree the largest coordinate of a class's vector is its own.
+    machine, and for similarities of a tree the largest coordinate of row c is the c-th.
 
     Args:
-        similarities: S, positive semidefinite with ones on the diagonal, shape (C, C). Eigenvalues below 0 by
+        similarities: matrix S, positive semidefinite with ones on the diagonal, shape (C, C). Eigenvalues below 0 by
             rounding count as 0.
 
     Returns:
         W, shape (C, C) in torch's default dtype, one row per class. Costs O(C^3) once: on two cores about 2 s for
-        1,000 classes and 15 s for 3,000; some six arrays of C x C doubles at the peak, 5 GB for 10,000.
+        1,000 classes and 15 s for 3,000; about six arrays of C x C doubles at the peak, 5 GB for 10,000.
     """
     values, vectors = np.linalg.eigh(similarities)
     roots = np.sqrt(np.clip(values, 0, None))
@@ -65,7 +65,7 @@ def height_similarities(taxonomy: Taxonomy) -> FloatArray:
 
 
 def node_heights(taxonomy: Taxonomy) -> NDArray[np.int64]:
-    """The number of levels below each node, shape (N,), 0 for a leaf."""
+    """Number of levels below each node, shape (N,), 0 for a leaf."""
     depths = taxonomy.depths.astype(np.float64)
     deepest = descendant_maxima(depths[None], taxonomy)[0]
     heights: NDArray[np.int64] = (deepest - depths).astype(np.int64)
@@ -77,13 +77,13 @@ def decaying_similarities(taxonomy: Taxonomy, gamma: float) -> FloatArray:
 
     Args:
         taxonomy: the tree.
-        gamma: how fast similarity decays with distance, above 0.
+        gamma: decay rate of the similarity with distance, above 0.
 
     Returns:
         Similarities from s to 1, shape (C, C), positive semidefinite, 1 on the diagonal.
 
     Raises:
-        ValueError: for gamma that is not above 0.
+        ValueError: if gamma is not above 0.
     """
     if not gamma > 0:
         raise ValueError(f"expected gamma above 0, got {gamma}")
@@ -97,10 +97,10 @@ def decaying_similarities(taxonomy: Taxonomy, gamma: float) -> FloatArray:
 def similarity_floor(decay: FloatArray) -> float:
     """The least s for which (1 - s) E + s is positive semidefinite: -1 / (q - 1) with q = 1^T E^-1 1.
 
-    E + t 1 1^T is singular where t q = -1, and t is s / (1 - s). A single class has nothing to be far from: 0.
+    E + t 1 1^T is singular where t q = -1, and t is s / (1 - s). For a single class the floor is 0.
 
     Args:
-        decay: E, positive definite with ones on the diagonal, shape (C, C).
+        decay: matrix E, positive definite with ones on the diagonal, shape (C, C).
     """
     if len(decay) == 1:
         return 0.0

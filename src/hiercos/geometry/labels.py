@@ -12,7 +12,7 @@ def label_nodes(labels: Tensor, taxonomy: Taxonomy, *, inner: bool = False) -> T
     Args:
         labels: class indices y < C or, where inner nodes are allowed, C + node; shape (B,).
         taxonomy: the tree.
-        inner: whether C + node is a label, too.
+        inner: whether labels C + node are allowed.
 
     Raises:
         IndexError: for any other label (on a GPU, the device's own error).

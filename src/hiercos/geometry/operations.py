@@ -20,14 +20,14 @@ from hiercos.taxonomy import Taxonomy
 # Slots: a compiler cannot guard the attributes of a constant that has a __dict__.
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class NodeOperations(ABC):
-    """Operations on the nodes of a taxonomy, each sample on its own.
+    """Operations on the nodes of a taxonomy, computed for each sample separately.
 
     A node counts among its own ancestors and among its own descendants.
 
     Attributes:
-        num_nodes: N.
-        leaves: the node of each class, shape (C,).
-        nodes_of_labels: the node of each label, shape (C + N,): those of the classes, then every node.
+        num_nodes: number of nodes N.
+        leaves: node of each class, shape (C,).
+        nodes_of_labels: node of each label, shape (C + N,): the leaves, then every node.
     """
 
     num_nodes: int
@@ -35,11 +35,11 @@ class NodeOperations(ABC):
     nodes_of_labels: Tensor
 
     def class_values(self, values: Tensor) -> Tensor:
-        """Values of the nodes that are classes: (B, N) to (B, C)."""
+        """Values of the leaves in class order: (B, N) to (B, C)."""
         return values.index_select(1, self.leaves)
 
     def node_values(self, values: Tensor, *, empty: float = 0.0) -> Tensor:
-        """Values of the classes at their nodes: (B, C) to (B, N), `empty` at inner nodes."""
+        """Class values (B, C) as node values (B, N), `empty` at inner nodes."""
         return values.new_full((values.shape[0], self.num_nodes), empty).index_copy(1, self.leaves, values)
 
     @abstractmethod
@@ -56,13 +56,13 @@ class NodeOperations(ABC):
 
     @abstractmethod
     def descendant_logsumexp(self, values: Tensor) -> Tensor:
-        """Log of the summed exponentials of every node's descendants: (B, N) to (B, N); values may be -inf."""
+        """Log-sum-exp of the values of every node's descendants: (B, N) to (B, N); values may be -inf."""
 
     @abstractmethod
     def unrelated_sums(self, values: Tensor) -> Tensor:
         """Sum of the values of the nodes that are neither ancestors nor descendants of each node.
 
-        In float64, and exactly 0 where all those values are 0, however large the others.
+        Computed in float64, and exactly 0 where all those values are 0, however large the others.
 
         Args:
             values: one value >= 0 per node, shape (B, N).
@@ -73,20 +73,21 @@ class NodeOperations(ABC):
 
     @abstractmethod
     def sibling_log_softmax(self, values: Tensor) -> Tensor:
-        """Log of the softmax among the children of one parent: finite values (B, N) to (B, N)."""
+        """Log-softmax among the children of each parent: finite values (B, N) to (B, N)."""
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class TreePasses(NodeOperations):
-    """The operations on a tree: one pass over the levels each, O(N) a sample.
+    """The operations on a tree, each one pass over the levels, O(N) per sample.
 
-    Nodes are numbered level by level, so a level is one run of columns, and what a node needs of its ancestors (or
-    descendants) is what its parent (or children) have already gathered. No matrix of pairs is ever built. Sizes are
-    Python integers, so nothing waits for a device.
+    Nodes are numbered level by level, so a level is a slice of columns, and the result of a node follows from that of
+    its parent (or its children). No matrix of pairs is ever built. Sizes are Python integers, so that no call waits
+    for a device.
 
     Attributes:
-        sizes: the number of nodes of each level, level 1 first.
-        parents: for each level but the first, the parents' positions within the level above, shape (K_level,).
+        sizes: number of nodes of each level, level 1 first.
+        parents: position of each node's parent within the level above, one tensor of shape (K_level,) for each level
+            from level 2.
     """
 
     sizes: tuple[int, ...]
@@ -113,7 +114,7 @@ class TreePasses(NodeOperations):
         return self._upwards(values, _logsumexp_with_children)
 
     def _upwards(self, values: Tensor, merge: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
-        """Merge the results of each level into its parents' own values, the deepest level first; (B, N) to (B, N)."""
+        """Merge the results of each level into the values of its parents, deepest level first; (B, N) to (B, N)."""
         levels = values.split_with_sizes(self.sizes, dim=1)
         merged = [levels[-1]]
         for own, parents in zip(reversed(levels[:-1]), reversed(self.parents), strict=True):
@@ -121,15 +122,15 @@ class TreePasses(NodeOperations):
         return torch.cat(merged[::-1], dim=1)
 
     def unrelated_sums(self, values: Tensor) -> Tensor:
-        """See `NodeOperations`: the subtrees beside a node's path are those of its ancestors' siblings."""
+        """See `NodeOperations`: the unrelated nodes are the subtrees of the siblings of a node and its ancestors."""
         return self.ancestor_sums(self._sibling_sums(self.descendant_sums(values.double())))
 
     def _sibling_sums(self, values: Tensor) -> Tensor:
         """Sum of the values of every node's siblings, itself excluded: values >= 0 in float64, (B, N) to (B, N).
 
-        The family's sum less the node's own value: what the siblings have beside a large value of the node would be
-        lost in float32, and in float64 is lost below 1e-16 of that value. The sum is exactly 0 where the siblings'
-        values are, since adding zeros rounds nothing.
+        Computed as the sum of all siblings minus the node's own value. Next to a large own value, small values of the
+        siblings would be lost in float32; float64 loses only values below 1e-16 of it. The sum is exactly 0 where the
+        siblings' values are 0, since adding zeros does not round.
         """
         first, *deeper = values.split_with_sizes(self.sizes, dim=1)
         sums = [first.sum(dim=1, keepdim=True) - first]
@@ -139,7 +140,7 @@ class TreePasses(NodeOperations):
         return torch.cat(sums, dim=1)
 
     def sibling_log_softmax(self, values: Tensor) -> Tensor:
-        """See `NodeOperations`. Every family is shifted by its own maximum, which is subtracted first."""
+        """See `NodeOperations`. The maximum among siblings is subtracted first, for numerical stability."""
         first, *deeper = values.split_with_sizes(self.sizes, dim=1)
         logs = [F.log_softmax(first, dim=1)]
         for own, parents, size in zip(deeper, self.parents, self.sizes[:-1], strict=True):
@@ -160,18 +161,18 @@ def _logsumexp_with_children(own: Tensor, parents: Tensor, children: Tensor) -> 
 
 
 def _family_logsumexp(own: Tensor, parents: Tensor, children: Tensor) -> tuple[Tensor, Tensor]:
-    """Log of the summed exponentials of each node and its children, in two parts whose sum it is.
+    """Log-sum-exp of each node and its children, as two parts to be added.
 
-    Every family is shifted by its own maximum, so neither very large nor very small values lose anything. Subtracting
-    the two parts one after the other rounds less than subtracting their sum.
+    Every family (a node and its children) is shifted by its own maximum, for numerical stability. Subtracting the two
+    parts one after the other rounds less than subtracting their sum.
 
     Args:
         own: values of the nodes of a level, shape (B, K), -inf for none.
-        parents: the position of each child's parent within that level, shape (K_below,).
+        parents: position of each child's parent within that level, shape (K_below,).
         children: values of the nodes of the level below, shape (B, K_below).
 
     Returns:
-        The largest value of each family, without gradient and 0 where all are -inf, and the log of the sum relative to
+        The maximum of each family, without gradient and 0 where all are -inf, and the log of the sum relative to
         it; shape (B, K) each.
     """
     peak = _maxima_with_children(own.detach(), parents, children.detach())
@@ -184,19 +185,19 @@ _operations: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, NodeOperati
 
 
 def tree_operations(taxonomy: Taxonomy, device: torch.device) -> NodeOperations:
-    """The operations of a taxonomy on a device; their index tensors are cached as long as the taxonomy lives."""
+    """Operations of a taxonomy on a device; their index tensors are cached as long as the taxonomy lives."""
     by_device = _operations.setdefault(taxonomy, {})
     if device in by_device:
         return by_device[device]
-    with torch.inference_mode(False):  # tensors born in inference mode could not serve a backward pass later
+    with torch.inference_mode(False):  # tensors created in inference mode could not be used in a later backward pass
         operations = _tree_passes(taxonomy, device)
-    if type(operations.leaves) is Tensor:  # not where a tracer stands in for it, whose tensors serve nobody else
+    if type(operations.leaves) is Tensor:  # the tensors of a tracer are of another type and must not be cached
         by_device[device] = operations
     return operations
 
 
-# A compiler asks once and keeps the tensors as constants of its graph. This is all that assume_constant_result of
-# torch.compiler does, but that would import the whole compiler (a second) for everybody who never compiles.
+# torch.compile calls it once and keeps the tensors as constants of its graph. This is all that
+# torch.compiler.assume_constant_result does, which would import the compiler (about a second) on every import.
 tree_operations._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
@@ -241,11 +242,11 @@ def node_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Probability of every node: the sum over the classes at or below it.
 
     Args:
-        probabilities: of the classes, shape (B, C).
+        probabilities: class probabilities, shape (B, C).
         taxonomy: the tree.
 
     Returns:
-        Probabilities of the nodes, shape (B, N); those of a level sum to at most 1.
+        Node probabilities, shape (B, N); those of a level sum to at most 1.
 
     Raises:
         ValueError: for another shape.

@@ -1,7 +1,7 @@
-"""Levels for methods with one classifier a level: every class stands at every level.
+"""Padded levels, for methods with one classifier per level: every class has a column at every level.
 
-A class that ends above the deepest level stands for itself at the levels below, so each level is a partition
-of all classes. The levels lie side by side as columns: T columns in all, those of level 1 first.
+A class above the deepest level is repeated at the levels below, so that each level is a partition of all
+classes. The levels are concatenated as columns: T columns in all, those of level 1 first.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 @dataclass(frozen=True)
 class PaddedLevels:
-    """The columns of all levels, each level in node order.
+    """Columns of all padded levels, each level in node order.
 
     Attributes:
-        sizes: the number of columns of each level, level 1 first.
-        parents: for every column beyond level 1, its parent's column in the level above, shape (T - K_1,); the
-            parent of a class that ended before is the same class.
-        node_columns: the column of each node at its own level, shape (N,).
-        class_columns: the column of each class at each level, shape (C, H); the last one is the class itself.
+        sizes: number of columns of each level, level 1 first.
+        parents: parent column, in the level above, of every column below level 1, shape (T - K_1,); the parent of a
+            repeated class is the same class.
+        node_columns: column of each node at its own level, shape (N,).
+        class_columns: column of each class's ancestor at each level, shape (C, H); the last one is the class itself.
     """
 
     sizes: tuple[int, ...]
@@ -30,12 +30,12 @@ class PaddedLevels:
 
     @property
     def starts(self) -> IntArray:
-        """The first column of each level, shape (H,)."""
+        """First column of each level, shape (H,)."""
         return np.cumsum((0, *self.sizes[:-1]))
 
 
 def padded_levels(taxonomy: Taxonomy) -> PaddedLevels:
-    """The padded levels of a taxonomy; T is N where all classes are equally deep, at most C x H + N.
+    """Build the padded levels of a taxonomy; T is N if all classes have the same depth, at most C x H + N.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("car",)])  # nodes pet, car, cat, dog
@@ -46,7 +46,7 @@ def padded_levels(taxonomy: Taxonomy) -> PaddedLevels:
     ends = np.where(taxonomy.child_counts == 0, taxonomy.height, taxonomy.depths)  # the last level of each node
     paths = taxonomy.path_table(taxonomy.leaves)  # (C, H), -1 beyond the leaf
     paths = np.where(paths < 0, taxonomy.leaves[:, None], paths)
-    columns = np.full(taxonomy.num_nodes, -1)  # of each node at the level above
+    columns = np.full(taxonomy.num_nodes, -1)  # column of each node at the level above
     node_columns = np.empty(taxonomy.num_nodes, dtype=np.int64)
     class_columns = np.empty_like(paths)
     sizes: list[int] = []

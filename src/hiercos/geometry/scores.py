@@ -1,4 +1,4 @@
-"""Hier-COS scores: how much of an embedding lies in the subspace of each class, level or node.
+"""Hier-COS scores (projections of embeddings onto the subspaces of classes, levels or nodes) and log-probabilities.
 
 The subspace of a node is spanned by the axes of its ancestors, itself and its descendants
 [sani2026, Sec. 3.2], so the squared length of a projection is a sum of squares: those on the path to the
@@ -15,17 +15,17 @@ from hiercos.taxonomy import Taxonomy, subtree_sizes
 
 
 def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Log of every node's probability, where the classes have the softmax of their logits.
+    """Log-probability of every node, the classes having the softmax of their logits.
 
-    The log of `node_probabilities`, summed as log-sum-exp from the leaves up: exact where the probability of a
-    whole subtree is too small for a number.
+    This is the log of `node_probabilities`, computed by log-sum-exp from the leaves up: exact even where the
+    probability of a whole subtree underflows.
 
     Args:
-        logits: of the classes, shape (B, C).
+        logits: class logits, shape (B, C).
         taxonomy: the tree.
 
     Returns:
-        Log-probabilities <= 0 (up to rounding), shape (B, N), in float32 where the logits come in half precision.
+        Log-probabilities <= 0 (up to rounding), shape (B, N), in float32 for logits in half precision.
 
     Raises:
         ValueError: for another shape.
@@ -47,7 +47,7 @@ def sibling_log_softmax(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Log-probability of every node given its parent: a softmax among siblings.
 
     Args:
-        logits: of the nodes, shape (B, N).
+        logits: node logits, shape (B, N).
         taxonomy: the tree.
 
     Returns:
@@ -61,10 +61,10 @@ def sibling_log_softmax(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def cascade_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Log-probability of every node: the product of the conditional ones along its path.
+    """Log-probability of every node: the sum of the conditional ones along its path.
 
     Args:
-        logits: of the nodes, shape (B, N).
+        logits: node logits, shape (B, N).
         taxonomy: the tree.
 
     Returns:
@@ -80,12 +80,12 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
     Args:
         z: embeddings in the node basis, shape (B, N).
         taxonomy: the tree.
-        squared: give the squared length, which ranks the same and needs no root.
-        ancestors: span the subspace with the class's ancestors too; without, a score is |z| of the leaf.
+        squared: whether to return the squared length, which gives the same ranking without a square root.
+        ancestors: whether the axes of the ancestors are part of the subspace; if not, a score is |z| of the leaf.
 
     Returns:
-        Scores >= 0, shape (B, C). Their gradient is 0, not infinite, where a projection has no length;
-        a nan in an embedding makes nan of the scores it enters.
+        Scores >= 0, shape (B, C). Their gradient is 0, not infinite, where a projection has length 0;
+        a nan coordinate gives nan scores for the classes whose subspace contains it.
 
     Raises:
         ValueError: for embeddings of another shape.
@@ -111,9 +111,9 @@ def node_scores(
     Args:
         z: embeddings in the node basis, shape (B, N).
         taxonomy: the tree.
-        squared: give the squared length.
-        ancestors: span the subspaces with the ancestors.
-        descendants: span the subspaces with the descendants.
+        squared: whether to return the squared length.
+        ancestors: whether the axes of the ancestors are part of the subspaces.
+        descendants: whether the axes of the descendants are part of the subspaces.
 
     Returns:
         Scores >= 0, shape (B, N); the column of a leaf equals its class's column of `leaf_scores`.
@@ -147,14 +147,14 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
 
     d(z, V)^2 = |z|^2 - |P z|^2, the energy of the nodes that are neither ancestors nor descendants, summed in float64:
-    exactly 0 for a vector that lies in the subspace, and right down to distances of about 1e-8 of the vector's length.
+    exactly 0 for a vector in the subspace, and accurate down to distances of about 1e-8 of the vector's length.
 
     Args:
         z: embeddings in the node basis, shape (B, N).
         taxonomy: the tree.
 
     Returns:
-        Distances >= 0, shape (B, N), in the precision of z (float32 where that is half).
+        Distances >= 0, shape (B, N), in the precision of z (float32 for half precision).
 
     Raises:
         ValueError: for embeddings of another shape.
@@ -165,18 +165,18 @@ def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors: bool = True) -> Tensor:
-    """Cosine between each embedding and its projection onto the subspace of its class: how little lies outside.
+    """Cosine between each embedding and its projection onto the subspace of its class.
 
     A projection is orthogonal, so (z, P z) = |P z|^2 and the cosine is |P z| / |z|.
 
     Args:
         z: embeddings in the node basis, shape (B, N).
-        labels: their classes, shape (B,).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree.
-        ancestors: span the subspaces with the ancestors, as in `leaf_scores`.
+        ancestors: whether the axes of the ancestors are part of the subspaces, as in `leaf_scores`.
 
     Returns:
-        Cosines in [0, 1], shape (B,): 1 for an embedding within the subspace, 0 for one without length.
+        Cosines in [0, 1], shape (B,): 1 for an embedding within the subspace, 0 for one of length 0.
 
     Raises:
         ValueError: for embeddings of another shape.
@@ -192,11 +192,11 @@ def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors:
 
 
 def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
-    """Dimension of every node's subspace, its adaptive capacity: ancestors, itself, descendants; shape (N,)."""
+    """Dimension of every node's subspace, its adaptive capacity (ancestors, itself, descendants), shape (N,)."""
     return torch.tensor(taxonomy.depths - 1 + subtree_sizes(taxonomy))
 
 
 def _root(energy: Tensor) -> Tensor:
-    """Square root whose gradient is 0 at 0."""
+    """Square root with gradient 0 at 0."""
     empty = energy == 0
     return energy.masked_fill(empty, 1).sqrt().masked_fill(empty, 0)

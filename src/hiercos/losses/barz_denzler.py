@@ -1,4 +1,4 @@
-"""Barz and Denzler's loss: turn an embedding towards the fixed one of its class."""
+"""Barz and Denzler's loss: the cosine distance of an embedding to the fixed embedding of its class."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -11,12 +11,12 @@ class BarzDenzlerLoss(nn.Module):
     """1 - cos(f, phi_y) plus a share of the cross-entropy of f [barz2019].
 
     Note:
-        The code behind the published tables takes the C coordinates of the embedding itself as the logits of the
-        cross-entropy, and so does this. See `class_frame` for the choice of coordinates, in which both terms
-        pull the same way.
+        The code behind the published tables uses the C coordinates of the embedding itself as the logits of the
+        cross-entropy, and so does this class. With embeddings from `class_frame` the largest coordinate of a class
+        is its own, so the two terms agree.
 
     Args:
-        embeddings: phi, unit vectors of the classes, shape (C, C).
+        embeddings: unit vectors phi of the classes, shape (C, C).
         share: weight of the cross-entropy.
 
     Shape:
@@ -24,7 +24,7 @@ class BarzDenzlerLoss(nn.Module):
 
     Raises:
         ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     embeddings: Tensor  # (C, C)

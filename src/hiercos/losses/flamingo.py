@@ -13,15 +13,15 @@ class FlamingoLoss(nn.Module):
     """The sum of the cross-entropies of all levels, each with weight 1 [chang2021].
 
     Args:
-        taxonomy: the tree; classes above the deepest level stand for themselves below, see `padded_levels`.
+        taxonomy: the tree; classes above the deepest level are repeated at the levels below, see `padded_levels`.
 
     Shape:
-        logits: (B, T), the padded levels side by side. labels: (B,). weights: (B,) >= 0, optional.
+        logits: (B, T), the padded levels concatenated. labels: (B,). weights: (B,) >= 0, optional.
         Output: scalar, nan for an empty batch.
 
     Raises:
         ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     level_labels: Tensor  # (C, H) position of each class within each level

@@ -1,4 +1,4 @@
-"""HAFeat's loss: level classifiers that agree, lie near each other, and tell pairs apart."""
+"""HAFeat's loss: consistency, geometry and margin terms over the classifiers of all levels."""
 
 from collections.abc import Callable, Sequence
 
@@ -19,35 +19,35 @@ class HAFeatLoss(nn.Module):
 
     CE + sum JSD(p_l, children's p summed) - sum GEO_l + sum MAR_l, where GEO is the mean cosine between a row of the
     classifier and the sum of its children's rows, and MAR the mean of 3 - JSD over pairs of samples that differ at
-    the level. Only the first, second and fourth term see the samples.
+    the level. The GEO term depends on the classifier only, the others on the samples.
 
     Note:
-        The margin of 3 clips nothing, since a divergence from a mixture is at most log 2. The official code pairs
+        The margin of 3 never clips, since a divergence from a mixture is at most log 2. The official code pairs
         the samples of a shuffled batch and repeats the pairs that differ up to 256; here each sample is paired with
-        the one before it (the first with the last), for batches come in random order, and the mean is over the
-        pairs that differ, 0 where there are none. Its child-to-parent map of FGVC-Aircraft counts some children
-        more than once, and its levels of tieredImageNet-H belong to other classes; both are right here.
+        the one before it (the first with the last), since batches are in random order, and the mean is over the
+        pairs that differ, 0 if there are none. Its child-to-parent map of FGVC-Aircraft counts some children
+        more than once, and its levels of tieredImageNet-H belong to other classes; both are correct here.
 
     Args:
-        taxonomy: the tree; classes above the deepest level stand for themselves below, see `padded_levels`.
-        rows: gives the rows of the classifier that makes the logits, as they are now, shape (T, F). The classifier
-            itself stays the head's: nothing of it is registered here.
-        margin_levels: where pairs are told apart, from 1 to H - 1; all of these by default.
+        taxonomy: the tree; classes above the deepest level are repeated at the levels below, see `padded_levels`.
+        rows: function that returns the current rows of the classifier of the logits, shape (T, F). The classifier
+            belongs to the head: it is not registered as a submodule of the loss.
+        margin_levels: levels with a margin term, from 1 to H - 1; all of these by default.
 
     Shape:
-        logits: (B, T), the padded levels side by side. labels: (B,). weights: (B,) >= 0, optional; a pair has
+        logits: (B, T), the padded levels concatenated. labels: (B,). weights: (B,) >= 0, optional; a pair has
         the product of its samples' weights. Output: scalar, nan for an empty batch.
 
     Raises:
-        ValueError: for a margin level that is none; on call, for weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        ValueError: for a margin level outside 1…H-1; on call, for weights of another shape.
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     parents: Tensor  # (T - K_1,) column of each column's parent
     class_columns: Tensor  # (C, H)
     column_levels: Tensor  # (T - K_H,) level of each column above the leaves, from 0
     column_shares: Tensor  # (T - K_H,) 1 / K_level
-    has_margin: Tensor  # (H - 1,) 1 where pairs are told apart
+    has_margin: Tensor  # (H - 1,) 1 for a level with a margin term
 
     def __init__(
         self, taxonomy: Taxonomy, rows: Callable[[], Tensor], *, margin_levels: Sequence[int] | None = None
@@ -82,14 +82,14 @@ class HAFeatLoss(nn.Module):
         return divergence_terms(summed, p[:, : summed.shape[1]]).sum(dim=1)
 
     def _closeness(self) -> Tensor:
-        """Mean cosine of the classifier's rows with the sums of their children's, summed over levels; a scalar."""
+        """Mean cosine of the classifier's rows with the sums of their children's rows, summed over levels; a scalar."""
         rows = self.rows()  # (T, F)
         own = rows[: len(self.column_levels)]
         summed = torch.zeros_like(own).index_add(0, self.parents, rows[self.sizes[0] :])
         return (F.cosine_similarity(own, summed, dim=1) * self.column_shares.to(rows.dtype)).sum()
 
     def _margins(self, p: Tensor, columns: Tensor, weights: Tensor) -> Tensor:
-        """3 less the divergence of neighbours in the batch that differ at a level, summed over levels; a scalar."""
+        """Mean of 3 - divergence over batch neighbours that differ at a level, summed over levels; a scalar."""
         own = p[:, : len(self.column_levels)]
         terms = divergence_terms(own, own.roll(1, dims=0))  # (B, T - K_H)
         divergence = p.new_zeros(columns.shape).index_add(1, self.column_levels, terms)  # (B, H - 1)
@@ -100,14 +100,14 @@ class HAFeatLoss(nn.Module):
 
 
 def divergence_terms(p: Tensor, q: Tensor) -> Tensor:
-    """The terms of the Jensen-Shannon divergence, shape as given; the mixture is kept above 1e-7."""
+    """Terms of the Jensen-Shannon divergence, same shape; the mixture is clamped to at least 1e-7."""
     log_mixture = ((p + q) / 2).clamp(1e-7, 1).log()
     tiny = torch.finfo(p.dtype).tiny  # 0 log 0 is 0, and its gradient finite
     return (p * (p.clamp(min=tiny).log() - log_mixture) + q * (q.clamp(min=tiny).log() - log_mixture)) / 2
 
 
 def level_mask(height: int, levels: Sequence[int] | None) -> list[float]:
-    """1 for each of the levels 1…H-1 that is named, 0 for the others; all 1 where none are named."""
+    """Mask of the levels 1…H-1: 1 for the selected ones, 0 for the others; all 1 for None."""
     inner = range(1, height)
     if levels is None:
         return [1.0 for _ in inner]

@@ -1,4 +1,4 @@
-"""HAFrame's loss: cross-entropy on a fixed frame, and cosines to the whole frame as the tree prescribes."""
+"""HAFrame's loss: cross-entropy on a fixed frame, and squared errors of the cosines with all vectors of the frame."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -10,10 +10,10 @@ from hiercos.losses.paths import weighted_mean
 class HAFrameLoss(nn.Module):
     """(1 - alpha) cross-entropy + alpha sum over the classes of (cos(w_c, f) - S_yc)^2 [liang2023].
 
-    Where alpha is above 1 the cross-entropy has weight 1.
+    If alpha is above 1, the cross-entropy has weight 1.
 
     Args:
-        similarities: S, what the cosines should be, shape (C, C).
+        similarities: target cosines S, shape (C, C).
         alpha: weight of the cosine term.
 
     Shape:
@@ -22,7 +22,7 @@ class HAFrameLoss(nn.Module):
 
     Raises:
         ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     similarities: Tensor  # (C, C)
@@ -35,7 +35,7 @@ class HAFrameLoss(nn.Module):
     def forward(self, outputs: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
         """Logits with lengths (B, C + 1) and classes (B,) to a scalar."""
         logits, length = outputs[:, :-1], outputs[:, -1:]
-        cosines = logits / length.clamp(min=1e-8)  # a vector without length has no direction: cosines 0
+        cosines = logits / length.clamp(min=1e-8)  # cosines are 0 for a vector of length 0
         misfit = (cosines - label_rows(self.similarities, labels)).square().sum(dim=1)  # (B,)
         cross_entropy = F.cross_entropy(logits, labels, reduction="none")  # (B,)
         share = 1.0 if self.alpha > 1 else 1 - self.alpha

@@ -1,4 +1,4 @@
-"""The Hier-COS loss: put the energy of an embedding on the path of its class, and nowhere else."""
+"""The Hier-COS loss: concentrate the energy of an embedding on the path of its class."""
 
 from typing import Literal, get_args
 
@@ -23,30 +23,32 @@ class HierCOSLoss(nn.Module):
     KL(P | Q) + alpha * [sum over the levels of the path of |delta - a/|a|_2|_1 + sum over deeper levels of |a|_1].
 
     Note:
-        Paper and published code differ [sani2026, Sec. 3.4]. The paper normalises the weights as they are
-        (exponent 1), takes signed coordinates in the penalty, and starts the second sum at the class's own
-        level with normalised terms. The code squares the weights (exponent 2), takes magnitudes, starts one level
-        below and does not normalise, and averages each level's two groups of samples separately.
-        The code made the published tables and is the default; `as_printed` gives the paper's form.
+        Paper and published code differ [sani2026, Sec. 3.4]. The paper uses the weights unchanged (exponent 1)
+        and signed coordinates in the penalty, and starts the second sum at the class's own level with normalised
+        terms. The code squares the weights (exponent 2), uses magnitudes, starts one level below without
+        normalising, and averages each level's two groups of samples separately.
+        The published tables come from the code, which is the default; `as_printed` gives the paper's form.
 
     Args:
         taxonomy: the tree.
-        alpha: weight of the penalty; 0 switches it off.
-        exponent: of the level weights in the target.
-        direction: where the target is heaviest: "leaf" as published, "uniform", or "root".
-        penalty: "published", "printed" (the paper's), or "scale-free": magnitudes at missing levels are divided by
-            |z|, so one alpha serves shallow and deep trees.
-        grouping: "published" averages, at each level, the samples that have it and those that lack it apart, so it
-            depends on the batch's make-up where leaves sit at different depths; "sample" is a sum per sample, then a
-            mean, so equal parts of a batch average to the whole.
+        alpha: weight of the penalty; 0 disables it.
+        exponent: exponent of the level weights in the target; 2, as published, by default.
+        direction: end of the path with the largest target: "leaf" (published, default), "uniform" for equal targets,
+            or "root".
+        penalty: form of the penalty: "published" (default), "printed" (the paper's), or "scale-free", which divides
+            magnitudes at missing levels by |z|, so that the same alpha suits shallow and deep trees.
+        grouping: averaging of the penalty: "published" (default) averages, at each level, the samples that have it
+            and those that lack it separately, so that the loss depends on the composition of the batch if leaves
+            are at different depths; "sample" sums per sample and takes the mean, so that the losses of equal parts
+            of a batch average to the loss of the whole.
 
     Shape:
         z: (B, N) coordinates in the node basis. labels: (B,) classes. weights: (B,) >= 0, optional; every mean
-        becomes the weighted mean. Output: scalar, nan for an empty batch or where all weights are 0.
+        becomes the weighted mean. Output: scalar, nan for an empty batch or if all weights are 0.
 
     Raises:
         ValueError: for an unknown choice; on call, for z, labels or weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -98,17 +100,17 @@ class HierCOSLoss(nn.Module):
         return loss + self.alpha * self._penalty(present, missing, mask, weights)
 
     def _penalty(self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor) -> Tensor:
-        """The penalties of all levels of a batch as one scalar, from (B, H) terms and the levels each path has."""
+        """Penalty of a batch, a scalar, from the terms and the mask of present levels, (B, H) each."""
         if self.grouping == "sample":
             return weighted_mean(torch.where(has_level, present, missing).sum(dim=1), weights)
         return (_group_means(present, has_level, weights) + _group_means(missing, ~has_level, weights)).sum()
 
     def _level_terms(self, magnitude: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
-        """The penalty of every level, (B, H) each: as a level of the path, and as one below the leaf."""
+        """Penalty of every level as a level of the path, and as a level below the leaf, (B, H) each."""
         levels = magnitude.split_with_sizes(self.level_sizes, dim=1)
         total = torch.stack([level.sum(dim=1) for level in levels], dim=1)  # (B, H)
         norm = torch.stack([level.norm(dim=1) for level in levels], dim=1)  # (B, H)
-        norm = norm.where(norm > 0, 1)  # a level without energy has no direction; its numerators are 0 too
+        norm = norm.where(norm > 0, 1)  # for a level without energy the numerators are 0 too
         if self.penalty == "printed":
             at_leaf = torch.arange(1, on_path.shape[1] + 1, device=depths.device) == depths[:, None]
             present = 1 + (total - on_path.abs() - on_path) / norm
@@ -123,14 +125,14 @@ class HierCOSLoss(nn.Module):
 def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Direction, dtype: torch.dtype) -> Tensor:
     """Target share of each level of a path: P_l = w_l^e / sum w^e with w_l = exp(1 / (h + 1 - l)).
 
-    Turned round for "root" (w_l = exp(1 / l)), and w = 1 for "uniform".
+    For "root" the weights are reversed, w_l = exp(1 / l); for "uniform" they are 1.
 
     Args:
-        depths: h, the depth of each path, shape (B,).
-        height: H, the number of columns.
-        exponent: e.
-        direction: where the weight lies.
-        dtype: of the result.
+        depths: depth h of each path, shape (B,).
+        height: number of columns H.
+        exponent: exponent e of the weights.
+        direction: end of the path with the largest share, "leaf", "uniform" or "root".
+        dtype: data type of the result.
 
     Returns:
         Shares, shape (B, H), each row summing to 1, 0 beyond the path.
@@ -146,14 +148,14 @@ def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Dir
 
 
 def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
-    """KL(P | softmax |z|) of each sample, with P nonzero on the path only, so it is never spread over the nodes.
+    """KL(P | softmax |z|) of each sample, computed on the path only, since P is 0 elsewhere.
 
     sum P log P - sum P |z_path| + logsumexp |z|
 
     Args:
-        magnitude: |z|, shape (B, N).
-        on_path: |z| along each path, shape (B, H).
-        target: P along each path, shape (B, H).
+        magnitude: magnitudes |z|, shape (B, N).
+        on_path: magnitudes |z| along each path, shape (B, H).
+        target: target distribution P along each path, shape (B, H).
 
     Returns:
         Divergences >= 0, shape (B,).

@@ -1,4 +1,4 @@
-"""Hierarchical cross-entropy: a flat softmax whose mistakes cost more the higher they happen."""
+"""Hierarchical cross-entropy: a flat softmax with larger costs for mistakes nearer to the root."""
 
 import numpy as np
 import torch
@@ -10,20 +10,20 @@ from hiercos.taxonomy import Taxonomy
 
 
 class HXELoss(nn.Module):
-    """Weighted cross-entropies of every step down the path of the label [bertinetto2020].
+    """Weighted cross-entropies of the conditional probabilities along the path of the label [bertinetto2020].
 
     With p(v) the summed softmax of the classes below v: - sum over levels l of lambda_l log(p(v_l) / p(v_{l-1})),
     p(root) = 1 and lambda_l = exp(-alpha l) / T, where T is the sum of exp(-alpha depth) over all nodes
     and the root. alpha = 0 is cross-entropy over T.
 
     Note:
-        The official code counts the depth from the root and divides by T, and so does this. The value is therefore
-        tiny (about 0.03 on a hundred classes before training), which matters to optimisers that are not free
-        of scale: published learning rates belong to it.
+        The official code counts the depth from the root and divides by T, and so does this class. The value is
+        therefore small (about 0.03 on a hundred classes before training), which matters to optimisers that are not
+        scale-invariant: the published learning rates assume this scale.
 
     Args:
         taxonomy: the tree.
-        alpha: how fast the weights fall with depth.
+        alpha: decay rate of the weights with depth; 0.1 by default.
 
     Shape:
         logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
@@ -31,7 +31,7 @@ class HXELoss(nn.Module):
 
     Raises:
         ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
+        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     level_weights: Tensor  # (H,) lambda

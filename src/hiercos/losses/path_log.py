@@ -1,4 +1,4 @@
-"""The log-loss of every level of the path at once."""
+"""The log-loss summed over all levels of the path."""
 
 from torch import Tensor, nn
 
@@ -10,15 +10,14 @@ from hiercos.taxonomy import Taxonomy
 class PathLogLoss(nn.Module):
     """Sum over the levels of - log P(node), with P(node) the summed softmax of the classes at or below it.
 
-    Every term is a proper log-loss of one question (which node of this level?), and the probabilities of all levels
-    come from one softmax, so they agree with each other. A class above the deepest level stands for itself on the
-    levels below it: with fewer terms than others it would count less, and its probability would come out too low. For a
-    label that is an inner node, what is known of a deeper level is that the answer lies below that node, and the
-    log-loss of that is - log P(node) again.
+    Every term is the log-loss of one level, a proper scoring rule, and the probabilities of all levels are consistent
+    because they come from one softmax. A class above the deepest level is repeated at the levels below it: with fewer
+    terms it would have less weight, and its probability would be too low. For a label that is an inner node, the
+    deeper levels are only known to lie below that node, and the log-loss of this event is - log P(node) again.
 
     Args:
         taxonomy: the tree.
-        inner: weight of the terms of all levels but the deepest; 0 leaves cross-entropy.
+        inner: weight of the terms of all levels but the deepest; 1 by default, 0 for plain cross-entropy.
 
     Shape:
         logits: (B, C). labels: (B,), class indices, or C + node for an inner node. weights: (B,) >= 0, optional.
@@ -26,7 +25,7 @@ class PathLogLoss(nn.Module):
 
     Raises:
         ValueError: for a negative weight; on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
+        IndexError: on call, for any other label (on a GPU, the device's own error).
 
     Example:
         >>> import torch

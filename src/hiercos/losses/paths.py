@@ -1,4 +1,4 @@
-"""The path of each sample's label, as nodes to gather."""
+"""Paths of the labels of a batch, and weighted means over samples: shared by the losses."""
 
 from typing import NamedTuple
 
@@ -10,14 +10,14 @@ from hiercos.taxonomy import Taxonomy
 
 
 def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
-    """Mean of one value per sample, weighted where weights are given.
+    """Mean of one value per sample, optionally weighted.
 
     Args:
-        values: shape (B,).
-        weights: shape (B,), >= 0, or None.
+        values: value of each sample, shape (B,).
+        weights: weight >= 0 of each sample, shape (B,); None for equal weights.
 
     Returns:
-        Scalar, nan for an empty batch or where all weights are 0.
+        Scalar, nan for an empty batch or if all weights are 0.
 
     Raises:
         ValueError: for weights of another shape.
@@ -33,8 +33,8 @@ class Paths(NamedTuple):
     """The paths of a batch of labels.
 
     Attributes:
-        nodes: shape (B, H), level 1 first; the label's own node again beyond its depth.
-        mask: shape (B, H), True down to the label's depth.
+        nodes: nodes of each path, shape (B, H), level 1 first; the label's own node is repeated beyond its depth.
+        mask: True down to the label's depth, shape (B, H).
     """
 
     nodes: Tensor
@@ -42,11 +42,11 @@ class Paths(NamedTuple):
 
 
 class LabelPaths(nn.Module):
-    """The nodes on the path of every label, walked up from the label's node.
+    """Finds the nodes on the path of each label.
 
     Args:
         taxonomy: the tree.
-        inner: whether labels may be inner nodes, written as C + node.
+        inner: whether labels may be inner nodes, given as C + node.
 
     Shape:
         labels: (B,) class indices, or C + node. Output: `Paths`, (B, H) each.
@@ -73,16 +73,16 @@ class LabelPaths(nn.Module):
 
 
 def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> Tensor:
-    """The path to each node, found by walking up: no table of all paths, which a deep tree could not afford.
+    """Path to each node, found by walking up the tree: a table of all paths would be too large for a deep tree.
 
     Args:
-        nodes: where the paths end, shape (B,).
-        depths: their depths, shape (B,).
-        parents: the parent of every node, shape (N,).
-        height: H, the number of columns.
+        nodes: last node of each path, shape (B,).
+        depths: depth of each of these nodes, shape (B,).
+        parents: parent of every node, shape (N,).
+        height: number of columns H.
 
     Returns:
-        Nodes, shape (B, H), level 1 first; beyond a node's depth the node itself again.
+        Nodes, shape (B, H), level 1 first; the last node is repeated beyond its depth.
     """
     columns = []
     for level in range(height, 0, -1):

@@ -1,4 +1,4 @@
-"""Soft labels: classes near the true one get a share of it."""
+"""Soft labels: target probabilities that decay with tree distance from the true class."""
 
 import numpy as np
 import torch
@@ -11,29 +11,29 @@ from hiercos.taxonomy import Taxonomy
 
 
 class SoftLabelsLoss(nn.Module):
-    """KL divergence of the softmax from targets that fall off with tree distance [bertinetto2020].
+    """KL divergence of the softmax from targets that decay with tree distance [bertinetto2020].
 
     KL(q | p) / C with q_j proportional to exp(-beta D(j, y) / D_max). The targets are a C x C table: 4 MB
     in single precision for 1,000 classes, 400 MB for 10,000.
 
     Note:
-        The official code takes the mean over samples and classes, so the divergence is divided by C. This is
-        the code's form.
+        The official code takes the mean over samples and classes, so the divergence is divided by C. This class
+        follows the code.
 
     Args:
         taxonomy: the tree.
-        beta: how fast the targets fall off; 30 is near to one-hot, 4 spreads far.
+        beta: decay rate of the targets with distance; 30 (default) is close to one-hot, 4 is wide.
 
     Shape:
         logits: (B, C). labels: (B,). weights: (B,) >= 0, optional. Output: scalar, nan for an empty batch.
 
     Raises:
         ValueError: on call, for weights of another shape.
-        IndexError: on call, for a label that is no class (on a GPU, the device's own error).
+        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
     """
 
     targets: Tensor  # (C, C), rows sum to 1
-    entropies: Tensor  # (C,) of the rows
+    entropies: Tensor  # (C,) entropy of each row
 
     def __init__(self, taxonomy: Taxonomy, beta: float = 30.0) -> None:
         super().__init__()
@@ -52,5 +52,5 @@ class SoftLabelsLoss(nn.Module):
 def soft_targets(taxonomy: Taxonomy, beta: float) -> Tensor:
     """Targets of every class, softmax of -beta D / D_max over each row, shape (C, C), float64."""
     distances = taxonomy.distance_matrix()
-    scaled = np.divide(distances, max(distances.max(), 1))  # one class has no distance at all
+    scaled = np.divide(distances, max(distances.max(), 1))  # the largest distance is 0 for a single class
     return torch.tensor(-beta * scaled, dtype=torch.float64).softmax(dim=1)

@@ -8,13 +8,13 @@ from hiercos.taxonomy import Taxonomy
 
 
 class YOLOv2Loss(nn.Module):
-    """Mean over N + 1 of the cross-entropies among siblings along the path of the label [redmon2017].
+    """Sum of the cross-entropies among siblings along the path of the label, divided by N + 1 [redmon2017].
 
     - sum over v on the path of log p(v | parent) / (N + 1).
 
     Note:
-        The published code gives the root an output of its own; alone in its group it always has probability 1, adds
-        nothing to the loss and takes no gradient, so there is none here. Only the weight 1 / (N + 1) remembers it.
+        The published code has an output for the root too; without siblings it always has probability 1, adds
+        nothing to the loss and gets no gradient, so it is left out here. The divisor N + 1 still counts it.
 
     Shape:
         logits: (B, N), one for each node. labels: (B,), class indices, or C + node for an inner node.
@@ -22,7 +22,7 @@ class YOLOv2Loss(nn.Module):
 
     Raises:
         ValueError: on call, for logits or weights of another shape.
-        IndexError: on call, for a label that is neither (on a GPU, the device's own error).
+        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:

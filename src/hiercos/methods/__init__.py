@@ -1,4 +1,4 @@
-"""Published methods by name: `METHODS["hier-cos"](taxonomy, in_features=512)` gives a `Method`."""
+"""Published methods by name: `METHODS["hier-cos"](taxonomy, in_features=512)` builds a `Method`."""
 
 from hiercos.methods import (  # imported to register
     barz_denzler,

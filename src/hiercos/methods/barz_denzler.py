@@ -22,21 +22,21 @@ def barz_denzler(
 ) -> Method:
     """Barz and Denzler: fixed class embeddings whose cosines are tree similarities; the nearest wins [barz2019].
 
-    The scores of the classes are cosines. Their softmax, the distribution this method has to offer, is nearly
-    flat: fit a temperature before its probabilities are used as such. For the same reason no probabilities are
-    summed for the levels: a node scores as its nearest class does.
+    The class scores are cosines. Their softmax, the method's distribution over the classes, is nearly flat: fit
+    a temperature before using it as probabilities. For the same reason node scores are not sums of
+    probabilities: the score of a node is the best score of its classes.
 
     Note:
-        Similarity is 1 - height(LCA) / H with the height of the common ancestor's own subtree, as the
-        published embeddings of tieredImageNet-H have it. Those of CIFAR-100 came from another hierarchy of eight
-        levels, so those cells cannot be matched.
+        Similarity is 1 - height(LCA) / H with the height of the common ancestor's own subtree, as in the
+        published embeddings of tieredImageNet-H. Those of CIFAR-100 came from another hierarchy of eight
+        levels, so those published results cannot be reproduced.
 
     Args:
-        taxonomy: the tree; see `class_frame` for what many classes cost.
-        in_features: F.
-        width: of a transformation module before the linear layer; none, as published, by default.
-        dropout: see `linear_head`.
-        momentum: see `TransformationModule`.
+        taxonomy: the tree; see `class_frame` for the cost with many classes.
+        in_features: width F of the input features.
+        width: width of a transformation module before the linear layer; None (default, as published) for no module.
+        dropout: dropout rate, see `linear_head`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     embeddings = class_frame(height_similarities(taxonomy))
     cosines = EmbeddingCosines(embeddings)
@@ -49,7 +49,7 @@ def barz_denzler(
 
 
 class EmbeddingCosines(nn.Module):
-    """Cosines with the embeddings of the classes. Shape: f (B, C) to (B, C)."""
+    """Cosines with the class embeddings. Shape: f (B, C) to (B, C)."""
 
     embeddings: Tensor  # (C, C), rows of length 1
 
@@ -63,7 +63,7 @@ class EmbeddingCosines(nn.Module):
 
 
 class NearestClassBelow(nn.Module):
-    """The score of a node is the best score of a class at or below it. Shape: outputs to (B, N)."""
+    """Node scores: the best score of a class at or below each node. Shape: outputs to (B, N)."""
 
     def __init__(self, taxonomy: Taxonomy, class_scores: nn.Module) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The flat baselines: they never look at the tree, and get their levels by summing class probabilities."""
+"""The flat baselines: trained without the tree; node scores are sums of class probabilities."""
 
 from torch import nn
 
@@ -15,12 +15,12 @@ def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = 
 
     Args:
         taxonomy: the tree; only its number of classes is read.
-        in_features: F.
-        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
+        in_features: width F of the input features.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; None (default) for no layer.
     """
     body, width = hidden_layer(in_features, hidden)
     classifier = nn.Linear(width, taxonomy.num_classes)
-    return _flat(classifier if hidden is None else nn.Sequential(body, classifier), taxonomy)
+    return _flat_method(classifier if hidden is None else nn.Sequential(body, classifier), taxonomy)
 
 
 @METHODS.register("cross-entropy-mlp", uses_tree=False)
@@ -32,21 +32,21 @@ def cross_entropy_mlp(
     dropout: float = 0.0,
     momentum: float = 0.1,
 ) -> Method:
-    """Flat softmax cross-entropy behind the same transformation module as Hier-COS.
+    """Flat softmax cross-entropy after the same transformation module as Hier-COS.
 
     Args:
         taxonomy: the tree; only its number of classes is read.
-        in_features: F.
-        width: of the transformation module; C, as published, by default.
-        dropout: see `TransformationModule`.
-        momentum: see `TransformationModule`.
+        in_features: width F of the input features.
+        width: width of the transformation module; C, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     transformation = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)
-    return _flat(nn.Sequential(transformation, nn.Linear(width, taxonomy.num_classes)), taxonomy)
+    return _flat_method(nn.Sequential(transformation, nn.Linear(width, taxonomy.num_classes)), taxonomy)
 
 
-def _flat(head: nn.Module, taxonomy: Taxonomy) -> Method:
+def _flat_method(head: nn.Module, taxonomy: Taxonomy) -> Method:
     return Method(
         head=head, loss=CrossEntropyLoss(), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
     )

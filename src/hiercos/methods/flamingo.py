@@ -15,14 +15,14 @@ def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = Non
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
     Note:
-        Where the features do not divide evenly, the official scripts give what is left over to the finest slice or
-        spread it, by data set; here the finest slices get one each. Their level labels of tieredImageNet-H
-        belong to other classes, so those cells cannot be matched.
+        If the features do not divide evenly, the official scripts add the remainder to the finest slice or
+        spread it, depending on the data set; here the finest slices get one feature more each. Their level labels
+        of tieredImageNet-H belong to other classes, so those published results cannot be reproduced.
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
+        in_features: width F of the input features.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; None (default) for no layer.
     """
     return _flamingo(*hidden_layer(in_features, hidden), taxonomy)
 
@@ -36,14 +36,14 @@ def flamingo_2(
     dropout: float = 0.0,
     momentum: float = 0.1,
 ) -> Method:
-    """Flamingo II: the same behind the transformation module [chang2021, as run by liang2023].
+    """Flamingo II: Flamingo I after the transformation module [chang2021, as run by liang2023].
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of the transformation module; C, as published, by default.
-        dropout: see `TransformationModule`.
-        momentum: see `TransformationModule`.
+        in_features: width F of the input features.
+        width: width of the transformation module; C, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     width = taxonomy.num_classes if width is None else width
     return _flamingo(TransformationModule(in_features, width, momentum=momentum, dropout=dropout), width, taxonomy)

@@ -1,4 +1,4 @@
-"""HAFeat: hierarchy-aware features through classifiers of all levels that agree."""
+"""HAFeat: hierarchy-aware features from consistent classifiers of all levels."""
 
 from collections.abc import Sequence
 
@@ -16,18 +16,18 @@ from hiercos.taxonomy import Taxonomy
 def hafeat_1(
     taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None, margin_levels: Sequence[int] | None = None
 ) -> Method:
-    """HAFeat I: classifiers of all levels on the same features, held together by three terms [garg2022].
+    """HAFeat I: classifiers of all levels on the same features, with consistency, geometry and margin terms [garg2022].
 
     Note:
-        The official code answers with a softmax of a softmax, whose small values fall together and rank by class
-        index; here the scores are logits. See `HAFeatLoss` for the differences in the loss.
+        The official code scores with a softmax of a softmax, whose small values become equal and are ranked by
+        class index; here the scores are logits. See `HAFeatLoss` for the differences in the loss.
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        hidden: width of a layer before the classifiers, see `hidden_layer`; none by default.
-        margin_levels: see `HAFeatLoss`; published: 2 (FGVC-Aircraft), 1 to 4 (CIFAR-100), 2 to 6 (iNaturalist-19),
-            5 to 11 (tieredImageNet-H).
+        in_features: width F of the input features.
+        hidden: width of a layer before the classifiers, see `hidden_layer`; None (default) for no layer.
+        margin_levels: levels with a margin term, see `HAFeatLoss`; published: 2 (FGVC-Aircraft), 1 to 4 (CIFAR-100),
+            2 to 6 (iNaturalist-19), 5 to 11 (tieredImageNet-H).
     """
     body, width = hidden_layer(in_features, hidden)
     return _hafeat(body, width, taxonomy, margin_levels)
@@ -43,15 +43,15 @@ def hafeat_2(
     momentum: float = 0.1,
     margin_levels: Sequence[int] | None = None,
 ) -> Method:
-    """HAFeat II: the same behind the transformation module [garg2022, as run by liang2023].
+    """HAFeat II: HAFeat I after the transformation module [garg2022, as run by liang2023].
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of the transformation module; C, as published, by default.
-        dropout: see `TransformationModule`.
-        momentum: see `TransformationModule`.
-        margin_levels: see `hafeat_1`.
+        in_features: width F of the input features.
+        width: width of the transformation module; C, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        margin_levels: levels with a margin term, see `hafeat_1`.
     """
     width = taxonomy.num_classes if width is None else width
     body = TransformationModule(in_features, width, momentum=momentum, dropout=dropout)

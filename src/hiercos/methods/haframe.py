@@ -22,20 +22,21 @@ def haframe(
     gamma: float = 2.0,
     alpha: float = 0.4,
 ) -> Method:
-    """HAFrame: a frozen classifier whose cosines decay with tree distance, and features drawn to it [liang2023].
+    """HAFrame: a frozen classifier whose cosines decay with tree distance, and features aligned with it [liang2023].
 
     Note:
-        The official code searches the floor of the similarities on a grid of 100 values; here it is exact
+        The official code finds the floor of the similarities on a grid of 100 values; here it is exact
         (`similarity_floor`). It rotates the frame at random, which changes no cosine; here it is not rotated.
 
     Args:
-        taxonomy: the tree; see `class_frame` for what many classes cost.
-        in_features: F.
-        width: of the transformation module, with a linear map to C behind it; C, as published, by default.
-        dropout: see `TransformationModule`.
-        momentum: see `TransformationModule`.
-        gamma: see `decaying_similarities`; published: 1 (FGVC-Aircraft) to 5 (iNaturalist-19).
-        alpha: see `HAFrameLoss`.
+        taxonomy: the tree; see `class_frame` for the cost with many classes.
+        in_features: width F of the input features.
+        width: width of the transformation module, which a linear map to C follows; C, as published, by default.
+        dropout: dropout rate, see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        gamma: decay rate of the similarities, see `decaying_similarities`; published: 1 (FGVC-Aircraft) to 5
+            (iNaturalist-19).
+        alpha: weight of the cosine term, see `HAFrameLoss`.
     """
     similarities = decaying_similarities(taxonomy, gamma)
     blocks_width = taxonomy.num_classes if width is None else width
@@ -51,10 +52,10 @@ def haframe(
 
 
 class FrameHead(nn.Module):
-    """Products with a frozen frame, and the length that makes cosines of them.
+    """Dot products with a frozen frame, and the length of the feature vector, which turns them into cosines.
 
     Shape:
-        features: (B, F). Output: (B, C + 1), the products of f with the C vectors, then the length of f.
+        features: (B, F). Output: (B, C + 1), the dot products of f with the C vectors, then the length of f.
     """
 
     frame: Tensor  # (C, C), rows of length 1, saved with the weights
@@ -71,7 +72,7 @@ class FrameHead(nn.Module):
 
 
 class FrameLogits(nn.Module):
-    """The products without the length. Shape: (B, C + 1) to (B, C)."""
+    """The dot products without the length. Shape: (B, C + 1) to (B, C)."""
 
     def forward(self, outputs: Tensor) -> Tensor:
         """Shape (B, C + 1) to (B, C)."""

@@ -1,4 +1,4 @@
-"""What stands before a method's classifier: nothing, one hidden layer, or the transformation module."""
+"""Head layers shared by the methods: a linear head, a hidden layer, and column selection."""
 
 import torch
 from torch import Tensor, nn
@@ -10,14 +10,14 @@ from hiercos.nn import TransformationModule
 def linear_head(
     in_features: int, out_features: int, *, width: int | None, dropout: float, momentum: float
 ) -> nn.Sequential:
-    """A linear layer on the features (type I), or behind a transformation module of some width (type II).
+    """A linear layer on the features (type I), or after a transformation module (type II).
 
     Args:
-        in_features: F.
-        out_features: of the linear layer.
-        width: of the transformation module; None for no module.
-        dropout: before the linear layer (type I) or before the blocks (type II).
-        momentum: of the transformation module.
+        in_features: width F of the input features.
+        out_features: width of the outputs.
+        width: width of the transformation module; None for no module.
+        dropout: dropout rate before the linear layer (type I) or before the blocks (type II).
+        momentum: batch-norm momentum of the transformation module.
     """
     if width is None:
         return nn.Sequential(nn.Dropout(dropout), nn.Linear(in_features, out_features))
@@ -26,13 +26,13 @@ def linear_head(
 
 
 def hidden_layer(in_features: int, width: int | None) -> tuple[nn.Module, int]:
-    """One layer between batch norms and an ELU, or nothing, with the number of its outputs.
+    """A linear layer between batch norms, followed by an ELU, and its output width; the identity if width is None.
 
-    The published baselines without a transformation module have one of 600 units behind ResNet-50 [liang2023].
+    The published baselines without a transformation module have one of 600 units after ResNet-50 [liang2023].
 
     Args:
-        in_features: F.
-        width: of the layer; None for none.
+        in_features: width F of the input features.
+        width: width of the layer; None for no layer.
     """
     if width is None:
         return nn.Identity(), in_features
@@ -41,7 +41,7 @@ def hidden_layer(in_features: int, width: int | None) -> tuple[nn.Module, int]:
 
 
 class Columns(nn.Module):
-    """Pick columns. Shape: outputs (B, T) to (B, number of columns picked)."""
+    """Selects columns. Shape: outputs (B, T) to (B, number of selected columns)."""
 
     columns: Tensor
 
@@ -55,10 +55,10 @@ class Columns(nn.Module):
 
 
 def class_columns(levels: PaddedLevels) -> Columns:
-    """The logits of the classes, from the deepest level. Shape: (B, T) to (B, C)."""
+    """Selects the class logits, from the deepest level. Shape: (B, T) to (B, C)."""
     return Columns(torch.tensor(levels.class_columns[:, -1]))
 
 
 def node_columns(levels: PaddedLevels) -> Columns:
-    """The logits of the nodes, each from its own level's classifier. Shape: (B, T) to (B, N)."""
+    """Selects the node logits, each from the classifier of its own level. Shape: (B, T) to (B, N)."""
     return Columns(torch.tensor(levels.node_columns))

@@ -31,18 +31,18 @@ def hier_cos(
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of the transformation module; N, as published, by default.
-        dropout: see `HierCOSHead`.
-        momentum: see `HierCOSHead`.
-        basis: see `HierCOSHead`.
-        alpha: see `HierCOSLoss`.
-        exponent: see `HierCOSLoss`.
-        direction: see `HierCOSLoss`.
-        penalty: see `HierCOSLoss`.
-        grouping: see `HierCOSLoss`.
-        ancestors: span the subspaces with the ancestors; read by the scores alone, the loss never does.
-        descendants: span the subspaces with the descendants; read by the scores alone.
+        in_features: width F of the input features.
+        width: width of the transformation module; N, as published, by default.
+        dropout: dropout rate, see `HierCOSHead`.
+        momentum: batch-norm momentum, see `HierCOSHead`.
+        basis: "identity" or "random", see `HierCOSHead`.
+        alpha: weight of the sparsity penalty, see `HierCOSLoss`.
+        exponent: exponent of the level weights, see `HierCOSLoss`.
+        direction: end of the path with the largest target, see `HierCOSLoss`.
+        penalty: form of the penalty, see `HierCOSLoss`.
+        grouping: averaging of the penalty, see `HierCOSLoss`.
+        ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
+        descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
     """
     return Method(
         head=HierCOSHead(in_features, taxonomy, width=width, basis=basis, momentum=momentum, dropout=dropout),

@@ -1,4 +1,4 @@
-"""Class probabilities whose logits are sums along the path: Hier-COS's tree sums, trained by a log-loss."""
+"""A softmax over classes whose logits are sums of node scores along the path, trained with a log-loss."""
 
 from torch import Tensor, nn
 
@@ -22,16 +22,16 @@ def path_softmax(
 ) -> Method:
     """A softmax over classes whose logits are sums of node scores along the path, with a log-loss at every level.
 
-    Classes under one parent share its score, so what is learnt for one serves its siblings. The loss is proper: the
+    Classes under one parent share its score, so they share statistical strength. The loss is proper: the
     probabilities can be calibrated, and a decision rule on them (`crm`, `hops`) ranks the classes.
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of the transformation module before the linear layer; None for the linear layer alone.
-        dropout: see `linear_head`.
-        momentum: see `TransformationModule`.
-        inner: see `PathLogLoss`.
+        in_features: width F of the input features.
+        width: width of the transformation module before the linear layer; None for the linear layer alone.
+        dropout: dropout rate, see `linear_head`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        inner: weight of the terms above the deepest level, see `PathLogLoss`.
     """
     head = linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum)
     return Method(

@@ -17,15 +17,15 @@ from hiercos.taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class Method:
-    """A classifier over a taxonomy, ready to be trained.
+    """The untrained parts of a classifier over a taxonomy.
 
     Attributes:
-        head: features (B, F) to outputs, whatever the other parts read.
-        loss: (outputs, labels (B,), weights (B,) or None) to a scalar.
-        class_scores: outputs to scores of the classes (B, C), higher is better; their softmax is the method's
+        head: module from features (B, F) to outputs, in the form that the other three parts expect.
+        loss: module from (outputs, labels (B,), weights (B,) or None) to a scalar.
+        class_scores: module from outputs to class scores (B, C), higher is better; their softmax is the method's
             distribution over the classes.
-        node_scores: outputs to scores of the nodes (B, N), comparable within a level: the method's own answer at
-            each level.
+        node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
+            is the method's own prediction there.
     """
 
     head: nn.Module
@@ -39,7 +39,7 @@ class Method:
 
 
 class SummedProbabilities(nn.Module):
-    """Node scores of a method without an answer of its own above the leaves: sums of class probabilities.
+    """Node scores of a method that predicts only classes: sums of class probabilities.
 
     Shape:
         logits: (B, C). Output: (B, N) probabilities of the nodes.
@@ -58,17 +58,17 @@ Build = Callable[..., Method]
 
 
 class MethodError(FaultsError):
-    """An unknown method, an option a method does not have, or a value it cannot take."""
+    """An unknown method, an unknown option of a method, or an invalid value."""
 
 
 @dataclass(frozen=True)
 class MethodTraits:
-    """What the registry knows of a method beside its builder.
+    """Properties of a registered method.
 
     Attributes:
-        uses_tree: whether training reads anything of the taxonomy but its classes.
-        inner_labels: whether the loss takes labels that are inner nodes, written as C + node.
-        search: where to look for good values of the method's own options, by name.
+        uses_tree: whether training uses the tree, not only the classes.
+        inner_labels: whether the loss accepts labels that are inner nodes, given as C + node.
+        search: search space of each of the method's own options, by option name.
     """
 
     uses_tree: bool = True
@@ -88,18 +88,18 @@ class MethodRegistry(Registry[Build]):
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
 
         Args:
-            name: what the method is called everywhere.
-            **traits: see `MethodTraits`.
+            name: name of the method, such as "hier-cos".
+            **traits: fields of `MethodTraits`.
         """
         self._traits[name] = MethodTraits(**traits)
         return super().register(name)
 
     def alias(self, name: str, method: str) -> None:
-        """Give a registered method a second name, which is understood and never listed."""
+        """Give a registered method a second name, which is accepted but not listed."""
         self._aliases[name] = self.canonical(method)
 
     def canonical(self, name: str) -> str:
-        """The name a method is registered under, given that or an alias."""
+        """Registered name of a method, from this name or an alias."""
         registered = self._aliases.get(name, name)
         super().__getitem__(registered)  # an unknown one is an error
         return registered
@@ -108,7 +108,7 @@ class MethodRegistry(Registry[Build]):
         return super().__getitem__(self.canonical(name))
 
     def names(self) -> list[str]:
-        """The registered names and the aliases."""
+        """Registered names, then the aliases."""
         return [*self, *self._aliases]
 
     def refuse_unknown(self, names: Iterable[str]) -> None:
@@ -117,33 +117,33 @@ class MethodRegistry(Registry[Build]):
             self[name]
 
     def options(self, name: str) -> dict[str, object]:
-        """The options of a method with their defaults."""
+        """Options of a method with their defaults."""
         parameters = inspect.signature(self[name]).parameters.values()
         return {option.name: option.default for option in parameters if option.kind is option.KEYWORD_ONLY}
 
     def uses_tree(self, name: str) -> bool:
-        """Whether training a method reads anything of the taxonomy but its classes."""
+        """Whether training a method uses the tree, not only the classes."""
         return self._traits[self.canonical(name)].uses_tree
 
     def takes_inner_labels(self, name: str) -> bool:
-        """Whether the loss of a method takes labels that are inner nodes."""
+        """Whether the loss of a method accepts labels that are inner nodes."""
         return self._traits[self.canonical(name)].inner_labels
 
     def with_inner_labels(self) -> list[str]:
-        """The names of the methods whose loss takes labels that are inner nodes, in the order of registration."""
+        """Names of the methods whose loss accepts labels that are inner nodes, in order of registration."""
         return [name for name in self if self.takes_inner_labels(name)]
 
     def search(self, name: str) -> Mapping[str, Space]:
-        """Where to look for good values of a method's own options, by name."""
+        """Search space of each of a method's own options, by option name."""
         return self._traits[self.canonical(name)].search
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
-        """Raise a `MethodError` that names every option the method does not have and every value of a wrong kind."""
+        """Raise a `MethodError` that names every unknown option and every value of a wrong type."""
         if faults := option_faults(f"method {name!r}", options, get_type_hints(self[name]), self.options(name)):
             raise MethodError(faults)
 
     def summary(self, name: str) -> str:
-        """The first line of what a method says of itself."""
+        """First line of a method's docstring."""
         return (inspect.getdoc(self[name]) or "").partition("\n")[0]
 
 
@@ -151,16 +151,16 @@ METHODS = MethodRegistry()
 
 
 def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mapping[str, object]) -> Method:
-    """A method by its name with options from outside, checked before anything is built.
+    """Build a method by name; the options are checked first.
 
     Args:
         name: one of `METHODS`.
         taxonomy: the tree.
-        in_features: F.
-        options: of the method, by name.
+        in_features: width F of the input features.
+        options: option values of the method, by name.
 
     Raises:
-        MethodError: for an unknown method or option, a value of a wrong kind, or one that the method refuses.
+        MethodError: for an unknown method or option, a value of a wrong type, or one that the method rejects.
     """
     METHODS.check_options(name, options)
     try:

@@ -1,4 +1,4 @@
-"""Where a search may look for the value of a setting."""
+"""Search spaces of hyperparameters."""
 
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -7,19 +7,19 @@ import numpy as np
 
 
 class Space(Protocol):
-    """The values that a search may give one setting."""
+    """The search space of one hyperparameter."""
 
     def draw(self, generator: np.random.Generator) -> Any:
-        """One value, as JSON has it."""
+        """Draw one value, of a type that JSON can hold."""
 
     def __contains__(self, value: object) -> bool: ...
 
 
 @dataclass(frozen=True)
 class Between:
-    """Numbers between two ends, evenly spread, or evenly by order of magnitude where `log` is set.
+    """Numbers of a range, uniform, or log-uniform if `log` is set.
 
-    Values have three significant digits, so that a record can be read and repeated.
+    Values are rounded to three significant digits, so that a record is readable and reproducible.
 
     Example:
         >>> Between(0.001, 0.5, log=True).draw(np.random.default_rng(0))
@@ -33,7 +33,7 @@ class Between:
     log: bool = False
 
     def draw(self, generator: np.random.Generator) -> float:
-        """One number of the range."""
+        """Draw a number of the range."""
         if self.log:
             return _rounded(float(np.exp(generator.uniform(np.log(self.low), np.log(self.high)))))
         return _rounded(float(generator.uniform(self.low, self.high)))
@@ -47,7 +47,7 @@ class Between:
 
 @dataclass(frozen=True)
 class OneOf:
-    """A few values, each as likely as the others.
+    """A few equally likely values.
 
     Example:
         >>> OneOf("leaf", "root").draw(np.random.default_rng(0))
@@ -60,7 +60,7 @@ class OneOf:
         object.__setattr__(self, "values", values)
 
     def draw(self, generator: np.random.Generator) -> Any:
-        """One of the values."""
+        """Draw one of the values."""
         return self.values[int(generator.integers(len(self.values)))]
 
     def __contains__(self, value: object) -> bool:

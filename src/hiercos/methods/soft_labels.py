@@ -23,11 +23,11 @@ def soft_labels(
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of a transformation module before the linear layer; none, as published, by default.
-        dropout: see `linear_head`.
-        momentum: see `TransformationModule`.
-        beta: see `SoftLabelsLoss`.
+        in_features: width F of the input features.
+        width: width of a transformation module before the linear layer; None (default, as published) for no module.
+        dropout: dropout rate, see `linear_head`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        beta: decay rate of the targets with distance, see `SoftLabelsLoss`.
     """
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
     return Method(

@@ -21,15 +21,15 @@ def yolo_v2(
     """YOLO-v2: a softmax among siblings at every node, multiplied along the path [redmon2017].
 
     Note:
-        The published tables of CIFAR-100 read the outputs in an order of the classes that is not the labels'
-        (names sorted as text, labels as numbers), so those cells cannot be matched. Here column j is node j.
+        The published tables of CIFAR-100 read the outputs in another class order than that of the labels (names
+        sorted as text, labels as numbers), so those results cannot be reproduced. Here column j is node j.
 
     Args:
         taxonomy: the tree.
-        in_features: F.
-        width: of a transformation module before the linear layer; none, as published, by default.
-        dropout: see `linear_head`.
-        momentum: see `TransformationModule`.
+        in_features: width F of the input features.
+        width: width of a transformation module before the linear layer; None (default, as published) for no module.
+        dropout: dropout rate, see `linear_head`.
+        momentum: batch-norm momentum, see `TransformationModule`.
     """
     return Method(
         head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),

@@ -1,4 +1,4 @@
-"""Every hierarchical metric: pure functions, torchmetrics classes, and the usual ones together from one sort."""
+"""Hierarchical metrics: pure functions, torchmetrics classes, and a suite of the usual metrics from one sort."""
 
 import lazy_loader
 

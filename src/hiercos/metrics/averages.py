@@ -1,4 +1,4 @@
-"""Means over classes, each class by the mean of its own samples, from sums that add up over batches."""
+"""Base classes of the torchmetrics classes, and means of class means from sums that add up over batches."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from hiercos.taxonomy import Taxonomy
 def class_sums(
     values: Tensor, labels: Tensor, num_classes: int, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Sums of the values of each class, and of the weights of those that count.
+    """Weighted sum of the values of each class, and the sum of the weights of the samples that count.
 
     Args:
-        values: nan where a sample does not count, shape (B, K).
-        labels: true classes, shape (B,).
-        num_classes: C.
-        weights: of the samples, shape (B,); 1 by default.
+        values: K values of each sample, nan where it does not count, shape (B, K).
+        labels: true class of each sample, shape (B,).
+        num_classes: number of classes C.
+        weights: weight of each sample, shape (B,); 1 by default.
 
     Returns:
         Two tensors of shape (C, K), float64; they add up over batches.
@@ -31,25 +31,25 @@ def class_sums(
 
 
 def mean_of_class_means(totals: Tensor, counts: Tensor) -> Tensor:
-    """Mean over the classes with a count of totals over counts: two (C, K) -> (K,); nan where no class has any."""
+    """Mean of totals / counts over the classes with a count: two (C, K) -> (K,); nan if no class has one."""
     return (totals / counts).nanmean(dim=0)
 
 
 class TreeMetric(Metric):
-    """What all metrics over a taxonomy have in common.
+    """Base class of all metrics over a taxonomy.
 
-    A MetricCollection lets metrics whose states are equal after the first batch share one state from then on. Sums
-    and counts of different metrics are equal after a perfect batch, so every metric has one state that equals nothing.
+    A MetricCollection merges metrics whose states are equal after the first batch. Sums and counts of different
+    metrics are equal after a batch without mistakes, so every metric has a nan state, which is never equal.
 
     Args:
         taxonomy: the tree over the classes.
-        options: those of every torchmetrics.Metric, such as `process_group`.
+        options: keyword options of torchmetrics.Metric, such as `process_group`.
     """
 
     is_differentiable = False
     full_state_update = False
     plot_lower_bound = 0.0
-    plot_upper_bound: float | None = 1.0  # None leaves the axis free
+    plot_upper_bound: float | None = 1.0  # None for no bound
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
@@ -57,15 +57,15 @@ class TreeMetric(Metric):
         self.add_state("unequal", torch.tensor(torch.nan), dist_reduce_fx="sum")
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
-        """Draw the metric's value, or the values given; the torchmetrics way, which needs matplotlib."""
+        """Plot the metric's current value, or `val`, as torchmetrics does; needs matplotlib."""
         return self._plot(val, ax)
 
 
 class SampleMean(TreeMetric):
-    """The mean of one value per sample; samples whose value is nan do not count, and without any it is nan.
+    """Base class of means of one value per sample; nan values do not count, and the mean of none is nan.
 
-    A metric of this kind writes `update`, whose parameters are named as its function's: by these names a
-    MetricCollection gives each metric what it needs.
+    A subclass implements `update` with the parameter names of its function, by which a MetricCollection passes each
+    metric its arguments.
     """
 
     higher_is_better = True
@@ -78,18 +78,18 @@ class SampleMean(TreeMetric):
         self.add_state("count", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
 
     def add_values(self, values: Tensor) -> None:
-        """Count the value of each sample of a batch, shape (B,)."""
+        """Add the value of each sample of a batch, shape (B,)."""
         values = values.double()
         self.total += values.nansum()
         self.count += values.isnan().logical_not().sum()
 
     def compute(self) -> Tensor:
-        """The mean over everything counted, a float64 scalar."""
+        """Mean over all samples, a float64 scalar."""
         return self.total / self.count
 
 
 class FirstKMean(SampleMean):
-    """The mean of one value per sample that depends on the first k classes, the very first by default."""
+    """Base class of means that depend on the first k ranked classes; k is 1 by default."""
 
     def __init__(self, taxonomy: Taxonomy, k: int = 1, **options: Any) -> None:
         super().__init__(taxonomy, **options)
@@ -97,7 +97,7 @@ class FirstKMean(SampleMean):
 
 
 class OrderMean(SampleMean):
-    """The mean of one value per sample that depends on the order of the first k classes, all by default."""
+    """Base class of means that depend on the order of the first k ranked classes; all by default."""
 
     def __init__(self, taxonomy: Taxonomy, k: int | None = None, **options: Any) -> None:
         super().__init__(taxonomy, **options)

@@ -1,6 +1,7 @@
-"""torchmetrics classes of an answer at each level, and labels (B,).
+"""torchmetrics classes of predictions at each level and labels (B,).
 
-`answers` are node scores (B, N) or level predictions (B, H); what needs node scores or probabilities calls them so.
+`answers` are node scores (B, N) or level predictions (B, H); metrics that need node scores or node probabilities name
+their parameter accordingly.
 """
 
 from typing import Any
@@ -15,35 +16,35 @@ from hiercos.taxonomy import Taxonomy
 
 
 class FullPathAccuracy(SampleMean):
-    """Share of samples answered right at every level; see `functional.full_path_accuracy`."""
+    """Share of samples with a correct prediction at every level; see `functional.full_path_accuracy`."""
 
     def update(self, answers: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.full_path_accuracy(answers, labels, self.taxonomy))
 
 
 class TreeInconsistency(SampleMean):
-    """Share of samples whose answers are no path of the tree (TICE); see `functional.tree_inconsistency`."""
+    """Share of samples whose predictions do not form a path (TICE); see `functional.tree_inconsistency`."""
 
     higher_is_better = False
 
-    def update(self, answers: Tensor, labels: Tensor) -> None:  # noqa: ARG002  # as its siblings
-        """Count a batch; the labels do not matter."""
+    def update(self, answers: Tensor, labels: Tensor) -> None:  # noqa: ARG002  # same signature as the other metrics
+        """Add a batch; the labels are not used."""
         self.add_values(HF.tree_inconsistency(answers, self.taxonomy))
 
 
 class MeanNormalizedRank(SampleMean):
-    """Mean place of the true node at its levels over their widths (MNR); see `functional.normalized_rank`."""
+    """Mean position of the true node at each level over the level's width (MNR); see `functional.normalized_rank`."""
 
     higher_is_better = False
 
     def update(self, node_scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.normalized_rank(node_scores, labels, self.taxonomy))
 
 
 class LevelAccuracy(TreeMetric):
-    """Accuracy at each level, of the samples whose class has it, shape (H,); see `functional.level_accuracy`.
+    """Accuracy at each level over the samples whose class has it, shape (H,); see `functional.level_accuracy`.
 
     Args:
         taxonomy: the tree.
@@ -59,10 +60,10 @@ class LevelAccuracy(TreeMetric):
         self.add_state("counts", torch.zeros(taxonomy.height, dtype=torch.int64), dist_reduce_fx="sum")
 
     def update(self, answers: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
-        right = HF.level_accuracy(answers, labels, self.taxonomy)
-        self.hits += right.nansum(dim=0)
-        self.counts += right.isnan().logical_not().sum(dim=0)
+        """Add a batch."""
+        correct = HF.level_accuracy(answers, labels, self.taxonomy)
+        self.hits += correct.nansum(dim=0)
+        self.counts += correct.isnan().logical_not().sum(dim=0)
 
     def compute(self) -> Tensor:
         """Accuracies of levels 1…H, nan at a level without samples."""
@@ -74,7 +75,7 @@ class CalibrationError(TreeMetric):
 
     Args:
         taxonomy: the tree.
-        bins: bins of equal width between 0 and 1.
+        bins: number of bins of equal width between 0 and 1; 15 by default.
     """
 
     higher_is_better = False
@@ -90,7 +91,7 @@ class CalibrationError(TreeMetric):
             self.add_state(name, zeros, dist_reduce_fx="sum")
 
     def update(self, node_probabilities: Tensor, labels: Tensor) -> None:
-        """Count a batch; see `functional.calibration_error`."""
+        """Add a batch; see `functional.calibration_error`."""
         samples, confidences, hits = calibration_bins(node_probabilities, labels, self.taxonomy, self.bins)
         self.samples += samples
         self.confidences += confidences

@@ -15,14 +15,14 @@ class TopKAccuracy(FirstKMean):
     """Share of samples whose true class is among the first k; see `functional.top_k_accuracy`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.top_k_accuracy(scores, labels, self.taxonomy, self.k))
 
 
 class MacroAccuracy(TreeMetric):
     """Mean over the classes of their top-1 accuracy; see `functional.macro_accuracy`.
 
-    Keeps the hits and the samples of every class, so neither batches nor processes change the number.
+    Keeps the hits and the samples of every class, so the value does not depend on batches or processes.
 
     Args:
         taxonomy: the tree over the classes.
@@ -39,14 +39,14 @@ class MacroAccuracy(TreeMetric):
             self.add_state(name, zeros, dist_reduce_fx="sum")
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
-        right = HF.top_k_accuracy(scores, labels, self.taxonomy).double()
-        hits, counts = class_sums(right[:, None], labels, self.taxonomy.num_classes)
+        """Add a batch."""
+        correct = HF.top_k_accuracy(scores, labels, self.taxonomy).double()
+        hits, counts = class_sums(correct[:, None], labels, self.taxonomy.num_classes)
         self.hits += hits
         self.counts += counts
 
     def compute(self) -> Tensor:
-        """The mean over the classes that had samples, a float64 scalar; nan where none had."""
+        """Mean over the classes with samples, a float64 scalar; nan without samples."""
         return mean_of_class_means(self.hits, self.counts)[0]
 
 
@@ -73,7 +73,7 @@ class HOPS(OrderMean):
         self.variant, self.ties = variant, ties
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.hops(scores, labels, self.taxonomy, self.k, variant=self.variant, ties=self.ties))
 
 
@@ -84,7 +84,7 @@ class AverageHierarchicalDistance(FirstKMean):
     plot_upper_bound = None
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.average_hierarchical_distance(scores, labels, self.taxonomy, self.k))
 
 
@@ -95,48 +95,48 @@ class MistakeSeverity(SampleMean):
     plot_upper_bound = None
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         distances = HF.average_hierarchical_distance(scores, labels, self.taxonomy)
         self.add_values(distances.masked_fill(distances == 0, torch.nan))
 
 
 class CorrectOrder(OrderMean):
-    """Share of samples whose first k classes (all by default) stand in a preferred order."""
+    """Share of samples whose first k classes (all by default) are in an order the tree prefers."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.correct_order(scores, labels, self.taxonomy, self.k))
 
 
 class HierarchicalPrecision(FirstKMean):
-    """Mean share of the answer's path that is on the true path, hP@k; see `functional.hierarchical_precision`."""
+    """Mean share of the predicted path that is on the true path, hP@k; see `functional.hierarchical_precision`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.hierarchical_precision(scores, labels, self.taxonomy, self.k))
 
 
 class HierarchicalRecall(FirstKMean):
-    """Mean share of the true path that is on the answer's path, hR@k; see `functional.hierarchical_recall`."""
+    """Mean share of the true path that is on the predicted path, hR@k; see `functional.hierarchical_recall`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.hierarchical_recall(scores, labels, self.taxonomy, self.k))
 
 
 class HierarchicalF1(FirstKMean):
-    """Mean harmonic mean of the two, hF@k; see `functional.hierarchical_f1`."""
+    """Mean of the harmonic means of hP and hR, hF@k; see `functional.hierarchical_f1`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.hierarchical_f1(scores, labels, self.taxonomy, self.k))
 
 
 class MeanReciprocalRank(SampleMean):
-    """Mean of one over the place of the true class; see `functional.reciprocal_rank`."""
+    """Mean of one over the position of the true class; see `functional.reciprocal_rank`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.reciprocal_rank(scores, labels, self.taxonomy))
 
 
@@ -144,7 +144,7 @@ class NDCG(OrderMean):
     """Mean discounted gain of the first k classes (all by default) over the ideal; see `functional.ndcg`."""
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.ndcg(scores, labels, self.taxonomy, self.k))
 
 
@@ -155,7 +155,7 @@ class PreferenceOrderDistance(SampleMean):
     plot_upper_bound = None
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.preference_order_distance(scores, labels, self.taxonomy))
 
 
@@ -166,12 +166,12 @@ class LogLoss(SampleMean):
     plot_upper_bound = None
 
     def update(self, log_probabilities: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.log_loss(log_probabilities, labels, self.taxonomy))
 
 
 class ExpectedCost(SampleMean):
-    """Mean cost of the answers under a cost matrix (C, C); see `functional.expected_cost`."""
+    """Mean cost of the predictions under a cost matrix (C, C); see `functional.expected_cost`."""
 
     higher_is_better = False
     plot_upper_bound = None
@@ -182,5 +182,5 @@ class ExpectedCost(SampleMean):
         self.register_buffer("costs", costs, persistent=False)
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
-        """Count a batch."""
+        """Add a batch."""
         self.add_values(HF.expected_cost(scores, labels, self.taxonomy, self.costs))

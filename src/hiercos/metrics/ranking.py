@@ -1,7 +1,7 @@
-"""The classes of each sample from best to worst score, and their preference ranks as seen from the true class.
+"""Rankings: the classes of each sample from best to worst score, and their preference ranks for the true class.
 
-Equal scores rank the lower class index first, on every device: whole orders come from a stable sort, and the
-first k from a selection whose ties are settled by class index, without sorting all classes.
+Of equal scores the lower class index ranks first, on every device: complete rankings come from a stable sort, and
+the first k from a selection with ties broken by class index, without sorting all classes.
 """
 
 from collections.abc import Iterator
@@ -11,20 +11,20 @@ from functools import cached_property
 import torch
 from torch import Tensor
 
-from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_parts
+from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_chunks
 from hiercos.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The first K classes of some samples, best first.
+    """The first K classes of each sample of a batch, best first.
 
     Attributes:
-        labels: the true classes, shape (B,).
-        scores: the scores of the ranked classes, descending, shape (B, K).
+        labels: true class of each sample, shape (B,).
+        scores: scores of the ranked classes, descending, shape (B, K).
         order: the ranked classes, shape (B, K).
-        ranks: their preference ranks as seen from the true class (0 = itself), shape (B, K), small integers.
-        tables: the taxonomy's tables.
+        ranks: preference rank of each ranked class for the true class (0 for itself), shape (B, K), int8 or int16.
+        tables: rank tables of the taxonomy.
     """
 
     labels: Tensor
@@ -35,12 +35,12 @@ class Ranking:
 
     @cached_property
     def preferred(self) -> tuple[Tensor, Tensor]:
-        """Ranks z and weights η of the ranked positions in the order the tree prefers, two (B, K)."""
+        """Ranks z and weights η of the first K positions in the preferred order, two (B, K)."""
         return preferred_order(self.tables, self.labels, self.ranks.shape[1], "zero")
 
     @cached_property
     def gaps(self) -> Tensor:
-        """|z − ẑ| of the ranked positions, shape (B, K); 0 where the order is one the tree prefers."""
+        """Rank differences |z − ẑ| of the first K positions, shape (B, K); all 0 for an order the tree prefers."""
         return (self.ranks - self.preferred[0]).abs()
 
     def distances(self, k: int) -> Tensor:
@@ -49,39 +49,39 @@ class Ranking:
 
 
 def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Iterator[Ranking]:
-    """Rank the classes of each sample, some rows at a time so that memory stays bounded.
+    """Rank the classes of each sample, in chunks of rows to bound the memory.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: how many classes to rank, at most C; all by default.
+        k: number of classes to rank, at most C; all by default.
 
     Yields:
         Rankings of consecutive rows; a single empty one for an empty batch.
 
     Raises:
-        ValueError: for shapes that do not fit, a label that is no class, k below 1, or a NaN score, naming its row.
+        ValueError: for shapes that do not fit, a label that is not a class, k below 1, or a NaN score, naming its row.
     """
     check_inputs(scores, labels, taxonomy)
     depth = ranking_depth(k, taxonomy)
     tables = rank_tables(taxonomy, scores.device)
     labels = labels.long()
-    for rows in row_parts(*scores.shape):
+    for rows in row_chunks(*scores.shape):
         values, order = best_classes(scores[rows], depth)
-        refuse_nan(values[:, 0], rows.start)
+        check_not_nan(values[:, 0], rows.start)
         yield Ranking(labels[rows], values, order, tables.ranks(labels[rows], order), tables)
 
 
 def ranking_depth(k: int | None, taxonomy: Taxonomy) -> int:
-    """The number of classes that `k` stands for: all for None, never more than there are."""
+    """Number of classes to rank: k, at most C; C for None."""
     if k is not None and k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
     return taxonomy.num_classes if k is None else min(k, taxonomy.num_classes)
 
 
 def best_classes(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """The k best scores of each row and their classes, best first, equal scores by class index: two (B, k)."""
+    """Best k scores of each row and their classes, best first, ties by class index: two (B, k)."""
     if 4 * k > scores.shape[1]:
         ordered = torch.sort(scores, dim=1, descending=True, stable=True)
         return ordered.values[:, :k], ordered.indices[:, :k]
@@ -89,12 +89,12 @@ def best_classes(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
     values, order = top.values[:, :k], top.indices[:, :k].contiguous()
     tied = (top.values[:, 1:] == values).any(dim=1).nonzero().squeeze(1)
     if len(tied):
-        order[tied] = _first_of_tied(scores[tied], values[tied, -1:], k)
+        order[tied] = _best_with_ties(scores[tied], values[tied, -1:], k)
     return values, order
 
 
-def _first_of_tied(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
-    """The k best classes of rows with ties: all above the k-th best score, then the lowest indices equal to it."""
+def _best_with_ties(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
+    """Best k classes of rows with ties: all above the threshold, then the lowest indices equal to it, shape (B, k)."""
     above, equal = scores > threshold, scores == threshold
     room = k - above.sum(dim=1, keepdim=True)
     chosen = above | (equal & (equal.cumsum(dim=1) <= room))
@@ -104,7 +104,7 @@ def _first_of_tied(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
 
 
 def check_inputs(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
-    """Refuse scores and labels that do not belong together or not to the taxonomy."""
+    """Raise a ValueError unless scores and labels fit each other and the taxonomy."""
     if scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         raise ValueError(
             f"expected scores of shape (B, {taxonomy.num_classes}), one column per class, got {tuple(scores.shape)}"
@@ -113,7 +113,7 @@ def check_inputs(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
 
 
 def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy) -> None:
-    """Refuse labels that are not one class index per sample."""
+    """Raise a ValueError unless there is one class index per sample."""
     if labels.shape != (count,):
         raise ValueError(f"expected {count} labels, one per row of scores, got shape {tuple(labels.shape)}")
     if labels.is_floating_point() or labels.is_complex():
@@ -132,8 +132,8 @@ def _label_fault(row: int, label: int, taxonomy: Taxonomy) -> str:
     return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
 
 
-def refuse_nan(best: Tensor, start: int = 0) -> None:
-    """Refuse rows whose best score is NaN: sorting and selection put NaN above everything, so one look is enough."""
+def check_not_nan(best: Tensor, start: int = 0) -> None:
+    """Raise a ValueError if the best score of a row is NaN; sorting and selection put NaN first."""
     rows = best.isnan().nonzero()
     if len(rows):
         raise ValueError(f"row {start + int(rows[0])}: a score is NaN")

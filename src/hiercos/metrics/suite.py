@@ -1,4 +1,4 @@
-"""Rows of the table of metrics together, from one sort of the scores."""
+"""The metric suite: rows of the metric table computed together, from one sort of the scores."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,12 +19,12 @@ from hiercos.taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class SourceBatch:
-    """What the functions of metrics are given, for some samples.
+    """Inputs of the metric functions for a batch.
 
     Attributes:
-        ranking: the classes of each sample, best first.
-        right: whether the answer of each level is right, shape (B, H), nan at levels the class does not have.
-        log_probabilities: natural logarithms of the class probabilities, shape (B, C); None where not known.
+        ranking: classes of each sample, best first.
+        right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the class lacks.
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C); None if unknown.
     """
 
     ranking: Ranking
@@ -32,7 +32,7 @@ class SourceBatch:
     log_probabilities: Tensor | None
 
     def values(self, spec: MetricSpec) -> Tensor:
-        """Values of a metric for each sample, shape (B,), float64; nan where what it needs is not known."""
+        """Value of a metric for each sample, shape (B,), float64; nan if its input is unknown."""
         function = metric_function(spec)
         if spec.source == "ranking":
             return function(self.ranking, spec.k).double()
@@ -44,7 +44,7 @@ class SourceBatch:
 
 
 def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
-    """The function that a row of the table names."""
+    """Function of a row of the metric table."""
     if callable(spec.function):
         return spec.function
     module, _, name = spec.function.partition(":")
@@ -53,12 +53,12 @@ def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
 
 
 def suite_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> tuple[str, ...]:
-    """The names of the suite's values, in the order of `suite_values`."""
+    """Names of the suite's values, in the column order of `suite_values`."""
     return tuple(spec.name for spec in of_all_levels(specs, taxonomy.height))
 
 
 def needed_depth(name: str, taxonomy: Taxonomy) -> int:
-    """Number of classes of a sample that must be ranked to know a value of the suite."""
+    """Number of classes that must be ranked to compute a value of the suite."""
     return metric_spec(name).depth(taxonomy.num_classes)
 
 
@@ -71,23 +71,23 @@ def suite_values(
     *,
     specs: Sequence[MetricSpec] = SUITE,
 ) -> Tensor:
-    """Every value of the suite for each sample; nan where the sample does not count.
+    """All values of the suite for each sample; nan where the sample does not count.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
         node_scores: node scores (B, N) or level predictions (B, H) for the accuracy at each level and on the
-            full path; without them the answers are the path of the best class, and fpa equals top1.
-        log_probabilities: natural logarithms of the class probabilities, shape (B, C); without them the log loss is
-            nan.
-        specs: rows of the table of metrics; those of the default suite by default.
+            full path; by default the path of the best class, so that fpa equals top1.
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C); by default None, and the log
+            loss is nan.
+        specs: rows of the metric table; the default suite by default.
 
     Returns:
         Shape (B, len(suite_names)), float64. Where k exceeds C, k is C.
 
     Raises:
-        ValueError: for shapes that do not fit, a label that is no class, a NaN, or a log-probability above 0.
+        ValueError: for shapes that do not fit, a label that is not a class, a NaN, or a log-probability above 0.
     """
     if log_probabilities is not None:
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
@@ -111,17 +111,17 @@ def suite_means(
     *,
     specs: Sequence[MetricSpec] = SUITE,
 ) -> Tensor:
-    """Average of every value of the suite: over the samples that count, or over the classes that have such samples.
+    """Average of every value of the suite: over the samples that count, or over the classes with such samples.
 
     Args:
-        values: those of `suite_values`, shape (B, K).
-        labels: true classes, shape (B,).
+        values: result of `suite_values`, shape (B, K).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        weights: of the samples, at least 0, shape (B,); 1 by default.
-        specs: rows of the table of metrics that the values are of.
+        weights: weight >= 0 of each sample, shape (B,); 1 by default.
+        specs: rows of the metric table for which the values were computed.
 
     Returns:
-        Shape (K,), float64; nan where nothing counts.
+        Shape (K,), float64; nan where no sample counts.
     """
     by_class = averaged_by_class(specs, taxonomy).to(values.device)
     weights = torch.ones(len(values), device=values.device) if weights is None else weights
@@ -132,18 +132,18 @@ def suite_means(
 
 
 def averaged_by_class(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> Tensor:
-    """Which values of a suite are averaged over the classes, shape (K,), bool."""
+    """Mask of the values of a suite that are averaged over the classes, shape (K,), bool."""
     return torch.tensor([spec.average == "classes" for spec in of_all_levels(specs, taxonomy.height)], dtype=torch.bool)
 
 
 class MetricSuite(TreeMetric):
-    """Averages of `suite_values` over everything counted, as one metric.
+    """Averages of `suite_values` over all batches, as one metric.
 
     `compute` returns a dict from name to scalar; inside a MetricCollection the names become its keys.
 
     Args:
         taxonomy: the tree over the classes.
-        specs: rows of the table of metrics; those of the default suite by default.
+        specs: rows of the metric table; the default suite by default.
 
     Example:
         >>> suite = MetricSuite(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
@@ -175,7 +175,7 @@ class MetricSuite(TreeMetric):
         node_scores: Tensor | None = None,
         log_probabilities: Tensor | None = None,
     ) -> None:
-        """Count a batch; see `suite_values` for the arguments."""
+        """Add a batch; see `suite_values` for the arguments."""
         values = suite_values(scores, labels, self.taxonomy, node_scores, log_probabilities, specs=self.specs)
         self.totals += values.nansum(dim=0)
         self.counts += values.isnan().logical_not().sum(dim=0)
@@ -184,7 +184,7 @@ class MetricSuite(TreeMetric):
         self.class_counts += counts
 
     def compute(self) -> dict[str, Tensor]:
-        """The average of every value, float64 scalars; nan where nothing counted."""
+        """Average of every value, float64 scalars; nan where no sample counts."""
         means = self.totals / self.counts
         means[self.by_class] = mean_of_class_means(self.class_totals, self.class_counts)
         return dict(zip(self.names, means, strict=True))
@@ -194,6 +194,6 @@ def default_suite(taxonomy: Taxonomy) -> MetricCollection:
     """The metrics of a results table (top-1, severity, AHD, HOPS, fpa, …), correct order, accuracy per level and MRR.
 
     A collection of one `MetricSuite`, so `update` takes its arguments by position or by name, and more metrics can
-    join it.
+    be added to it.
     """
     return MetricCollection(MetricSuite(taxonomy))

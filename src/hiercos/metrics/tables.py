@@ -1,9 +1,9 @@
-"""What the metrics need to know about a taxonomy, once per taxonomy and device.
+"""Preference ranks and distances between classes, cached per taxonomy and device for the metrics.
 
-Everything follows from the paths of the classes: two classes share as many ancestors as their paths have equal
-levels. What the tree prefers, as seen from a class, comes from `taxonomy.preferences`.
-Up to `MOST_TABULATED` classes the preference ranks of all pairs are kept as small integers; beyond that they
-are worked out for the pairs or rows asked for, and nothing of size C x C is ever made.
+Everything is derived from the paths of the classes: two classes share as many ancestors as their paths have equal
+levels. The preferred order of the classes comes from `taxonomy.preferences`.
+Up to `MOST_TABULATED` classes the preference ranks of all pairs are cached as small integers; with more classes they
+are computed for the requested pairs or rows, and no C x C table is built.
 """
 
 import weakref
@@ -28,12 +28,12 @@ from hiercos.taxonomy import (
     reversed_disorder,
 )
 
-MOST_TABULATED = 5_000  # classes whose pairwise ranks are kept: 25 MB of int8
-CHUNK = 1 << 22  # scores handled at a time: their order takes 32 MB
+MOST_TABULATED = 5_000  # largest number of classes whose pairwise ranks are cached: 25 MB of int8
+CHUNK = 1 << 22  # scores per chunk of rows: their order takes 32 MB
 
 
-def row_parts(rows: int, width: int) -> Iterator[slice]:
-    """Consecutive rows of `width` entries, so few that what is made of them stays small; one empty part for no rows."""
+def row_chunks(rows: int, width: int) -> Iterator[slice]:
+    """Slices of consecutive rows of `width` entries, each of at most `CHUNK` entries; one empty slice for no rows."""
     step = max(1, CHUNK // width)
     for start in range(0, max(1, rows), step):
         yield slice(start, min(rows, start + step))
@@ -42,25 +42,25 @@ def row_parts(rows: int, width: int) -> Iterator[slice]:
 class RankTables:
     """Preference ranks and distances between the classes of one taxonomy, on one device.
 
-    All tensors are ordinary ones, also where the first call comes from inference mode, so they serve anywhere later.
+    All tensors are created outside inference mode, so that they can be used anywhere later.
 
     Attributes:
-        num_classes: C.
-        height: H.
-        paths: the nodes of each class's path, shape (C, H), -1 beyond its depth.
-        levels: the same as rows, shape (H, C).
-        depths: the depth of each class, shape (C,).
-        profiles: the number of classes at each rank, one row per distinct rank profile, an array of shape (P, H + 1).
-        profile_of: the rank profile of each class, shape (C,).
-        rank_of_distance: dense rank of each distance as seen from each class, shape (C, H + 1).
-        distance_of_rank: its inverse, shape (C, H + 1); 0 beyond a class's last rank.
+        num_classes: number of classes C.
+        height: height H of the tree.
+        paths: nodes of each class's path, shape (C, H), -1 beyond its depth.
+        levels: `paths` transposed, shape (H, C).
+        depths: depth of each class, shape (C,).
+        profiles: number of classes at each rank, one row per distinct rank profile, an array of shape (P, H + 1).
+        profile_of: index of each class's rank profile, shape (C,).
+        rank_of_distance: dense rank of each distance from each class, shape (C, H + 1).
+        distance_of_rank: distance of each rank from each class, shape (C, H + 1); 0 beyond a class's last rank.
     """
 
     profiles: IntArray
 
     def __init__(self, taxonomy: Taxonomy, device: torch.device) -> None:
         self.num_classes, self.height = taxonomy.num_classes, taxonomy.height
-        self._kept: dict[tuple[str | int, ...], tuple[Tensor, ...]] = {}
+        self._cache: dict[tuple[str | int, ...], tuple[Tensor, ...]] = {}
         small = np.int8 if self.height < 127 else np.int16
         paths = taxonomy.path_table(taxonomy.leaves)
         counts = distance_counts(taxonomy, np.arange(self.num_classes))  # (C, H + 1)
@@ -73,28 +73,28 @@ class RankTables:
         self.rank_of_distance = torch.from_numpy(distance_ranks(counts).astype(small)).to(device)
         self.distance_of_rank = torch.from_numpy(distances.astype(small)).to(device)
 
-    def kept(self, name: tuple[str | int, ...], make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
-        """What a metric derives from the tables and wants to keep, made at the first call with its name."""
-        if name not in self._kept:
+    def cached(self, key: tuple[str | int, ...], compute: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...]:
+        """Tensors that a metric derives from the tables, computed at the first call with a key."""
+        if key not in self._cache:
             with torch.inference_mode(False):
-                self._kept[name] = make()
-        return self._kept[name]
+                self._cache[key] = compute()
+        return self._cache[key]
 
     def profile_values(
-        self, labels: Tensor, name: tuple[str | int, ...], values: Callable[[IntArray], FloatArray]
+        self, labels: Tensor, key: tuple[str | int, ...], values: Callable[[IntArray], FloatArray]
     ) -> Tensor:
-        """One number for the rank profile of each label, worked out at the profile's first appearance and kept.
+        """One number for the rank profile of each label, cached by profile.
 
         Args:
-            labels: true classes, shape (B,).
-            name: what the numbers are kept by.
-            values: the numbers of some rank profiles: (U, H + 1) -> (U,).
+            labels: true class of each sample, shape (B,).
+            key: key of the numbers in the cache.
+            values: function from rank profiles to their numbers: (U, H + 1) -> (U,).
 
         Returns:
             Shape (B,), float64.
         """
         device, count = self.paths.device, len(self.profiles)
-        (known,) = self.kept(name, lambda: (torch.full((count,), torch.nan, dtype=torch.float64, device=device),))
+        (known,) = self.cached(key, lambda: (torch.full((count,), torch.nan, dtype=torch.float64, device=device),))
         profiles = self.profile_of[labels]
         new = torch.unique(profiles[known[profiles].isnan()])
         if len(new):
@@ -102,29 +102,29 @@ class RankTables:
         return known[profiles]
 
     @property
-    def keeps_orders(self) -> bool:
-        """Whether the preferred orders of all rank profiles, (P, C) numbers, are few enough to keep."""
+    def caches_orders(self) -> bool:
+        """Whether the preferred orders of all rank profiles, (P, C) numbers, are small enough to cache."""
         return self.tabulated and len(self.profiles) * self.num_classes <= 4 * CHUNK
 
     @property
     def tabulated(self) -> bool:
-        """Whether there are few enough classes to keep the ranks of all pairs."""
+        """Whether the number of classes is small enough to cache the ranks of all pairs."""
         return self.num_classes <= MOST_TABULATED
 
     @cached_property
     def rank_table(self) -> Tensor:
-        """Preference ranks of all pairs, shape (C, C); only where `tabulated`."""
-        parts = row_parts(self.num_classes, self.num_classes)
+        """Preference ranks of all pairs, shape (C, C); only if `tabulated`."""
+        parts = row_chunks(self.num_classes, self.num_classes)
         with torch.inference_mode(False):
             classes = torch.arange(self.num_classes, device=self.paths.device)
             return torch.cat([self._ranks_by_path(classes[rows]) for rows in parts])
 
     def rank_rows(self, labels: Tensor) -> Tensor:
-        """Preference rank of every class as seen from each label, shape (B, C)."""
+        """Preference rank of every class for each label, shape (B, C)."""
         return self.rank_table[labels] if self.tabulated else self._ranks_by_path(labels)
 
     def ranks(self, labels: Tensor, classes: Tensor) -> Tensor:
-        """Preference ranks of some classes as seen from each label: (B,) and (B, K) -> (B, K)."""
+        """Preference ranks of K classes for each label: (B,) and (B, K) -> (B, K)."""
         if 4 * classes.shape[1] > self.num_classes:
             return self.rank_rows(labels).gather(1, classes)
         if self.tabulated:
@@ -132,7 +132,7 @@ class RankTables:
         return self.rank_of_distance[labels].gather(1, self.distances(labels, classes).long())
 
     def distances(self, labels: Tensor, classes: Tensor) -> Tensor:
-        """Tree distances of each label to some classes: (B,) and (B, K) -> (B, K)."""
+        """Tree distances of each label to K classes: (B,) and (B, K) -> (B, K)."""
         own = self._own_path(labels)
         shared = torch.zeros(classes.shape, dtype=torch.int16, device=classes.device)
         for level in range(self.height):
@@ -140,12 +140,12 @@ class RankTables:
         return (self.height - shared).masked_fill_(classes == labels[:, None], 0)
 
     def _own_path(self, labels: Tensor) -> Tensor:
-        """Paths of the labels, shape (B, H), with -2 beyond their depth: equal to nothing in `paths`."""
+        """Paths of the labels, shape (B, H), with -2 beyond their depth, which never occurs in `paths`."""
         own = self.paths[labels]
         return own.masked_fill_(own < 0, -2)
 
     def _ranks_by_path(self, labels: Tensor) -> Tensor:
-        """Preference rank of every class, shape (B, C): one class nearer for each shared level that others lack."""
+        """Preference rank of every class, shape (B, C), lowered level by level along the shared path."""
         ranks = self.rank_of_distance[labels]  # (B, H + 1)
         own = self._own_path(labels)
         block = ranks[:, -1:].repeat(1, self.num_classes)
@@ -159,10 +159,10 @@ _tables: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, RankTables]]" =
 
 
 def rank_tables(taxonomy: Taxonomy, device: torch.device) -> RankTables:
-    """The tables of a taxonomy on a device, made at the first call."""
+    """Tables of a taxonomy on a device, built at the first call."""
     on_devices = _tables.setdefault(taxonomy, {})
     if device not in on_devices:
-        with torch.inference_mode(False):  # tensors born in inference mode could not serve outside it
+        with torch.inference_mode(False):  # tensors created in inference mode could not be used outside it
             on_devices[device] = RankTables(taxonomy, device)
     return on_devices[device]
 
@@ -174,18 +174,20 @@ def ranks_and_weights(profiles: IntArray, k: int, tail: Tail) -> tuple[IntArray,
 
 
 def preferred_order(tables: RankTables, labels: Tensor, k: int, tail: Tail) -> tuple[Tensor, Tensor]:
-    """Ranks (small integers) and weights (float64) of the first k positions for each label, two (B, k)."""
+    """Ranks (small integers) and weights (float64) of the first k positions in preferred order, two (B, k)."""
     profiles = tables.profile_of[labels]
-    if not tables.keeps_orders:
+    if not tables.caches_orders:
         return _as_tensors(tables, tables.profiles[profiles.cpu().numpy()], k, tail)
-    ranks, weights = tables.kept(("order", tail), lambda: _every_order(tables, tail))
+    ranks, weights = tables.cached(("order", tail), lambda: _all_orders(tables, tail))
     return ranks[profiles, :k], weights[profiles, :k]
 
 
-def _every_order(tables: RankTables, tail: Tail) -> tuple[Tensor, Tensor]:
+def _all_orders(tables: RankTables, tail: Tail) -> tuple[Tensor, Tensor]:
     """Ranks and weights in preferred order for every rank profile, two (P, C)."""
     count = tables.num_classes
-    parts = [_as_tensors(tables, tables.profiles[rows], count, tail) for rows in row_parts(len(tables.profiles), count)]
+    parts = [
+        _as_tensors(tables, tables.profiles[rows], count, tail) for rows in row_chunks(len(tables.profiles), count)
+    ]
     ranks, weights = zip(*parts, strict=True)
     return torch.cat(ranks), torch.cat(weights)
 
@@ -197,10 +199,10 @@ def _as_tensors(tables: RankTables, profiles: IntArray, k: int, tail: Tail) -> t
 
 
 def disorder_of_reverse(tables: RankTables, labels: Tensor, k: int, tail: Tail) -> Tensor:
-    """The weighted disorder of the preferred order with its first k positions reversed, shape (B,)."""
+    """Weighted disorder of the preferred order with its first k positions reversed, shape (B,)."""
 
     def of_profiles(profiles: IntArray) -> FloatArray:
-        parts = row_parts(len(profiles), k)
+        parts = row_chunks(len(profiles), k)
         return np.concatenate([reversed_disorder(*ranks_and_weights(profiles[rows], k, tail)) for rows in parts])
 
     return tables.profile_values(labels, ("reversed", tail, k), of_profiles)

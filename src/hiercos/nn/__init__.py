@@ -1,4 +1,4 @@
-"""Trainable parts: the transformation module and the head."""
+"""Trainable modules: the transformation module, the Hier-COS head and level classifiers."""
 
 from hiercos.nn.level_heads import SlicedHeads, UnitRowLinear
 from hiercos.nn.transformation import Basis, HierCOSHead, ResidualBlock, TransformationModule

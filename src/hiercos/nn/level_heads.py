@@ -1,4 +1,4 @@
-"""Classifiers for all levels at once, their logits side by side."""
+"""Classifiers of all levels, with concatenated logits."""
 
 from collections.abc import Sequence
 
@@ -8,14 +8,14 @@ from torch.nn import functional as F
 
 
 class SlicedHeads(nn.Module):
-    """One linear classifier a level, each on its own slice of the features and, frozen, all finer ones [chang2021].
+    """One linear classifier per level, on its own slice of the features and the detached finer ones [chang2021].
 
-    The features are cut into one slice a level, the coarsest first. The classifier of a level sees its slice and
-    those of the levels below, which its gradient does not reach.
+    The features are split into one slice per level, the coarsest first. The input of a level's classifier is its own
+    slice and those of the levels below, through which no gradient flows.
 
     Args:
-        in_features: F. Where it is less than the number of levels, the coarsest slices are empty.
-        sizes: the number of nodes of each level, level 1 first.
+        in_features: width F of the input features; if it is below the number of levels, the coarsest slices are empty.
+        sizes: number of nodes of each level, level 1 first.
 
     Shape:
         features: (B, F). Output: (B, T), T = sum of sizes.
@@ -30,18 +30,18 @@ class SlicedHeads(nn.Module):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, T)."""
         slices = features.split_with_sizes(self.widths, dim=1)
-        frozen = features.detach()
+        detached = features.detach()
         logits = []
         for level, classifier in enumerate(self.classifiers):
-            finer = frozen[:, sum(self.widths[: level + 1]) :]
+            finer = detached[:, sum(self.widths[: level + 1]) :]
             logits.append(classifier(torch.cat([slices[level], finer], dim=1)))  # (B, K_level)
         return torch.cat(logits, dim=1)
 
 
 def slice_widths(in_features: int, levels: int) -> list[int]:
-    """Widths of equal slices that add up to in_features; what is left over goes to the finest, one each."""
-    width, left = divmod(in_features, levels)
-    return [width + (level >= levels - left) for level in range(levels)]
+    """Widths of nearly equal slices that add up to in_features; the finest slices get one of the remainder each."""
+    width, remainder = divmod(in_features, levels)
+    return [width + (level >= levels - remainder) for level in range(levels)]
 
 
 class UnitRowLinear(nn.Module):
@@ -56,7 +56,7 @@ class UnitRowLinear(nn.Module):
         self.linear = nn.Linear(in_features, out_features)
 
     def unit_rows(self) -> Tensor:
-        """The rows as they are used, shape (out_features, F)."""
+        """Rows scaled to length 1, shape (out_features, F)."""
         return F.normalize(self.linear.weight, dim=1)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""The transformation module: what maps a backbone's features into a space of our choice."""
+"""The transformation module, which maps a backbone's features to an embedding, and the Hier-COS head."""
 
 from typing import Literal, get_args
 
@@ -12,9 +12,9 @@ Stem = Literal["norm", "linear"]
 
 
 class ResidualBlock(nn.Module):
-    """y = S(x) + PReLU(BN(W2 PReLU(BN(W1 x)))), as the published code has it: nothing follows the sum.
+    """y = S(x) + PReLU(BN(W2 PReLU(BN(W1 x)))), as in the published code: no activation after the sum.
 
-    The shortcut S is the identity where the widths agree, and a learned linear map without bias elsewhere.
+    The shortcut S is the identity if the widths agree, else a learned linear map without bias.
 
     Shape:
         x: (B, in_features). Output: (B, width).
@@ -42,18 +42,18 @@ class TransformationModule(nn.Module):
     """A stem and two residual blocks [sani2026, supplementary, implementation details].
 
     Note:
-        The paper speaks of five linear layers; the published code has two residual blocks of two linear
-        layers each and a fixed orthogonal map. This is the code's form.
+        The paper describes five linear layers; the published code has two residual blocks of two linear
+        layers each and a fixed orthogonal map. This class follows the code.
 
     Args:
-        in_features: F, the width of the features.
-        width: the width of the blocks.
-        stem: "norm" normalises the features (published with frozen transformers); "linear" projects them
-            to the width first and normalises then, which on pooled features is the published stem of the
+        in_features: width F of the input features.
+        width: width of the blocks.
+        stem: "norm" (default) normalises the features (published with frozen transformers); "linear" first
+            projects them to the width of the blocks, which on pooled features is the published stem of the
             convolutional backbones, since pooling and a 1x1 convolution commute.
-        momentum: of the stem's batch norm. The published 0.001 needs thousands of steps before evaluation
-            means anything, so 0.1 is the default.
-        dropout: share of the stem's outputs dropped in training; 0 as published.
+        momentum: momentum of the stem's batch norm; 0.1 by default, since the published 0.001 needs thousands of
+            steps before the running statistics are usable.
+        dropout: dropout rate after the stem; 0, as published, by default.
 
     Raises:
         ValueError: for an unknown stem, or a width or in_features below 1.
@@ -93,22 +93,22 @@ Basis = Literal["identity", "random"]
 class HierCOSHead(nn.Module):
     """Map features into the space with one orthonormal axis per node [sani2026, Sec. 3.3].
 
-    As published the transformation module is N wide. With `width`, its blocks have that width and one linear
-    map leads to the N nodes: for taxonomies whose N x N layers would be too large.
+    As published, the transformation module has width N. With `width`, its blocks have that width and a linear
+    map to the N nodes follows: for taxonomies whose N x N layers would be too large.
 
     Note:
         The published code ends in a fixed random orthogonal N x N matrix and a frozen bias of N zeros. The
-        matrix only rotates a space that the layer before it is free to choose, so the identity, which costs
-        nothing, is the default here; the bias is left out.
+        layer before the matrix can learn any rotation, so the identity, which costs nothing, is the default here;
+        the bias is left out.
 
     Args:
-        in_features: F, the width of the features.
+        in_features: width F of the input features.
         taxonomy: the tree.
-        width: the width of the blocks; N, as published, by default.
+        width: width of the blocks; N, as published, by default.
         basis: "identity", or "random" for an orthogonal matrix drawn from `generator` and stored with the weights.
-        stem: see `TransformationModule`.
-        momentum: see `TransformationModule`.
-        dropout: see `TransformationModule`.
+        stem: "norm" or "linear", see `TransformationModule`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        dropout: dropout rate, see `TransformationModule`.
         generator: source of the random basis; torch's global one by default.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Taxonomies from arrays in any numbering: bring the nodes into breadth-first order, or say every fault."""
+"""Taxonomies from arrays in any numbering: renumber the nodes breadth-first, or report every fault."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -12,15 +12,15 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy
 
 
 @dataclass
-class FoundNodes:
-    """Node i has the i-th entry of each list; -1 is the root.
+class NodeTable:
+    """Unchecked nodes in any order, collected while a file is parsed: node i is entry i of each list.
 
     Attributes:
-        names: the name of each.
-        ids: the id of each, "" for none.
-        parents: the parent of each, which stands before it or not.
-        labels: the class number of each leaf that is given one, None for the others; nothing of it is checked yet.
-        marks: where each stands in its file, in the words of its reader; None where that is not known.
+        names: name of each node.
+        ids: id of each node, "" for none.
+        parents: parent of each node, -1 for the root; it may come before or after its children.
+        labels: class index of each leaf that has one in the file, else None.
+        marks: position of each node in its file, in the parser's own form; None if unknown.
     """
 
     names: list[str] = field(default_factory=list)
@@ -30,7 +30,7 @@ class FoundNodes:
     marks: list[Any] = field(default_factory=list)
 
     def add(self, parent: int, name: str, given_id: str = "", label: Any = None, mark: Any = None) -> int:
-        """A new node, the last one."""
+        """Append a node and return its index."""
         self.names.append(name)
         self.ids.append(given_id)
         self.parents.append(parent)
@@ -38,8 +38,8 @@ class FoundNodes:
         self.marks.append(mark)
         return len(self.names) - 1
 
-    def place(self, node: int) -> str:
-        """The path of a node, for messages."""
+    def quoted_path(self, node: int) -> str:
+        """Path of a node in quotes, for messages; "the top" for the root."""
         names = []
         while node >= 0:
             names.append(self.names[node])
@@ -47,28 +47,28 @@ class FoundNodes:
         return repr(PATH_SEPARATOR.join(reversed(names))) if names else "the top"
 
     def tree(self, faults: Sequence[str], where: Callable[[Any], str] | None = None) -> Taxonomy:
-        """The taxonomy; its classes are in the order of their numbers, or of the nodes where there are none.
+        """Build the taxonomy, classes in the order of their labels, or of the nodes if there are no labels.
 
         Args:
-            faults: those found so far.
-            where: the place that a mark means, for messages; None where nodes have no marks.
+            faults: faults found while parsing.
+            where: function from a mark to its position as text, for messages; None if nodes have no marks.
 
         Raises:
-            TaxonomyError: for the faults found so far, numbers that are no order of the classes, and whatever makes
-                the nodes no tree.
+            TaxonomyError: for these faults, labels that do not number the classes 0…C-1, and nodes that do not form
+                a tree.
         """
-        every = list(faults) or ([] if where is None else list(self._twin_faults(where)))
-        leaves = self._class_order(every)
-        if every:
-            raise TaxonomyError(every)
+        all_faults = list(faults) or ([] if where is None else list(self._duplicate_faults(where)))
+        leaves = self._class_order(all_faults)
+        if all_faults:
+            raise TaxonomyError(all_faults)
         return tree_from_arrays(self.names, self.parents, leaves, ids=self.ids)
 
-    def _twin_faults(self, where: Callable[[Any], str]) -> Iterator[str]:
+    def _duplicate_faults(self, where: Callable[[Any], str]) -> Iterator[str]:
         first: dict[tuple[int, str, str], int] = {}
         for node, key in enumerate(zip(self.parents, self.names, self.ids, strict=True)):
-            if (twin := first.setdefault(key, node)) != node:
-                here, there = where(self.marks[node]), where(self.marks[twin])
-                shown = f"{self.names[node]!r} under {self.place(self.parents[node])}"
+            if (original := first.setdefault(key, node)) != node:
+                here, there = where(self.marks[node]), where(self.marks[original])
+                shown = f"{self.names[node]!r} under {self.quoted_path(self.parents[node])}"
                 yield f"{here}: {shown} is already {there}: expected distinct names, or ids"
 
     def _class_order(self, faults: list[str]) -> list[int]:
@@ -80,18 +80,18 @@ class FoundNodes:
         for leaf in leaves:
             label = self.labels[leaf]
             if type(label) is not int or not 0 <= label < len(leaves):
-                faults.append(f"{self.place(leaf)}: expected a class from 0 to {len(leaves) - 1}, got {label!r}")
+                faults.append(f"{self.quoted_path(leaf)}: expected a class from 0 to {len(leaves) - 1}, got {label!r}")
             elif by_label.setdefault(label, leaf) != leaf:
-                faults.append(f"{self.place(leaf)}: class {label} is already {self.place(by_label[label])}")
+                faults.append(f"{self.quoted_path(leaf)}: class {label} is already {self.quoted_path(by_label[label])}")
         return [by_label[label] for label in sorted(by_label)]
 
 
 def tree_from_arrays(
     names: Sequence[str], parents: ArrayLike, leaves: ArrayLike | None = None, *, ids: Sequence[str] = ()
 ) -> Taxonomy:
-    """Renumber the nodes breadth-first, siblings in the order given; see `Taxonomy` for the arguments.
+    """Renumber the nodes breadth-first, siblings in input order; see `Taxonomy` for the arguments.
 
-    Without `leaves`, the classes are the childless nodes in the order given.
+    Without `leaves`, the classes are the childless nodes in input order.
     """
     parent = np.asarray(parents, dtype=np.int64)
     if faults := shape_faults(names, parent, ids):
@@ -102,14 +102,14 @@ def tree_from_arrays(
         raise TaxonomyError(faults)
     order = breadth_first(parent)
     if len(order) < len(parent):
-        lost = np.setdiff1d(np.arange(len(parent)), order)
-        raise TaxonomyError(f"node {node} ({names[node]!r}) is on or below a cycle" for node in lost)
-    place = np.empty(len(parent) + 1, dtype=np.int64)  # the last entry is the root's: -1 stays -1
-    place[order], place[-1] = np.arange(len(order)), -1
+        unreached = np.setdiff1d(np.arange(len(parent)), order)
+        raise TaxonomyError(f"node {node} ({names[node]!r}) is on or below a cycle" for node in unreached)
+    new_index = np.empty(len(parent) + 1, dtype=np.int64)  # the last entry is the root's: -1 stays -1
+    new_index[order], new_index[-1] = np.arange(len(order)), -1
     return Taxonomy(
         names=tuple(names[node] for node in order.tolist()),
-        parents=place[parent[order]],
-        leaves=place[classes],
+        parents=new_index[parent[order]],
+        leaves=new_index[classes],
         ids=tuple(ids[node] for node in order.tolist()) if ids else (),
     )
 
@@ -124,9 +124,9 @@ def _range_faults(names: Sequence[str], parents: IntArray, classes: IntArray) ->
 
 
 def breadth_first(parents: IntArray) -> IntArray:
-    """The nodes that hang on the root, level by level and siblings in index order; others are left out."""
+    """Nodes reachable from the root (not on or below a cycle), level by level, siblings in index order."""
     by_parent = np.argsort(parents, kind="stable")
-    starts = np.searchsorted(parents[by_parent], np.arange(-1, len(parents) + 1))  # of the root, then each node
+    starts = np.searchsorted(parents[by_parent], np.arange(-1, len(parents) + 1))  # children of the root, then of nodes
     level = by_parent[starts[0] : starts[1]]
     levels = [level]
     while len(level):

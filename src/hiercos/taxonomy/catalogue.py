@@ -1,4 +1,4 @@
-"""Taxonomies that come with the package, as text in `hierarchies/`: one path per class, in class order."""
+"""Taxonomies bundled with the package, as text in `hierarchies/`: one path per class, in class order."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -15,10 +15,10 @@ CATALOGUE = {
 
 
 def load_taxonomy(name: str) -> Taxonomy:
-    """A taxonomy of the catalogue by its name; the classes are in the order of the data set's labels.
+    """Load a bundled taxonomy by name; the classes are in the order of the data set's labels.
 
     Raises:
-        TaxonomyError: for an unknown name, with the nearest one or all.
+        TaxonomyError: for an unknown name; the message suggests the nearest known name, or lists all.
 
     Example:
         >>> load_taxonomy("cifar100")
@@ -34,7 +34,7 @@ def load_taxonomy(name: str) -> Taxonomy:
 
 
 def check_taxonomy_source(source: str | Path) -> None:
-    """Raise a `TaxonomyError` for what `open_taxonomy` would not find; nothing is read."""
+    """Check that `open_taxonomy` would find a taxonomy, without reading it; raises `TaxonomyError` if not."""
     path = Path(source)
     if path.is_file():
         return
@@ -47,18 +47,19 @@ def check_taxonomy_source(source: str | Path) -> None:
 
 
 def _is_path(path: Path, source: str | Path) -> bool:
-    """Whether it cannot be a name: it has an extension or a folder."""
+    """Whether the source is a path rather than a bundled name: it has an extension or a folder."""
     return bool(path.suffix) or path.name != str(source)
 
 
 def open_taxonomy(source: str | Path) -> Taxonomy:
-    """The taxonomy that a word of the user names: a file, or where there is none a name of the catalogue.
+    """Read a taxonomy from a file or, if there is no such file, load the bundled taxonomy of that name.
 
     Args:
-        source: taken for a file if there is one, or if it has a folder or an extension.
+        source: path or bundled name; it is a path if the file exists, or if it has a folder or an extension.
 
     Raises:
-        TaxonomyError: for a file that cannot be used, or what is neither a file nor a name, with the nearest name.
+        TaxonomyError: for a file that cannot be used, or a source that is neither a file nor a bundled name; the
+            message suggests the nearest name.
 
     Example:
         >>> open_taxonomy("cifar100")

@@ -1,4 +1,4 @@
-"""What must be true of the nodes of a taxonomy, said about all of them at once."""
+"""Checks on the nodes of a taxonomy; each reports every fault it finds, not just the first."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from hiercos.errors import FaultsError
 
-HOLD_IDS = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
+IDS_HINT = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
 
 
 class TaxonomyError(FaultsError):
@@ -26,7 +26,7 @@ def node_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[
 
 
 def shape_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
-    """The lengths that do not agree."""
+    """Faults of an empty tree and of lengths that disagree."""
     count = len(names)
     faults = []
     if count == 0:
@@ -39,7 +39,7 @@ def shape_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence
 
 
 def order_faults(parents: NDArray[np.int64]) -> list[str]:
-    """One sentence if the nodes are not numbered breadth-first."""
+    """The fault of nodes that are not numbered breadth-first, or an empty list."""
     before = parents < np.arange(len(parents))
     if parents[0] == -1 and before.all() and (np.diff(parents) >= 0).all():
         return []
@@ -50,12 +50,12 @@ def order_faults(parents: NDArray[np.int64]) -> list[str]:
 
 
 def identity_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> Iterator[str]:
-    """Names that are empty, ids that stand twice, siblings that nothing tells apart."""
+    """Faults of empty names, repeated ids, and siblings with the same name and id."""
     for node, name in enumerate(names):
         if not isinstance(name, str) or not name.strip():
             yield f"node {node}: expected a name, got {name!r}"
     for given_id, count in repeated(text for text in ids if text):
-        yield f"id {given_id!r} stands {count} times: expected it once"
+        yield f"id {given_id!r} occurs {count} times: expected it once"
     for (parent, name, _), count in repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
         place = "the root" if parent < 0 else repr(names[parent])
         yield f"{count} nodes under {place} are called {name!r}: expected distinct names, or ids"

@@ -1,4 +1,4 @@
-"""What is worth knowing about a taxonomy before training on it, and the tree as lines of text."""
+"""Summary statistics of a taxonomy, and the tree as lines of text."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -13,16 +13,16 @@ from hiercos.taxonomy.tree import Taxonomy
 
 @dataclass(frozen=True)
 class TaxonomyFacts:
-    """Counts of a taxonomy.
+    """Summary statistics of a taxonomy.
 
     Attributes:
-        nodes_per_level: level 1 first.
-        classes_per_level: level 1 first.
-        fewest_children: of the root and the inner nodes, as are the next two.
-        mean_children: their mean.
-        most_children: the largest.
-        one_child_nodes: inner nodes with a single child.
-        repeated_names: each name that several nodes bear, with their number, most first.
+        nodes_per_level: number of nodes at each level, level 1 first.
+        classes_per_level: number of classes at each level, level 1 first.
+        fewest_children: least number of children of the root or an inner node.
+        mean_children: mean number of children of the root and the inner nodes.
+        most_children: largest number of children of the root or an inner node.
+        one_child_nodes: number of inner nodes with a single child.
+        repeated_names: names that several nodes share, with the number of nodes, most frequent first.
     """
 
     nodes_per_level: tuple[int, ...]
@@ -35,7 +35,7 @@ class TaxonomyFacts:
 
 
 def taxonomy_facts(taxonomy: Taxonomy) -> TaxonomyFacts:
-    """The facts that `hiercos taxonomy show` prints.
+    """Compute the statistics that `hiercos taxonomy show` prints.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -62,8 +62,8 @@ def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str
 
     Args:
         taxonomy: the tree.
-        depth: levels shown; what is below is folded into its ancestor.
-        children: shown of each node; the rest are folded into one line.
+        depth: number of levels shown; deeper nodes are folded into their ancestor.
+        children: largest number of children shown per node; the rest are folded into one line.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -91,7 +91,7 @@ def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str
 
 
 class _Line(NamedTuple):
-    """One line to come: a node, or several folded into one; what stands before it and before its children."""
+    """One pending line, for a node or several folded ones, with its own prefix and the indent of its children."""
 
     nodes: range
     folded: bool
@@ -100,7 +100,7 @@ class _Line(NamedTuple):
 
 
 def _family(taxonomy: Taxonomy, parent: int, indent: str, most: int) -> list[_Line]:
-    """The lines of a node's children, last first: it is a stack."""
+    """Lines of a node's children, last first, to be pushed onto the stack."""
     first, end = np.searchsorted(taxonomy.parents, [parent, parent + 1]).tolist()
     shown = min(end, first + most)
     groups = [range(node, node + 1) for node in range(first, shown)]
@@ -117,7 +117,7 @@ def _label(taxonomy: Taxonomy, node: int) -> str:
 
 
 def counted(count: int, one: str, more: str) -> str:
-    """A number of things in words.
+    """A count with its noun, singular or plural.
 
     Example:
         >>> counted(1, "class", "classes"), counted(2, "class", "classes")

@@ -22,9 +22,9 @@ class LeafOrder:
     """The leaves of a taxonomy in depth-first order.
 
     Attributes:
-        classes: the class at each position, shape (C,).
-        positions: the position of each class, shape (C,).
-        common: depth of the common ancestor of the leaf at a position and the one before it, shape (C,);
+        classes: class at each position, shape (C,).
+        positions: position of each class, shape (C,).
+        common: depth of the lowest common ancestor of the leaf at a position and the one before it, shape (C,);
             0 (the root) at position 0.
     """
 
@@ -34,7 +34,7 @@ class LeafOrder:
 
     @cached_property
     def minima(self) -> NDArray[np.int32]:
-        """The least `common` of the next 2**power positions, cut at the end, shape (log2 C + 1, C)."""
+        """Minimum of `common` over the 2**power positions from each one, cut at the end, shape (log2 C + 1, C)."""
         count = len(self.common)
         table = np.tile(self.common.astype(np.int32), (count.bit_length(), 1))
         for power in range(1, len(table)):
@@ -70,10 +70,10 @@ def _descendant_counts(taxonomy: Taxonomy, values: Floats) -> IntArray:
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
-    """Number the nodes in preorder, level by level: a child follows its parent and its elder siblings' subtrees.
+    """Number the nodes in preorder, level by level: a child follows its parent and the subtrees of its earlier siblings.
 
     `first[v]` is the top of the chain of first children that leads to v. The leaf before v in depth-first
-    order hangs on that top's elder sibling, so their common ancestor is the top's parent.
+    order is below that top's previous sibling, so their common ancestor is the top's parent.
     """
     sizes = subtree_sizes(taxonomy)
     preorder = np.zeros(taxonomy.num_nodes, dtype=np.int64)
@@ -96,7 +96,7 @@ def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
 
 
 def common_depth_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Depth of the common ancestor of each label and every class, shape (B, C); with itself, its own."""
+    """Depth of the lowest common ancestor of each label and every class, shape (B, C); its own depth for itself."""
     order = leaf_order(taxonomy)
     rows = np.asarray(labels, dtype=np.int64)
     block = np.empty((len(rows), taxonomy.num_classes), dtype=np.int64)
@@ -119,17 +119,18 @@ def distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
 
 
 def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) -> IntArray:
-    """Tree distance of each label to the class at the same place, H - depth(LCA) and 0 where they are equal.
+    """Tree distance of each label to the class at the same index, H - depth(LCA) and 0 where they are equal.
 
     The minimum over a range is that of two overlapping ranges of a power of two: O(1) a pair, O(C log C)
     once per taxonomy, and no row of distances is ever built.
 
     Args:
-        labels: classes, any shape.
-        classes: classes, a shape that broadcasts with it.
+        taxonomy: the tree.
+        labels: class indices, any shape.
+        classes: class indices to compare with, of a shape that broadcasts with `labels`.
 
     Returns:
-        Distances, the broadcast shape.
+        Distances, of the broadcast shape.
 
     Example:
         >>> toy = Taxonomy(names=("pet", "vehicle", "cat", "dog", "car"), parents=(-1, -1, 0, 0, 1))
@@ -141,20 +142,20 @@ def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) ->
     there = order.positions[np.asarray(classes, dtype=np.int64)]
     first = np.minimum(here, there) + (here != there)
     last = np.maximum(here, there)
-    power = np.frexp(last - first + 1)[1] - 1  # of the longest power of two within the range
+    power = np.frexp(last - first + 1)[1] - 1  # exponent of the largest power of two within the range
     common = np.minimum(order.minima[power, first], order.minima[power, last + 1 - (1 << power)])
     return np.where(here == there, 0, taxonomy.height - common).astype(np.int64)
 
 
 def hop_distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Edges between each label and every class, shape (B, C)."""
+    """Number of edges between each label and every class, shape (B, C)."""
     rows = np.asarray(labels, dtype=np.int64)
     depths = taxonomy.depths[taxonomy.leaves]
     return depths[rows, None] + depths[None, :] - 2 * common_depth_block(taxonomy, rows)
 
 
 def preference_ranks(distances: ArrayLike) -> IntArray:
-    """Dense ranks within each row, shape as given: 0 for the nearest, equal distances share a rank."""
+    """Dense ranks within each row, same shape: 0 for the nearest, equal distances share a rank."""
     block = np.asarray(distances, dtype=np.int64)
     seen = np.zeros((len(block), int(block.max(initial=0)) + 1), dtype=np.int64)
     np.put_along_axis(seen, block, 1, axis=1)

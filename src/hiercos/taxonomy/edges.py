@@ -1,4 +1,4 @@
-"""Taxonomies from (parent, child) pairs: two parents, cycles and orphans are found, and said with their place."""
+"""Taxonomies from (parent, child) pairs; nodes with two parents, cycles and orphans are reported with their row."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -11,13 +11,13 @@ LONGEST_CYCLE = 6  # names shown of a cycle
 
 
 class EdgeRow(NamedTuple):
-    """A parent and a child as they stand somewhere.
+    """A (parent, child) pair and its position in the input.
 
     Attributes:
-        where: the place, for messages, such as `row 7`.
-        parent: what the parent is called; blank for the root.
-        child: what the child is called; no other child may be called the same.
-        name: the child's display name; with one, `child` is its id.
+        where: position in the input, for messages, such as `row 7`.
+        parent: name or id of the parent; blank for the root.
+        child: name or id of the child, unique among all children.
+        name: display name of the child; if set, `child` is its id.
     """
 
     where: str
@@ -27,7 +27,7 @@ class EdgeRow(NamedTuple):
 
 
 def tree_from_edges(edges: Iterable[tuple[str, str]], *, root: str = "root") -> Taxonomy:
-    """Pairs of (parent, child); see `Taxonomy.from_edges`."""
+    """Build the taxonomy of (parent, child) pairs; see `Taxonomy.from_edges`."""
     rows = (EdgeRow(f"edge {number}", parent, child) for number, (parent, child) in enumerate(edges, 1))
     return tree_from_edge_rows(rows, [], root=root)
 
@@ -35,22 +35,22 @@ def tree_from_edges(edges: Iterable[tuple[str, str]], *, root: str = "root") -> 
 def tree_from_edge_rows(
     rows: Iterable[EdgeRow], faults: list[str], *, root: str = "root", with_ids: bool = False
 ) -> Taxonomy:
-    """The taxonomy of some edges, or every fault at once.
+    """Build the taxonomy of edges, or report every fault at once.
 
     Args:
-        rows: one edge for each node, in any order; the classes keep theirs.
-        faults: those the caller has found, or finds while `rows` is read; ours are appended.
-        root: the name that stands for the root where it is the only one at the top.
-        with_ids: keep what the nodes are called as their ids, beside their display names.
+        rows: one edge for each node, in any order; the classes keep the order of their edges.
+        faults: faults of the caller, also those it finds while `rows` is read; further ones are appended.
+        root: name that means the root if it is the only one at the top.
+        with_ids: whether to keep the parent and child texts as ids, beside the display names.
 
     Raises:
-        TaxonomyError: if there is any fault at all.
+        TaxonomyError: if there is any fault.
     """
     links = _links(rows, faults)
     tops = _tops(links)
     if any(not row.parent for row in links.values()):
         faults += [
-            f"{row.where}: parent {row.parent!r} is itself nowhere a child, though blank parents mark the top"
+            f"{row.where}: parent {row.parent!r} is never a child, though blank parents mark the top"
             for row in tops.values()
         ]
     faults += cycle_faults(links)
@@ -67,7 +67,7 @@ def tree_from_edge_rows(
 
 
 def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, EdgeRow]:
-    """The first edge of each child, in order; blank parents become ""."""
+    """First edge of each child, in input order; blank parents become ""."""
     links: dict[str, EdgeRow] = {}
     for row in rows:
         parent = row.parent if row.parent.strip() else ""
@@ -86,7 +86,7 @@ def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, EdgeRow]:
 
 
 def _tops(links: dict[str, EdgeRow]) -> dict[str, EdgeRow]:
-    """The parents that are nowhere a child, in order, each with the first edge that names it."""
+    """Parents that are never a child, in input order, each with the first edge that names it."""
     tops: dict[str, EdgeRow] = {}
     for row in links.values():
         if row.parent and row.parent not in links:
@@ -95,8 +95,8 @@ def _tops(links: dict[str, EdgeRow]) -> dict[str, EdgeRow]:
 
 
 def cycle_faults(links: dict[str, EdgeRow]) -> Iterator[str]:
-    """One sentence for each cycle among edges by their child: walk up from every name, once over each."""
-    seen: dict[str, str] = {}  # name -> the walk that met it, known by its first name
+    """One fault for each cycle among edges keyed by child: walk up from every name, visiting each name once."""
+    seen: dict[str, str] = {}  # name -> first name of the walk that visited it
     for start in links:
         name = start
         while name in links and name not in seen:

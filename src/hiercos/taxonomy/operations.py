@@ -1,7 +1,7 @@
 """Sums and maxima over ancestors and over descendants, on NumPy arrays.
 
-`TreePasses` and its like in `hiercos.geometry` are the same operations on torch tensors. Each row is computed on its
-own, in an order that the taxonomy alone decides, so a sample's result never depends on what else is in the batch.
+`hiercos.geometry` has the same operations on torch tensors. Each row is computed separately, in an order that depends
+only on the taxonomy, so a sample's result never depends on the rest of the batch.
 """
 
 import numpy as np
@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 
 
 def node_values(values: Floats, taxonomy: Taxonomy, *, empty: float = 0.0) -> Floats:
-    """Values of the classes at their nodes: (M, C) to (M, N), `empty` at inner nodes."""
+    """Class values (M, C) as node values (M, N), `empty` at inner nodes."""
     nodes = np.full((len(values), taxonomy.num_nodes), empty)
     nodes[:, taxonomy.leaves] = values
     return nodes
 
 
 def ancestor_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
-    """Sum of the values of every node's ancestors and its own: (M, N) to (M, N).
+    """Sum of the values of every node and its ancestors: (M, N) to (M, N).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -35,7 +35,7 @@ def ancestor_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
 
 
 def descendant_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
-    """Sum of the values of every node's descendants and its own: (M, N) to (M, N).
+    """Sum of the values of every node and its descendants: (M, N) to (M, N).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -51,7 +51,7 @@ def descendant_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
 
 
 def descendant_maxima(values: Floats, taxonomy: Taxonomy) -> Floats:
-    """Largest value among every node's descendants and its own: (M, N) to (M, N)."""
+    """Largest value among every node and its descendants: (M, N) to (M, N)."""
     maxima = np.array(values, dtype=np.float64)
     for level in range(taxonomy.height, 1, -1):
         nodes = taxonomy.level(level)
@@ -61,6 +61,6 @@ def descendant_maxima(values: Floats, taxonomy: Taxonomy) -> Floats:
 
 
 def families(taxonomy: Taxonomy, nodes: slice) -> tuple[IntArray, IntArray]:
-    """The distinct parents of a level's nodes, and where the children of each begin within the level."""
+    """Distinct parents of a level's nodes, and the offset of each one's first child within the level."""
     parents, starts = np.unique(taxonomy.parents[nodes], return_index=True)
     return parents, starts

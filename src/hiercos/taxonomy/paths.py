@@ -1,4 +1,4 @@
-"""Taxonomies from one path per class: a node is known by its path, and every fault is said with its place."""
+"""Taxonomies from one path per class: a node is identified by its path, and faults are reported with their row."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +10,13 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 
 class PathRow(NamedTuple):
-    """The path of one class as it stands somewhere.
+    """The path of one class and its position in the input.
 
     Attributes:
-        where: the place, for messages, such as `row 7`.
-        keys: what tells each node of the path from its siblings, level 1 first.
-        names: the name of each node; the keys by default.
-        ids: the id of each node, "" for none; none at all by default.
+        where: position in the input, for messages, such as `row 7`.
+        keys: key of each node on the path, unique among siblings, level 1 first.
+        names: name of each node; the keys by default.
+        ids: id of each node, "" for none; no ids by default.
     """
 
     where: str
@@ -27,7 +27,7 @@ class PathRow(NamedTuple):
 
 @dataclass
 class _Nodes:
-    """The nodes met so far: node i has the i-th entry of each list."""
+    """Nodes found so far: node i is entry i of each list."""
 
     names: list[str] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
@@ -38,22 +38,22 @@ class _Nodes:
 
 
 def tree_from_paths(paths: Iterable[Sequence[str]]) -> Taxonomy:
-    """One path of names per class; see `Taxonomy.from_paths`."""
+    """Build the taxonomy of one path of names per class; see `Taxonomy.from_paths`."""
     return tree_from_path_rows((PathRow(f"path {number}", path) for number, path in enumerate(paths, 1)), [])
 
 
 def tree_from_path_rows(rows: Iterable[PathRow], faults: list[str]) -> Taxonomy:
-    """The taxonomy of some paths, or every fault at once.
+    """Build the taxonomy of paths, or report every fault at once.
 
     Args:
         rows: one path per class, in class order.
-        faults: those the caller has found, or finds while `rows` is read; ours are appended.
+        faults: faults of the caller, also those it finds while `rows` is read; further ones are appended.
 
     Raises:
-        TaxonomyError: if there is any fault at all.
+        TaxonomyError: if there is any fault.
     """
     nodes = _Nodes()
-    class_rows: dict[int, str] = {}  # leaf -> where it stands
+    class_rows: dict[int, str] = {}  # leaf -> its position in the input
     for row in rows:
         if fault := _path_fault(row.keys):
             faults.append(f"{row.where}: {fault}")
@@ -64,7 +64,7 @@ def tree_from_path_rows(rows: Iterable[PathRow], faults: list[str]) -> Taxonomy:
         class_rows.setdefault(leaf, row.where)
     inner = set(nodes.parents)
     faults += [
-        f"{where}: class {nodes.names[leaf]!r} is also an inner node, so its own samples have no leaf"
+        f"{where}: class {nodes.names[leaf]!r} is also an inner node: expected a leaf"
         for leaf, where in class_rows.items()
         if leaf in inner
     ]
@@ -87,7 +87,7 @@ def _path_fault(path: Sequence[str]) -> str | None:
 
 
 def _add_path(nodes: _Nodes, row: PathRow, faults: list[str]) -> int:
-    """The last node of the path; nodes that are new are appended, those that differ are faults."""
+    """Append the new nodes of a path and return its last node; a node with two names is a fault."""
     names, ids = row.names or row.keys, row.ids or [""] * len(row.keys)
     node = -1
     for key, name, given_id in zip(row.keys, names, ids, strict=True):
@@ -102,16 +102,16 @@ def _add_path(nodes: _Nodes, row: PathRow, faults: list[str]) -> int:
     return node
 
 
-def _append(nodes: _Nodes, place: tuple[int, str], where: str, *, name: str, given_id: str) -> None:
-    nodes.index[place] = len(nodes.names)
-    nodes.parents.append(place[0])
+def _append(nodes: _Nodes, parent_and_key: tuple[int, str], where: str, *, name: str, given_id: str) -> None:
+    nodes.index[parent_and_key] = len(nodes.names)
+    nodes.parents.append(parent_and_key[0])
     nodes.names.append(name)
     nodes.ids.append(given_id)
     nodes.where.append(where)
 
 
 def _id_faults(nodes: _Nodes, node: int) -> Iterator[str]:
-    """One sentence if another node has the id of this one."""
+    """The fault of an id that another node has already."""
     given_id = nodes.ids[node]
     if given_id and (first := nodes.by_id.setdefault(given_id, node)) != node:
-        yield f"{nodes.where[node]}: id {given_id!r} is already that of another node in {nodes.where[first]}"
+        yield f"{nodes.where[node]}: id {given_id!r} is already the id of another node in {nodes.where[first]}"

@@ -1,7 +1,7 @@
-"""The order of the classes that a tree prefers, as seen from a class: its ranks, their weights, the worst case of HOPS.
+"""The preferred order of the classes for a true class: preference ranks, their HOPS weights, and the worst-case HOPS.
 
-From a class the others stand at a few distances; ranked without gaps these are the preference ranks, 0 for the class
-itself. How many classes stand at each rank, the rank profile, settles everything about the order but its names.
+The other classes are at a few distinct distances from a class; their dense ranks are the preference ranks, 0 for the
+class itself. The number of classes at each rank, the rank profile, determines the order up to the names of the classes.
 """
 
 from typing import Literal
@@ -13,14 +13,14 @@ from hiercos.taxonomy.distances import classes_below
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 FloatArray = NDArray[np.float64]
-Tail = Literal["zero", "half"]  # where the weights of the last rank fall to: 0 (published), or half as printed
+Tail = Literal["zero", "half"]  # limit of the weights within the last rank: 0 (published code), or half (as printed)
 
 
 def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """The number of classes at each distance 0…H from each label, shape (B, H + 1).
+    """Number of classes at each distance 0…H from each label, shape (B, H + 1).
 
-    As many classes lie below the common ancestor at some depth as that ancestor has leaves; those at
-    exactly that depth are what the next step of the path leaves out.
+    The classes whose common ancestor with the label has depth d are the leaves below the label's ancestor at
+    depth d, without those below its ancestor at depth d + 1.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -35,12 +35,12 @@ def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
 
 
 def distance_ranks(counts: IntArray) -> IntArray:
-    """The preference rank of each distance that has classes: (B, H + 1) counts -> (B, H + 1)."""
+    """Preference rank of each distance that has classes: (B, H + 1) counts -> (B, H + 1)."""
     return np.cumsum(counts > 0, axis=1) - 1
 
 
 def ordered_by_rank(counts: IntArray, values: IntArray) -> IntArray:
-    """One number per distance without those of empty distances: (B, H + 1) -> (B, H + 1), 0 beyond the last rank."""
+    """Values per distance to values per rank, without empty distances: (B, H + 1) -> (B, H + 1), padded with 0."""
     rows, distances = np.nonzero(counts)
     ordered = np.zeros_like(counts)
     ordered[rows, distance_ranks(counts)[rows, distances]] = values[rows, distances]
@@ -48,12 +48,12 @@ def ordered_by_rank(counts: IntArray, values: IntArray) -> IntArray:
 
 
 def rank_profiles(counts: IntArray) -> IntArray:
-    """The number of classes at each rank: counts per distance (B, H + 1) -> (B, H + 1), 0 beyond the last rank."""
+    """Number of classes at each rank: counts per distance (B, H + 1) -> (B, H + 1), 0 past the last rank."""
     return ordered_by_rank(counts, counts)
 
 
 def preferred_ranks(profiles: IntArray, k: int | None = None) -> IntArray:
-    """The rank at each of the first k positions, at most and by default all, of the preferred order, shape (B, k)."""
+    """Rank at each of the first k positions of the preferred order, shape (B, k); k is C by default."""
     if k is None:
         k = int(profiles[:1].sum())  # each row counts all classes
     counts = np.diff(np.minimum(np.cumsum(profiles, axis=1), k), axis=1, prepend=0)
@@ -62,27 +62,27 @@ def preferred_ranks(profiles: IntArray, k: int | None = None) -> IntArray:
 
 
 def decay_weights(profiles: IntArray, preferred: IntArray, tail: Tail = "zero") -> FloatArray:
-    """The weight η of each position as HOPS has it, shape (B, k).
+    """HOPS weight η of each position, shape (B, k).
 
     Within a rank r of m classes the weight falls linearly, 2^−r − t (2^−r − b) / m for t = 0…m−1, towards the
     first weight of the next rank, b = 2^−(r+1), and in the last rank towards 0 where the tail is zero.
 
     Args:
-        profiles: the number of classes at each rank, shape (B, R).
-        preferred: the rank at each of the first k positions, shape (B, k).
-        tail: where the weights of the last rank fall to.
+        profiles: number of classes at each rank, shape (B, R).
+        preferred: rank at each of the first k positions, shape (B, k).
+        tail: limit of the weights within the last rank, "zero" (default) or "half".
     """
     starts = np.cumsum(profiles, axis=1) - profiles
     tops = np.exp2(-np.arange(profiles.shape[1], dtype=np.float64))
     last = np.count_nonzero(profiles, axis=1)[:, None] - 1
     to_zero = (np.arange(profiles.shape[1]) == last) & (tail == "zero")
-    falls = np.where(to_zero, tops, tops / 2) / np.maximum(profiles, 1)  # (B, R) a step
+    falls = np.where(to_zero, tops, tops / 2) / np.maximum(profiles, 1)  # (B, R) per position
     steps = np.arange(preferred.shape[1]) - np.take_along_axis(starts, preferred, axis=1)
     return tops[preferred] - steps * np.take_along_axis(falls, preferred, axis=1)
 
 
 def reversed_disorder(preferred: IntArray, weights: FloatArray) -> FloatArray:
-    """s_max of the published HOPS: the weighted disorder Σ_j η_j |z_j − ẑ_j| of k positions reversed, shape (B,)."""
+    """s_max of the published HOPS: weighted disorder Σ_j η_j |z_j − ẑ_j| of the reversed k positions, shape (B,)."""
     gaps = np.abs(preferred - preferred[:, ::-1])
     disorder: FloatArray = np.sum(weights * gaps, axis=1)
     return disorder

@@ -1,7 +1,7 @@
-"""Graphs of terms, where one may have several parents, and the trees that can be taken from them.
+"""Graphs of terms, such as ontologies and WordNet, and the trees extracted from them.
 
-Ontologies and WordNet are such graphs. A tree of labels needs one parent for each node, so either the part that is
-asked for is a tree already, or the first parent is chosen.
+A term may have several parents, but a label tree needs one parent per node: either the selected part is a tree
+already, or the first parent of each term is kept.
 """
 
 from collections import defaultdict
@@ -16,18 +16,18 @@ from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
 PARENTS = ("one", "first")
-TAKE_FIRST = "hiercos taxonomy convert --parents first, in Python parents='first', takes the first"
+FIRST_PARENT_HINT = "hiercos taxonomy convert --parents first, in Python parents='first', keeps the first"
 MOST_SHOWN = 5  # terms in a message
 
 
 class Term(NamedTuple):
-    """A term as it stands somewhere.
+    """A term and its position in the file.
 
     Attributes:
-        where: the place, for messages, such as `row 7`.
-        id: what it is known by.
-        name: what people read.
-        parents: the ids of the terms it is a kind of, in the order of the file; none at the top.
+        where: position in the file, for messages, such as `row 7`.
+        id: unique id.
+        name: display name.
+        parents: ids of its more general terms, in file order; empty at the top.
     """
 
     where: str
@@ -41,9 +41,9 @@ class Terms:
     """A graph of terms.
 
     Attributes:
-        by_id: the terms, in the order of the file.
-        notes: sentences about what was left out, for the user to see.
-        source: where they come from, which every message begins with; "" for nothing.
+        by_id: terms by id, in file order.
+        notes: sentences for the user about terms that were left out.
+        source: name of the file, the prefix of every message; "" for no prefix.
     """
 
     by_id: Mapping[str, Term]
@@ -51,18 +51,18 @@ class Terms:
     source: str = ""
 
     def tree(self, *, under: str | None = None, classes: Sequence[str] = (), parents: str = "one") -> Taxonomy:
-        """A taxonomy with the names and ids of the terms.
+        """Extract a taxonomy with the names and ids of the terms.
 
         Args:
-            under: the id of a term that is taken for the root: only what is below it, not itself, goes into the tree,
-                and only such parents count; all terms by default.
-            classes: ids of the terms to be the classes, in this order; only they and their ancestors go into the tree.
-                By default the classes are the terms without children, in the order of the file.
-            parents: "one" to refuse terms with several parents, "first" to take the first.
+            under: id of the term used as the root; only its descendants go into the tree, and only parents among
+                them count. All terms by default.
+            classes: ids of the terms used as classes, in this order; only they and their ancestors go into the tree.
+                By default the classes are the terms without children, in file order.
+            parents: "one" to reject terms with several parents, "first" to keep the first parent.
 
         Raises:
-            TaxonomyError: for every such term, every id that is unknown or not below `under`, a class that is
-                an ancestor of another, a parent that is no term, and cycles.
+            TaxonomyError: for every rejected term, every id that is unknown or not below `under`, a class that is
+                an ancestor of another, a parent that is not a term, and cycles.
         """
         check_choice("parents", parents, PARENTS)
         try:
@@ -80,10 +80,10 @@ class Terms:
             raise TaxonomyError(f"{prefix}{fault}" for fault in error.faults) from error
 
     def lost_children_note(self, taxonomy: Taxonomy) -> str | None:
-        """A sentence about the classes of a tree that have children in the graph, all of which went to other parents.
+        """A sentence about classes of the tree whose children in the graph all went to other parents; None without any.
 
         Args:
-            taxonomy: a tree of these terms, taken without a choice of classes; None where it has no such class.
+            taxonomy: tree extracted from these terms with default classes.
         """
         above = {parent for given_id in taxonomy.ids for parent in self.by_id[given_id].parents}
         lost = [self.by_id[taxonomy.ids[leaf]] for leaf in taxonomy.leaves if taxonomy.ids[leaf] in above]
@@ -94,7 +94,7 @@ class Terms:
         return f"{len(lost)} {one if len(lost) == 1 else more}: {', '.join(shown)}."
 
     def _inside(self, under: str | None) -> dict[str, Term]:
-        """The terms below one, in the order of the file; all for None."""
+        """Terms below `under`, in file order; all terms for None."""
         if under is None:
             return dict(self.by_id)
         if under not in self.by_id:
@@ -109,7 +109,7 @@ class Terms:
             found.update(new)
             pending += new
         if len(found) == 1:
-            raise TaxonomyError(f"nothing is below {under!r}: expected a term with others below it")
+            raise TaxonomyError(f"term {under!r} has no children: expected a term with others below it")
         return {term.id: term for term in self.by_id.values() if term.id in found and term.id != under}
 
     def _unknown(self, given_id: str) -> str:
@@ -121,13 +121,13 @@ class Terms:
 def _orphan_faults(inside: Mapping[str, Term]) -> Iterator[str]:
     for term in inside.values():
         for parent in (parent for parent in term.parents if parent not in inside):
-            yield f"{term.where}: {term.id} ({term.name!r}) is below {parent}, which is no term here"
+            yield f"{term.where}: {term.id} ({term.name!r}) is below {parent}, which is not a term of the file"
 
 
 def _links(inside: dict[str, Term], under: str | None) -> tuple[dict[str, EdgeRow], dict[str, str]]:
-    """For each term the edge to its first parent, and a sentence about each that has several.
+    """Edge of each term to its first parent, and a fault for each term with several parents.
 
-    Of the parents of a term below `under` only those that are below it too count, or `under` itself, as the root.
+    Only parents below `under` count, or `under` itself, which is the root.
     """
     links: dict[str, EdgeRow] = {}
     several: dict[str, str] = {}
@@ -138,17 +138,17 @@ def _links(inside: dict[str, Term], under: str | None) -> tuple[dict[str, EdgeRo
         if len(own) > 1:
             several[term.id] = (
                 f"{term.where}: {term.id} ({term.name!r}) has {len(own)} parents, {', '.join(own)}; "
-                f"expected one ({TAKE_FIRST})"
+                f"expected one ({FIRST_PARENT_HINT})"
             )
     return links, several
 
 
 def _tree_of_classes(
-    links: Mapping[str, EdgeRow], classes: Sequence[str], several: Mapping[str, str], otherwise: str
+    links: Mapping[str, EdgeRow], classes: Sequence[str], several: Mapping[str, str], unknown: str
 ) -> Taxonomy:
-    """The classes and what is above them; `otherwise` is what an unknown id is said to be."""
+    """The tree of the classes and their ancestors; `unknown` describes an unknown id in messages."""
     faults = [
-        f"class {number}: {given_id!r} is {otherwise}"
+        f"class {number}: {given_id!r} is {unknown}"
         for number, given_id in enumerate(classes, 1)
         if given_id not in links
     ]
@@ -163,7 +163,7 @@ def _tree_of_classes(
 
 
 def _path(links: Mapping[str, EdgeRow], given_id: str) -> Iterator[str]:
-    """The ids from a term up to the top; none where the id is unknown."""
+    """Ids from a term up to the top; none if the id is unknown."""
     while given_id in links:
         yield given_id
         given_id = links[given_id].parent

@@ -2,7 +2,7 @@
 
 Nodes are numbered breadth-first: level by level, and within a level in the order of their parents. So
 `parents` never decreases, a level is one slice of the nodes, and so are the children of a node. Every
-algorithm of this project leans on that, and none of them recurses.
+algorithm of this project relies on that, and none of them recurses.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.taxonomy.checks import TaxonomyError, node_faults
 
 IntArray = NDArray[np.int64]
-AnyArray = NDArray[Any]  # of whatever type the user saved
+AnyArray = NDArray[Any]  # an array of any type
 PATH_SEPARATOR = " > "
 
 
@@ -26,18 +26,18 @@ PATH_SEPARATOR = " > "
 class Taxonomy:
     """A tree of labels whose leaves are the classes; the root is implicit and has no node.
 
-    Leaves may sit at any depth, inner nodes may have one child, and the same name may stand under
-    different parents: a node's identity is its path, or its id where it has one.
+    Leaves may be at any depth, inner nodes may have one child, and the same name may occur under
+    different parents: a node is identified by its path, or by its id if it has one.
 
     Args:
-        names: the name of each node, parents first, level by level, children in their parents' order.
-        parents: the parent of each node, shape (N,), -1 for the nodes just under the root.
-        leaves: the node of each class, shape (C,), every childless node once; node order by default.
-        ids: an id for each node, unique ("" for none); none at all by default.
+        names: name of each node, parents first, level by level, children in their parents' order.
+        parents: parent of each node, shape (N,), -1 for the nodes just under the root.
+        leaves: node of each class, shape (C,), every childless node once; node order by default.
+        ids: unique id of each node, "" for none; no ids by default.
 
     Raises:
-        TaxonomyError: for an empty tree, an empty name, an id that stands twice, siblings with neither name nor
-            id to tell them apart, nodes in another order, or leaves that are not the childless nodes.
+        TaxonomyError: for an empty tree, an empty name, a repeated id, siblings with the same name and id, nodes
+            in another order, or leaves that are not the childless nodes.
 
     Example:
         >>> t = Taxonomy(names=("pet", "vehicle", "cat", "dog", "car"), parents=(-1, -1, 0, 0, 1))
@@ -73,18 +73,18 @@ class Taxonomy:
         *,
         ids: Sequence[str] = (),
     ) -> "Taxonomy":
-        """A taxonomy from nodes numbered in any way; -1 is the root. See `Taxonomy` for the arguments."""
+        """Build a taxonomy from nodes in any numbering; -1 is the root. See `Taxonomy` for the arguments."""
         from hiercos.taxonomy.build import tree_from_arrays
 
         return tree_from_arrays(names, parents, leaves, ids=ids)
 
     @classmethod
     def from_paths(cls, paths: Iterable[Sequence[str]]) -> "Taxonomy":
-        """A taxonomy from one path of names per class, level 1 first; the classes keep this order.
+        """Build a taxonomy from one path of names per class, level 1 first; the classes keep this order.
 
         Raises:
-            TaxonomyError: naming every path that is empty, has an empty name, is there twice, or ends at an
-                inner node (numbered from 1).
+            TaxonomyError: naming every path (numbered from 1) that is empty, has an empty name, occurs twice, or
+                ends at an inner node.
         """
         from hiercos.taxonomy.paths import tree_from_paths
 
@@ -92,14 +92,14 @@ class Taxonomy:
 
     @classmethod
     def from_edges(cls, edges: Iterable[tuple[str, str]], *, root: str = "root") -> "Taxonomy":
-        """A taxonomy from (parent, child) pairs of unique names; classes in order of appearance as a child.
+        """Build a taxonomy from (parent, child) pairs of unique names; classes in order of appearance as a child.
 
-        An empty parent is the root; where there is none, the names that are never a child stand at the top, and
-        a lone one called `root` is the root.
+        An empty parent is the root. Without one, the names that are never a child form level 1, unless there is
+        a single such name equal to `root`, which is the root itself.
 
         Raises:
             TaxonomyError: naming every edge with an empty child, every node with two parents or on a cycle, and
-                every parent that is itself nowhere a child although empty parents mark the top.
+                every parent that is never a child although empty parents mark the top.
         """
         from hiercos.taxonomy.edges import tree_from_edges
 
@@ -107,25 +107,25 @@ class Taxonomy:
 
     @classmethod
     def read(cls, path: str | PathLike[str], *, format: str | None = None) -> "Taxonomy":
-        """Read a file; see `hiercos.taxonomy.formats` for the formats (by default, by the extension)."""
+        """Read a file; see `hiercos.taxonomy.formats` for the formats (default: by the extension)."""
         from hiercos.taxonomy.formats import read_taxonomy
 
         return read_taxonomy(path, format=format)
 
     def write(self, path: str | PathLike[str], *, format: str | None = None) -> None:
-        """Write a file that `read` reads back as the same taxonomy, whole or not at all."""
+        """Write a file, atomically, that `read` reads back as the same taxonomy."""
         from hiercos.taxonomy.formats import write_taxonomy
 
         write_taxonomy(self, path, format=format)
 
     @property
     def is_tree(self) -> bool:
-        """Whether every node has one parent at most, the root aside."""
+        """Whether every node has at most one parent."""
         return True
 
     @cached_property
     def parent_lists(self) -> tuple[IntArray, IntArray]:
-        """The parents of all nodes in CSR form: `starts`, shape (N + 1,), and `parents`.
+        """Parents of all nodes in CSR form: `starts`, shape (N + 1,), and `parents`.
 
         The parents of a node are `parents[starts[node] : starts[node + 1]]`: none just under the root, one elsewhere
         in a tree.
@@ -156,7 +156,7 @@ class Taxonomy:
 
     @cached_property
     def level_starts(self) -> IntArray:
-        """Where each level begins among the nodes, shape (H + 1,); the last entry is N.
+        """First node of each level, shape (H + 1,); the last entry is N.
 
         Parents never decrease, so the children of a level's slice of nodes are again one slice.
         """
@@ -220,7 +220,7 @@ class Taxonomy:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A SHA-256 of the whole value, the same on every machine."""
+        """SHA-256 of the names, ids, parents and leaves, the same on every machine."""
         digest = hashlib.sha256()
         for array in (self.parents, self.leaves):
             digest.update(array.astype("<i8").tobytes())

@@ -75,12 +75,12 @@ def test_configurations_of_earlier_years_are_read(settings: dict[str, Any], tran
 @pytest.mark.parametrize(
     ("settings", "fault"),
     [
-        ({"size": 224, "do_pad": True}, "steps that are not known here .*do_pad"),
-        ({"size": 224, "do_resize": False}, "steps that are not known here"),
-        ({"size": 224, "image_processor_type": "LevitImageProcessor"}, "steps that are not known here .LevitImage"),
+        ({"size": 224, "do_pad": True}, "preprocessing is not supported .*do_pad"),
+        ({"size": 224, "do_resize": False}, "preprocessing is not supported"),
+        ({"size": 224, "image_processor_type": "LevitImageProcessor"}, "preprocessing is not supported .LevitImage"),
         ({"size": {"height": 224, "width": 192}}, "size: expected a square, got {'height': 224, 'width': 192}"),
         ({}, "size: expected a square, got None"),
-        ({"size": {"shortest_edge": 224}}, "images are resized to no common shape"),
+        ({"size": {"shortest_edge": 224}}, "expected a common shape for all images"),
         ({"size": 224, "do_center_crop": True, "crop_size": 256}, "crop_size: expected at most the size of 224 pixels"),
         ({"size": 224, "resample": 5}, "resample: expected one of 0, 1, 2, 3, got 5"),
         ({"size": 224, "image_mean": 0.5}, "image_mean: expected one number for each of three channels, got 0.5"),

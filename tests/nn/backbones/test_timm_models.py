@@ -73,5 +73,5 @@ def test_the_transform_is_close_to_timms_own(timm: Any) -> None:
 
 @pytest.mark.usefixtures("timm")
 def test_an_unknown_model_is_one_sentence() -> None:
-    with pytest.raises(BackboneError, match=r"^backbone 'timm:no_such_model': timm does not give it: .*no_such_model"):
+    with pytest.raises(BackboneError, match=r"^backbone 'timm:no_such_model': timm cannot load it: .*no_such_model"):
         load_backbone("timm:no_such_model", pretrained=False)

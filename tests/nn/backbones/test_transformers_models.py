@@ -148,9 +148,9 @@ def test_a_name_that_cannot_be_downloaded_is_one_sentence() -> None:
     message = str(caught.value)
     assert message.startswith(
         "backbone 'transformers:google/vit-base-patch16-224': there is no folder 'google/vit-base-patch16-224', and "
-        "the Hugging Face Hub gives no such model ("
+        "it cannot be loaded from the Hugging Face Hub ("
     )
-    assert message.endswith("); download it where there is a network, and name the folder")
+    assert message.endswith("); download it on a machine with a network, and pass the folder")
     assert "\n" not in message
 
 
@@ -195,7 +195,7 @@ def of_sounds(folder: Path) -> None:
         (broken_weights, "cannot be loaded: "),
         (pickled_weights, "cannot be loaded: "),
         (missing_layer, "has no weights for .*layer"),
-        (both_kinds, "expected a model of images or of texts, got clip, which is of both$"),
+        (both_kinds, "expected a model of images or of texts, got clip, which takes both$"),
         (with_decoder, "expected a model without a decoder after its encoder, got t5$"),
         (of_sounds, "expected a model that takes pixel_values or input_ids, got input_values$"),
     ],

@@ -34,7 +34,7 @@ def test_weights_of_another_architecture_are_refused_with_the_tensors_named(tmp_
     with pytest.raises(BackboneError) as caught:
         load_backbone("vit-small", weights=path, **SMALL)
     assert caught.value.faults == (
-        f"{path}: the weights are of another architecture",
+        f"{path}: the weights belong to another architecture",
         f"{path}: missing: norm.bias",
         f"{path}: unknown: norm.scale",
         f"{path}: other shape: cls_token (1, 1, 3) for (1, 1, 24)",

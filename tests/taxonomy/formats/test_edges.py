@@ -31,7 +31,7 @@ def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
         "row 5: 'a', 'b' is already row 3",
         "row 6: 'b' has two parents, 'a' (row 3) and 'x'; expected a tree",
         "row 7: expected 2 fields as in the header, got 1: ['a']",
-        "row 8: parent 'lost' is itself nowhere a child, though blank parents mark the top",
+        "row 8: parent 'lost' is never a child, though blank parents mark the top",
         "row 9: 'e' is on a cycle, e > f > e",
     ]
 

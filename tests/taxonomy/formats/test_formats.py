@@ -50,7 +50,7 @@ def test_a_file_that_is_missing_or_a_folder_cannot_be_read(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("extension", [".obo", ".noun"])
 def test_a_format_that_is_only_read_is_not_written(tmp_path: Path, extension: str) -> None:
-    with pytest.raises(TaxonomyError, match=r"this format is only read: expected one of csv, .*, newick$"):
+    with pytest.raises(TaxonomyError, match=r"this format can only be read: expected one of csv, .*, newick$"):
         TOY.write(tmp_path / f"tree{extension}")
     assert list(tmp_path.iterdir()) == []
 

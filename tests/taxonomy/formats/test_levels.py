@@ -58,7 +58,7 @@ def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
         "row 4: expected at least one name, got none",
         "row 5: 'x > y > z' is already row 2",
         "row 6: expected 3 fields as in the header, got 2: ['two\\nlines', 'v']",
-        "row 8: class 'y' is also an inner node, so its own samples have no leaf",
+        "row 8: class 'y' is also an inner node: expected a leaf",
     ]
 
 
@@ -66,7 +66,7 @@ def test_names_and_ids_that_contradict_each_other_are_faults(tmp_path: Path) -> 
     text = "level_1,level_2,name_1,name_2\na,b,A,B\na,c,Z,C\nd,b,D,B\ne,,E,F\n"
     assert faults_of(tmp_path, "tree.csv", text) == [
         "row 3: 'a' is called 'Z' here and 'A' in row 2",
-        "row 4: id 'b' is already that of another node in row 2",
+        "row 4: id 'b' is already the id of another node in row 2",
         "row 5: name_2 is 'F', but level_2 is blank",
     ]
 
@@ -77,7 +77,7 @@ def test_names_and_ids_that_contradict_each_other_are_faults(tmp_path: Path) -> 
         ("", "the file has no rows: expected a header and one row under it for each class"),
         ("a,b\n\n", "the file has no rows: expected a header and one row under it for each class"),
         (",b\nx,y\n", "row 1: column 1 has no name"),
-        ("a,A\nx,y\n", "row 1: column 'a' stands 2 times"),
+        ("a,A\nx,y\n", "row 1: column 'a' occurs 2 times"),
         ("id,name\n1,x\n", "row 1: expected a column for each level, got only id, name"),
         ("level_1,level_3\nx,y\n", "row 1: expected columns level_1, level_2, … without a gap, got levels [1, 3]"),
         ('a,b\nx,y\nx,"z\n', "row 3: unexpected end of data"),

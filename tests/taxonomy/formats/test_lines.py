@@ -15,7 +15,7 @@ def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
         "row 4: 'a > b' is already row 1",
         "row 5: the name at level 1 of ' > ' is empty",
         "row 7: the name at level 2 of 'd > ' is empty",
-        "row 1: class 'b' is also an inner node, so its own samples have no leaf",
+        "row 1: class 'b' is also an inner node: expected a leaf",
     ]
 
 

@@ -52,11 +52,11 @@ def test_what_is_written_can_be_read_by_people(tmp_path: Path) -> None:
             "under 'a': expected a name in quotes or an object, got 1",
             "under 'c': expected an object, a list or null, got 0",
         ]),
-        ('{"a": {"b": null, "b": null}}', ["key 'b' stands 2 times in one object"]),
+        ('{"a": {"b": null, "b": null}}', ["key 'b' occurs 2 times in one object"]),
         ('{"a": ["b", "b"]}', ["2 nodes under 'a' are called 'b': expected distinct names, or ids"]),
         ('{"a": ["", " "]}', ["under 'a': a name is empty", "under 'a': a name is empty"]),
         ('[{"name": "a", "id": 7}]', ["'a' under the top: expected a text id, got 7"]),
-        ('[{"name": "a", "id": "7"}, {"name": "b", "id": "7"}]', ["id '7' stands 2 times: expected it once"]),
+        ('[{"name": "a", "id": "7"}, {"name": "b", "id": "7"}]', ["id '7' occurs 2 times: expected it once"]),
         ('[{"name": "a", "class": 0}, "b", {"name": "c", "class": 0}]', [
             "'b': expected a class from 0 to 2, got None",
             "'c': class 0 is already 'a'",

@@ -83,7 +83,7 @@ def test_a_comment_numbers_the_classes_where_the_file_has_another_order(tmp_path
             ],
         ),
         (" \n", ["the file is empty: expected a tree in parentheses, such as (cat,dog);"]),
-        ("#nexus\nbegin trees;", ["a NEXUS file, which is not read: expected Newick, one tree in parentheses"]),
+        ("#nexus\nbegin trees;", ["NEXUS files are not supported: expected Newick, one tree in parentheses"]),
         (";", ["the tree is empty: expected at least one node under the root"]),
         ("(a[&hiercos_class=7]);", ["'a': expected a class from 0 to 0, got 7"]),
     ],

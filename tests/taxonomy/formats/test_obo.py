@@ -49,7 +49,7 @@ def test_a_term_with_several_parents_is_said_with_its_row(tmp_path: Path) -> Non
     text = TEXT + stanza("T:6", "toy car", "is_a: T:5", "is_a: T:1")
     assert faults_of(tmp_path, "toy.obo", text) == [
         "row 34: T:6 ('toy car') has 2 parents, T:5, T:1; "
-        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
     ]
     taxonomy = read_terms(tmp_path / "toy.obo").tree(parents="first")
     assert taxonomy.path_text(int(taxonomy.leaves[1])) == "vehicle, old > car > toy car"
@@ -62,8 +62,8 @@ def test_a_term_with_several_parents_is_said_with_its_row(tmp_path: Path) -> Non
         (
             TEXT + stanza("T:6", "moa", "is_a: T:3") + stanza("T:7", "x", "is_a: X:9"),
             [
-                "row 34: T:6 ('moa') is below T:3, which is no term here",
-                "row 39: T:7 ('x') is below X:9, which is no term here",
+                "row 34: T:6 ('moa') is below T:3, which is not a term of the file",
+                "row 39: T:7 ('x') is below X:9, which is not a term of the file",
             ],
         ),
         (HEADER, ["expected terms ([Term]), got none"]),

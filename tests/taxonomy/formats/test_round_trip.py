@@ -134,7 +134,7 @@ def test_an_edge_table_is_recognised_by_its_header(tmp_path: Path, extension: st
         ("edges", Taxonomy.from_paths([("a", "x"), ("b", "x")]), "name 'x' is both 'a > x' and 'b > x'"),
         ("edges", Taxonomy.from_arrays(["a", "b"], [-1, 0], ids=["1", ""]), "here some are empty"),
         ("json", Taxonomy.from_paths([[str(level) for level in range(201)]]), "json-flat holds any number"),
-        ("json-flat", Taxonomy.from_paths([("\ud800",)]), "not text that UTF-8 can hold"),
+        ("json-flat", Taxonomy.from_paths([("\ud800",)]), "cannot be encoded in UTF-8"),
         ("yaml", Taxonomy.from_paths([[str(level) for level in range(81)]]), "json-flat holds any number"),
         ("newick", Taxonomy.from_arrays(["a"], [-1], ids=["1"]), "newick cannot hold ids"),
     ],

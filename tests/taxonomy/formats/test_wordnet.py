@@ -36,7 +36,7 @@ def test_a_part_that_is_a_tree_needs_no_choice(tmp_path: Path) -> None:
 def test_a_noun_with_several_hypernyms_is_said_with_its_row(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "data.noun", NOUNS) == [
         "row 6: n02084071 ('dog') has 2 parents, n02083346, n01317541; "
-        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', takes the first)"
+        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
     ]
 
 
@@ -62,7 +62,7 @@ def test_a_file_without_nouns_is_refused(tmp_path: Path) -> None:
 def test_a_hypernym_that_is_not_there_is_a_fault(tmp_path: Path) -> None:
     line = "02084071 05 n 01 dog 0 001 @ 02083346 n 0000 | a"
     assert faults_of(tmp_path, "data.noun", line) == [
-        "row 1: n02084071 ('dog') is below n02083346, which is no term here"
+        "row 1: n02084071 ('dog') is below n02083346, which is not a term of the file"
     ]
 
 

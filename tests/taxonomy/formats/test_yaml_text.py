@@ -34,7 +34,7 @@ def test_class_numbers_order_the_classes_and_ids_stay_text(tmp_path: Path) -> No
     ("text", "faults"),
     [
         ("a:\n  b:\n  b:\n~: [c]\n[d]: e\n", [
-            "line 3, column 3: key 'b' stands twice in one mapping",
+            "line 3, column 3: key 'b' occurs twice in one mapping",
             "line 4, column 1: expected a name, got null",
             "line 5, column 1: expected a name, got a list or mapping",
         ]),

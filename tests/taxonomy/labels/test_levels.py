@@ -30,7 +30,9 @@ def test_numbers_are_text() -> None:
 
 
 def test_every_fault_is_said_with_its_first_row() -> None:
-    assert faults([["a", ""], ["a", "b"], ["a", ""]]) == ["row 1: 'a' goes on in other rows: expected a class (a leaf)"]
+    assert faults([["a", ""], ["a", "b"], ["a", ""]]) == [
+        "row 1: 'a' continues in other rows: expected a class (a leaf)"
+    ]
     assert faults([["", "b"], ["", ""], ["", "b"]]) == [
         "row 1: expected names from the left without a blank, got ['', 'b']",
         "row 2: expected names from the left without a blank, got ['', '']",
@@ -42,15 +44,15 @@ def test_a_row_that_is_no_class_is_said() -> None:
     with pytest.raises(DataError) as error:
         nodes_from_levels([["pet", "dog"], ["pet", "cow"], ["pet", ""], ["pet", "cow"]], TOY)
     assert error.value.faults == (
-        "row 2: 'pet > cow' is no class of the taxonomy",
-        "row 3: 'pet' is no class of the taxonomy",
+        "row 2: 'pet > cow' is not a class of the taxonomy",
+        "row 3: 'pet' is not a class of the taxonomy",
     )
 
 
 def test_a_row_may_end_at_an_inner_node_where_that_is_allowed() -> None:
     rows = [["pet", "dog"], ["pet", ""], ["vehicle", None]]
     assert nodes_from_levels(rows, TOY, inner=True).tolist() == [3, 0, 1]
-    with pytest.raises(DataError, match=r"^row 1: 'cow' is no node of the taxonomy$"):
+    with pytest.raises(DataError, match=r"^row 1: 'cow' is not a node of the taxonomy$"):
         nodes_from_levels([["cow", ""]], TOY, inner=True)
 
 

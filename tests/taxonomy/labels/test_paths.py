@@ -30,6 +30,6 @@ def test_names_alone_are_no_paths() -> None:
 
 def test_paths_that_make_no_tree_are_named_with_their_rows() -> None:
     assert fault_of(["pet > dog", "pet", "pet > > cat"]) == (
-        "a.csv: row 2: the path 'pet' goes on in other rows: expected a class (a leaf)\n"
+        "a.csv: row 2: the path 'pet' continues in other rows: expected a class (a leaf)\n"
         "a.csv: row 3: expected a name at every step of the path, got 'pet > > cat'"
     )

@@ -1,4 +1,4 @@
-"""Hierarchical metrics as pure functions of (scores, labels, taxonomy), one value per sample where that makes sense."""
+"""Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (

@@ -1,4 +1,4 @@
-"""HOPS: how far the order of the classes is from the order the tree prefers."""
+"""HOPS: agreement of the order of the classes with the order the tree prefers."""
 
 from typing import Literal, get_args
 
@@ -13,13 +13,13 @@ from hiercos.metrics.tables import RankTables, disorder_of_reverse, preferred_or
 from hiercos.options import check_choice
 from hiercos.taxonomy import FloatArray, IntArray, Tail, Taxonomy
 
-MOST_ASSIGNED = 2_000  # classes; an assignment of n positions takes up to n^3 steps
+MOST_ASSIGNED = 2_000  # largest number of classes; an assignment of n positions takes up to n^3 steps
 
 
 def worst_disorder(tables: RankTables, labels: Tensor, k: int) -> Tensor:
-    """The largest weighted disorder any order of the classes can have in its first k positions, shape (B,).
+    """Largest weighted disorder of the first k positions over all orders of the classes, shape (B,).
 
-    Classes of equal rank cost the same at every position, so the answer is one number per rank profile.
+    Classes of equal rank cost the same at every position, so the result is one number per rank profile.
 
     Raises:
         ValueError: for more than `MOST_ASSIGNED` classes.
@@ -37,12 +37,12 @@ def worst_disorder(tables: RankTables, labels: Tensor, k: int) -> Tensor:
 
 
 def assigned_disorder(counts: IntArray, desired: IntArray, weights: FloatArray) -> float:
-    """The maximum of Σ_j η_j |z_j − r_j| over all ways to place the classes' ranks r on the k positions.
+    """Maximum of Σ_j η_j |z_j − r_j| over all assignments of the classes' ranks r to the k positions.
 
     Args:
-        counts: the number of classes at each rank, shape (R,).
-        desired: the ranks z of the positions, shape (k,).
-        weights: their weights η, shape (k,).
+        counts: number of classes at each rank, shape (R,).
+        desired: preferred ranks z of the positions, shape (k,).
+        weights: weights η of the positions, shape (k,).
     """
     classes = np.repeat(np.arange(len(counts)), np.minimum(counts, len(desired)))  # no rank fills more than k
     gains = weights[:, None] * np.abs(desired[:, None] - classes[None, :])
@@ -65,31 +65,32 @@ def hops(
 ) -> Tensor:
     """Hierarchically ordered preference score of each sample, 1 for an ideal order.
 
-    s = Σ_j η_j |z_j − ẑ_j| over the first k positions, divided by its value for the worst order, from 1; z are the
-    ranks in preferred order, ẑ those of the predicted order, and η falls from 2^−r to 2^−(r+1) within rank r
+    1 − s / s_max with s = Σ_j η_j |z_j − ẑ_j| over the first k positions and s_max its value for the worst order; z are
+    the ranks in preferred order, ẑ those of the predicted order, and η falls from 2^−r to 2^−(r+1) within rank r
     [sani2026, supplementary, "HOPS: Technical Description"].
 
     Note:
-        `published` is what made the paper's tables: within the last rank η falls to 0, the worst order is the
-        reversed one, and the result is clipped to [0, 1]. `paper` is the printed text: η of the last rank
+        `published` is the definition behind the paper's tables: within the last rank η falls to 0, the worst order
+        is the reversed one, and the result is clipped to [0, 1]. `paper` is the printed text: η of the last rank
         falls to 2^−(r+1), and only HOPS@k is clipped, so full HOPS can be negative (a reversed order is not the
         worst). For both, k = 1 is top-1 accuracy, where the formula is 0 / 0. `exact` has the published η and
-        divides by the true worst order, so it needs no clip and 0 means the worst; at k = 1 it is graded.
+        divides by the disorder of the true worst order, so it needs no clipping and 0 means the worst order; at
+        k = 1 it is graded.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: count only the first k positions; all by default (and where k exceeds C).
-        variant: the definition, see the note.
-        ties: `index` ranks equal scores by class index; `mean` takes the mean of s over all orders of equal scores
-            (before any clip; it sorts all classes).
+        k: number of positions that count, at most C; all by default.
+        variant: definition, "published" (default), "paper" or "exact"; see the note.
+        ties: "index" (default) ranks equal scores by class index; "mean" uses the mean of s over all orders of equal
+            scores (before any clipping; it sorts all classes).
 
     Returns:
-        Values, shape (B,), float64; 1 where there is one class.
+        Values, shape (B,), float64; 1 if there is a single class.
 
     Raises:
-        ValueError: for a NaN score, a label that is no class, an unknown variant, or more classes than `exact` takes.
+        ValueError: for a NaN score, a label that is not a class, an unknown variant, or too many classes for `exact`.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -106,13 +107,13 @@ def hops(
 def ranked_hops(
     ranking: Ranking, k: int | None = None, *, variant: HopsVariant = "published", ties: TieRule = "index"
 ) -> Tensor:
-    """HOPS of samples whose classes are ranked already, at least k of them (all for mean ties); see `hops`."""
+    """HOPS from a ranking of at least k classes (all for mean ties), shape (B,); see `hops`."""
     tables, labels = ranking.tables, ranking.labels
     depth = tables.num_classes if k is None else min(k, tables.num_classes)
     tail: Tail = "half" if variant == "paper" else "zero"
     disorder = _disorder(ranking, depth, tail, ties)
     if variant == "exact":
-        return share_of_worst(disorder, worst_disorder(tables, labels, depth))  # clipped of rounding only
+        return share_of_worst(disorder, worst_disorder(tables, labels, depth))  # clips rounding errors only
     if depth == 1:
         return top1_share(ranking, ties)
     worst = disorder_of_reverse(tables, labels, depth, tail)
@@ -120,7 +121,7 @@ def ranked_hops(
 
 
 def _disorder(ranking: Ranking, depth: int, tail: Tail, ties: TieRule) -> Tensor:
-    """Σ_j η_j |z_j − ẑ_j| over the first positions, shape (B,); the usual case shares the ranking's own gaps."""
+    """Σ_j η_j |z_j − ẑ_j| over the first positions, shape (B,); the default case uses the ranking's cached gaps."""
     if tail == "zero" and ties == "index":
         return (ranking.gaps[:, :depth] * ranking.preferred[1][:, :depth]).sum(dim=1)
     desired, weights = preferred_order(ranking.tables, ranking.labels, depth, tail)
@@ -132,13 +133,13 @@ def _disorder(ranking: Ranking, depth: int, tail: Tail, ties: TieRule) -> Tensor
 
 
 def share_of_worst(disorder: Tensor, worst: Tensor, *, clipped: bool = True) -> Tensor:
-    """1 − disorder / worst, and 1 where the worst is 0, clipped to [0, 1] if so wanted: two (B,) -> (B,)."""
+    """1 − disorder / worst, and 1 where the worst is 0, clipped to [0, 1] by default: two (B,) -> (B,)."""
     value = torch.where(worst > 0, 1 - disorder / worst, 1.0)
     return value.clamp(0, 1) if clipped else value
 
 
 def top1_share(ranking: Ranking, ties: TieRule = "index") -> Tensor:
-    """1 where the first class is the true one, else 0; with mean ties its chance to come first. Shape (B,)."""
+    """1 if the first class is the true one, else 0; with mean ties its probability to be first. Shape (B,)."""
     if ties == "index":
         return (ranking.ranks[:, 0] == 0).double()
     first = ranking.scores == ranking.scores[:, :1]

@@ -1,29 +1,29 @@
-"""Metrics of an answer at each level: right at a level, right at all, and whether the answers form a path.
+"""Metrics of the predictions at each level: accuracy per level, accuracy of the full path, and consistency.
 
-An answer is given either as node scores (B, N), a floating-point tensor, whose best node of each level is taken
-(equal scores: the lower node), or as level predictions (B, H), an integer tensor of nodes, -1 where a level is
-not answered.
+`answers` are either node scores (B, N), a floating-point tensor whose best node of each level is the prediction
+(of equal scores, the lower node), or level predictions (B, H), an integer tensor of nodes, -1 for a level without
+a prediction.
 """
 
 import torch
 from torch import Tensor
 
-from hiercos.metrics.ranking import check_labels, refuse_nan
-from hiercos.metrics.tables import rank_tables, row_parts
+from hiercos.metrics.ranking import check_labels, check_not_nan
+from hiercos.metrics.tables import rank_tables, row_chunks
 from hiercos.taxonomy import Taxonomy
 
 
 def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """The best node of each level, chosen by itself: (B, N) scores -> (B, H) nodes.
+    """Best node of each level, chosen independently: (B, N) scores -> (B, H) nodes.
 
     Raises:
-        ValueError: for another width than N, or a NaN score, naming its row.
+        ValueError: for another width than N, or for a NaN score, naming its row.
     """
     check_node_scores(node_scores, taxonomy)
     parts = []
-    for rows in row_parts(*node_scores.shape):
+    for rows in row_chunks(*node_scores.shape):
         part = node_scores[rows]
-        refuse_nan(part.amax(dim=1), rows.start)
+        check_not_nan(part.amax(dim=1), rows.start)
         parts.append(
             torch.stack([_best(part, taxonomy.level(level)) for level in range(1, taxonomy.height + 1)], dim=1)
         )
@@ -31,14 +31,14 @@ def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def _best(node_scores: Tensor, nodes: slice) -> Tensor:
-    """The best of some neighbouring nodes, the lower one of equals: (B, N) -> (B,)."""
+    """Best node of a slice, the lower one of equal scores: (B, N) -> (B,)."""
     columns = node_scores[:, nodes]
     is_best = columns == columns.amax(dim=1, keepdim=True)
     return is_best.byte().argmax(dim=1).add(nodes.start)  # argmax of 0/1: the first 1
 
 
 def check_node_scores(node_scores: Tensor, taxonomy: Taxonomy) -> None:
-    """Refuse scores that are not one per node."""
+    """Raise a ValueError unless there is one score per node."""
     if node_scores.ndim != 2 or node_scores.shape[1] != taxonomy.num_nodes:
         raise ValueError(
             f"expected node scores of shape (B, {taxonomy.num_nodes}), one column per node, "
@@ -47,7 +47,7 @@ def check_node_scores(node_scores: Tensor, taxonomy: Taxonomy) -> None:
 
 
 def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Level predictions (B, H) from node scores (floating point) or from themselves (integers, checked).
+    """Level predictions (B, H) from node scores (floating point), or checked level predictions (integers) themselves.
 
     Raises:
         ValueError: for shapes that do not fit, or a node that is not of its level, naming the row.
@@ -69,15 +69,15 @@ def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Whether the answer at each level is the true class's ancestor (or itself) there.
+    """Whether the prediction at each level is the true class or its ancestor.
 
     Args:
         answers: node scores (B, N) or level predictions (B, H).
-        labels: true classes, shape (B,).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree.
 
     Returns:
-        Shape (B, H), float64: 1 right, 0 wrong or not answered, nan at levels the true class does not have.
+        Shape (B, H), float64: 1 correct, 0 wrong or without a prediction, nan at levels the true class lacks.
     """
     predicted = level_answers(answers, taxonomy)
     check_labels(labels, len(predicted), taxonomy)
@@ -86,11 +86,11 @@ def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
 
 
 def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Whether the answers are right at every level the true class has [park2024].
+    """Whether the predictions are correct at every level the true class has [park2024].
 
     Args:
-        answers: node scores (B, N) or level predictions (B, H); answers below the true class's depth do not count.
-        labels: true classes, shape (B,).
+        answers: node scores (B, N) or level predictions (B, H); levels below the true class do not count.
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree.
 
     Returns:
@@ -110,15 +110,15 @@ def right_at_level(right: Tensor, level: int) -> Tensor:
 
 
 def right_on_path(right: Tensor, level: int | None = None) -> Tensor:
-    """1 where `level_accuracy` is right at every level down to one, all by default, else 0: (B, H) -> (B,)."""
+    """1 if `level_accuracy` is not 0 at any level down to `level`, all by default, else 0: (B, H) -> (B,)."""
     return (right[:, :level] != 0).all(dim=1).double()
 
 
 def tree_inconsistency(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Whether the answers of a sample are no path of the tree (its mean is the TICE of a data set).
+    """Whether the predictions of a sample do not form a path of the tree; the mean is the TICE of a data set.
 
-    A path begins at level 1, each answer is a child of the one before, and it may stop anywhere. Answers below
-    a leaf are ignored: there is nothing they could be.
+    A path starts at level 1, each prediction is a child of the one before, and it may stop at any level. Predictions
+    below a leaf are ignored.
 
     Args:
         answers: node scores (B, N) or level predictions (B, H).

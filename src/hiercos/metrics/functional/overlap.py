@@ -1,4 +1,4 @@
-"""Hierarchical precision, recall and F1: how much of the answer's path is on the true path, and the reverse."""
+"""Hierarchical precision, recall and F1: overlap of the predicted path and the true path."""
 
 import torch
 from torch import Tensor
@@ -8,15 +8,15 @@ from hiercos.taxonomy import Taxonomy
 
 
 def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
-    """Share of the answer's path (root excluded) that is on the true path, hP; @k is the mean over the first k.
+    """Share of the predicted path (root excluded) that is on the true path, hP; hP@k is the mean of the first k.
 
     |F(ŷ) ∩ F(y)| / |F(ŷ)| with F(v) the ancestors of v and v itself [silla2011].
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: how many classes count, at most C.
+        k: number of classes that count, at most C; 1 by default.
 
     Returns:
         Shape (B,), float64, from 0 to 1.
@@ -30,12 +30,12 @@ def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k
 
 
 def hierarchical_recall(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
-    """Share of the true path (root excluded) that is on the answer's path, hR; see `hierarchical_precision`."""
+    """Share of the true path (root excluded) that is on the predicted path, hR; see `hierarchical_precision`."""
     return torch.cat([ranked_recall(part, k) for part in rankings(scores, labels, taxonomy, k)])
 
 
 def hierarchical_f1(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
-    """Harmonic mean of hP and hR of each answer, hF; @k is the mean over the first k; see `hierarchical_precision`."""
+    """Harmonic mean of hP and hR, hF; hF@k is the mean of the first k; see `hierarchical_precision`."""
     return torch.cat([ranked_f1(part, k) for part in rankings(scores, labels, taxonomy, k)])
 
 

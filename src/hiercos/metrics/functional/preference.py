@@ -1,4 +1,4 @@
-"""Distance of the predicted order to the tree's, pair by pair."""
+"""Distance of the predicted order to the order the tree prefers, over all pairs of classes."""
 
 import torch
 from torch import Tensor
@@ -9,15 +9,15 @@ from hiercos.taxonomy import Taxonomy
 
 
 def preference_order_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Frobenius distance of the two orders' sign matrices, ‖M₁ − M₂‖_F [dezert2024].
+    """Frobenius distance of the sign matrices of the two orders, ‖M₁ − M₂‖_F [dezert2024].
 
-    M(a, b) is 1 where a is preferred to b, −1 where b is preferred, 0 where neither: classes at equal tree
-    distance in M₁, classes with equal scores in M₂. A pair in the wrong order adds 8 to the square and a pair tied
-    on one side only adds 2. An order without ties cannot reach 0 where the tree has any.
+    M(a, b) is 1 if a is preferred to b, −1 if b is preferred, 0 if neither: classes at equal tree
+    distance in M₁, classes with equal scores in M₂. A pair in the wrong order adds 8 to the square, and a pair tied
+    in only one of the orders adds 2. An order without ties cannot reach 0 if the tree's order has ties.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
 
     Returns:

@@ -11,8 +11,8 @@ from hiercos.metrics.ranking import check_labels
 from hiercos.metrics.tables import rank_tables
 from hiercos.taxonomy import Taxonomy
 
-LEAST = math.log(sys.float_info.min)  # a smaller probability counts as this one, so that one sample costs at most 708.4
-ROUNDING = 1e-5  # by which a logarithm may exceed 0
+LEAST_LOG = math.log(sys.float_info.min)  # smaller log-probabilities count as this, so a sample costs at most 708.4
+ROUNDING = 1e-5  # amount by which a log-probability may exceed 0
 
 
 def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -20,14 +20,14 @@ def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
 
     Args:
         log_probabilities: natural logarithms of the class probabilities, shape (B, C).
-        labels: true classes, shape (B,).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
 
     Returns:
-        Shape (B,), float64, in nats, from 0 to 708.4, which stands for a probability of 0.
+        Shape (B,), float64, in nats, from 0 to 708.4, the value for a probability of 0.
 
     Raises:
-        ValueError: for shapes that do not fit, a label that is no class, or a value that is NaN or above 0, naming
+        ValueError: for shapes that do not fit, a label that is not a class, or a value that is NaN or above 0, naming
             its row.
 
     Example:
@@ -43,7 +43,7 @@ def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
 
 
 def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Taxonomy) -> None:
-    """Refuse what are not logarithms of the class probabilities of so many samples."""
+    """Raise a ValueError unless these are log-probabilities of the classes for `count` samples."""
     expected = (count, taxonomy.num_classes)
     if log_probabilities.shape != expected:
         raise ValueError(f"expected log-probabilities of shape {expected}, got {tuple(log_probabilities.shape)}")
@@ -55,11 +55,11 @@ def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Tax
 def true_class_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
     """Negative log-probability of the true class, (B, C) and (B,) -> (B,); see `log_loss`."""
     chosen = log_probabilities.gather(1, labels.long()[:, None]).squeeze(1)
-    return -chosen.double().clamp(LEAST, 0)
+    return -chosen.double().clamp(LEAST_LOG, 0)
 
 
 def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """The probability of every node, the sum of its leaves': (B, C) -> (B, N)."""
+    """Probability of every node, the sum over its leaves: (B, C) -> (B, N)."""
     if probabilities.ndim != 2 or probabilities.shape[1] != taxonomy.num_classes:
         raise ValueError(
             f"expected probabilities of shape (B, {taxonomy.num_classes}), one column per class, "
@@ -76,18 +76,18 @@ def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
 def calibration_bins(
     node_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy, bins: int = 15
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Samples, their summed confidence and the right answers among them, by level and bin of confidence.
+    """Number of samples, summed confidence and number of correct predictions, by level and bin of confidence.
 
     The confidence at a level is the probability of its best node. A sample counts at the levels its class has.
 
     Args:
-        node_probabilities: from 0 to 1, shape (B, N).
-        labels: true classes, shape (B,).
+        node_probabilities: node probabilities from 0 to 1, shape (B, N).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree.
-        bins: bins of equal width, (0, 1/bins], …; a confidence of 0 is in the first.
+        bins: number of bins of equal width, (0, 1/bins], …; a confidence of 0 is in the first. 15 by default.
 
     Returns:
-        Three tensors of shape (H, bins), float64; sums, so batches add up.
+        Three tensors of shape (H, bins), float64, which add up over batches.
 
     Raises:
         ValueError: for a value outside [0, 1], naming its row.
@@ -118,10 +118,10 @@ def calibration_error(node_probabilities: Tensor, labels: Tensor, taxonomy: Taxo
     """Expected calibration error at each level: Σ_bins |confidence − accuracy|, weighted by samples.
 
     Args:
-        node_probabilities: from 0 to 1, shape (B, N); `summed_probabilities` makes them of class probabilities.
-        labels: true classes, shape (B,).
+        node_probabilities: node probabilities from 0 to 1, shape (B, N); see `summed_probabilities`.
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree.
-        bins: bins of equal width between 0 and 1.
+        bins: number of bins of equal width between 0 and 1; 15 by default.
 
     Returns:
         Shape (H,), float64, from 0 to 1; nan at a level that no sample has.

@@ -12,10 +12,10 @@ def top_k_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 
     """Whether the true class is among the first k.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: how many classes count, at most C.
+        k: number of classes that count, at most C; 1 by default.
 
     Returns:
         Shape (B,), bool.
@@ -29,7 +29,7 @@ def top_k_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 
 
 
 def ranked_hits(ranking: Ranking, k: int) -> Tensor:
-    """1 where the true class is among the first k, else 0, shape (B,), float64; see `top_k_accuracy`."""
+    """1 if the true class is among the first k, else 0, shape (B,), float64; see `top_k_accuracy`."""
     return (ranking.ranks[:, :k] == 0).any(dim=1).double()
 
 
@@ -37,8 +37,8 @@ def macro_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor
     """Mean over the classes of their top-1 accuracy; classes without samples are left out.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
 
     Returns:
@@ -57,13 +57,13 @@ def macro_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor
 def average_hierarchical_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
     """Mean tree distance of the first k classes to the true one, AHD@k [bertinetto2020].
 
-    The order of the first k does not matter, and an ideal order has a mean above 0 for k > 1.
+    The order of the first k does not matter, and the mean is above 0 even for an ideal order if k > 1.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: how many classes count, at most C.
+        k: number of classes that count, at most C; 1 by default.
 
     Returns:
         Means of H − depth(LCA), shape (B,), float64, from 0 to H.
@@ -86,12 +86,12 @@ def mistake_severity(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tens
     """Mean tree distance of the mistakes, pooled over all samples [bertinetto2020].
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
 
     Returns:
-        A scalar, float64, from 1 to H; nan where there is no mistake.
+        A scalar, float64, from 1 to H; nan if there is no mistake.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -103,19 +103,19 @@ def mistake_severity(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tens
 
 
 def ranked_severity(ranking: Ranking, k: int = 1) -> Tensor:
-    """Mean tree distance of the wrong ones of the first k classes, shape (B,), float64; nan where there is none."""
+    """Mean tree distance of the wrong classes among the first k, shape (B,), float64; nan if there is none."""
     distances = ranking.distances(k).double()
     return distances.masked_fill(distances == 0, torch.nan).nanmean(dim=1)
 
 
 def correct_order(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Tensor:
-    """Whether the first k classes stand in an order the tree prefers: ẑ = z on the first k positions.
+    """Whether the first k classes are in an order the tree prefers: ẑ = z on the first k positions.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        k: how many positions count; all by default.
+        k: number of positions that count; all by default.
 
     Returns:
         Shape (B,), bool.
@@ -130,24 +130,24 @@ def correct_order(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | N
 
 
 def ranked_order(ranking: Ranking, k: int | None = None) -> Tensor:
-    """1 where the first k classes stand in an order the tree prefers, else 0, shape (B,); see `correct_order`."""
+    """1 if the first k classes are in an order the tree prefers, else 0, shape (B,); see `correct_order`."""
     return (ranking.gaps[:, :k].amax(dim=1) == 0).double()
 
 
 def expected_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Tensor) -> Tensor:
-    """What each answer costs, costs[label, best class]; its mean estimates the expected cost of the classifier.
+    """Cost of each prediction, costs[label, best class]; the mean estimates the expected cost of the classifier.
 
     Args:
-        scores: higher is better, shape (B, C).
-        labels: true classes, shape (B,).
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
         taxonomy: the tree over the C classes.
-        costs: the cost of answering a class (column) where another is true (row), shape (C, C).
+        costs: cost of predicting a class (column) for each true class (row), shape (C, C).
 
     Returns:
         Shape (B,), float64.
 
     Raises:
-        ValueError: for costs of another shape, or where one is NaN, naming its row.
+        ValueError: for costs of another shape, or for a NaN cost, naming its row.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])

@@ -1,14 +1,14 @@
-"""Classes with equal scores: where their blocks begin and end, and how their ranks are spread in them."""
+"""Ties: blocks of classes with equal scores, and the ranks within them."""
 
 import torch
 from torch import Tensor
 
 
 def tied_blocks(scores: Tensor) -> tuple[Tensor, Tensor]:
-    """First position of each position's block of equal scores, and the one after its last, two (B, C).
+    """Start and end (exclusive) of the block of equal scores around each position, two (B, C).
 
     Args:
-        scores: descending, shape (B, C).
+        scores: scores in descending order, shape (B, C).
     """
     count = scores.shape[1]
     positions = torch.arange(count, device=scores.device).expand(scores.shape)
@@ -22,20 +22,20 @@ def tied_blocks(scores: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def earlier_counts(ranks: Tensor, rank: int) -> Tensor:
-    """How many of the positions before each one hold a class of some rank: (B, C) -> (B, C + 1)."""
+    """Number of classes of the given rank before each position: (B, C) -> (B, C + 1)."""
     counts = torch.zeros(len(ranks), ranks.shape[1] + 1, dtype=torch.int64, device=ranks.device)
     counts[:, 1:] = (ranks == rank).cumsum(dim=1)
     return counts
 
 
 def mean_rank_gaps(ranks: Tensor, scores: Tensor, desired: Tensor) -> Tensor:
-    """The mean of |z_j − ẑ_j| at the first k positions over all orders of equal scores, shape (B, k), float64.
+    """Mean of |z_j − ẑ_j| at the first k positions over all orders of equal scores, shape (B, k), float64.
 
-    Every class of a tied block stands equally often at each of its positions.
+    Every class of a tied block is equally often at each of its positions.
 
     Args:
         ranks: preference ranks of all classes in predicted order, shape (B, C).
-        scores: their scores, descending, shape (B, C).
+        scores: scores of these classes, descending, shape (B, C).
         desired: ranks of the first k positions in preferred order, shape (B, k).
     """
     k = desired.shape[1]

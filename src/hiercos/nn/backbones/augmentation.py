@@ -1,4 +1,4 @@
-"""Images as training sees them: the preprocessing of a backbone with random crops and flips."""
+"""Training augmentation: the preprocessing of a backbone with random crops and flips."""
 
 import math
 from collections.abc import Sequence
@@ -17,21 +17,21 @@ if TYPE_CHECKING:
 
 Augment = Literal["none", "pad-crop", "resized-crop"]
 Border = Literal["reflect", "zero"]
-PADDING = 4  # pixels around the image; crops start at 0 to 7 of the 8 there are to spare, as published
-SHARES = (0.08, 1.0)  # of the image's area, in a resized crop
-RATIOS = (3 / 4, 4 / 3)  # of its width to its height
-TRIES = 10
+PADDING = 4  # pixels on each side; crops start at pixel 0 to 7, as published, though 8 would fit too
+SHARES = (0.08, 1.0)  # range of a resized crop's share of the image's area
+RATIOS = (3 / 4, 4 / 3)  # range of its width over its height
+TRIES = 10  # random boxes drawn before falling back to the centre
 
 
 @dataclass(frozen=True)
 class TrainTransform:
-    """A backbone's preprocessing with random changes, which all come from the generator it is called with.
+    """A backbone's preprocessing with random augmentation, drawn from the generator passed to each call.
 
     Args:
-        transform: of the backbone.
-        augment: "pad-crop" pads the resized image by 4 pixels and cuts out S x S; "resized-crop" resizes a random part
-            with 8% to 100% of the image's area; both then mirror it at even odds. "none" is the transform alone.
-        border: what "pad-crop" pads with, the mirrored image or black.
+        transform: preprocessing of the backbone.
+        augment: "pad-crop" pads the resized image by 4 pixels and crops S x S; "resized-crop" resizes a random part
+            with 8% to 100% of the image's area; both then mirror it with probability 1/2. "none" only preprocesses.
+        border: padding of "pad-crop": "reflect" (default), the mirrored image, or "zero", black.
 
     Shape:
         images: B PIL images. Output: (B, 3, S, S), float32, its memory in channels-last order.
@@ -60,12 +60,12 @@ class TrainTransform:
         return self.transform.normalized(mirrored(batch, generator))
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, as JSON."""
+        """The fields as JSON values."""
         return {**asdict(self), "transform": self.transform.to_dict()}
 
 
 def shifted(batch: ByteArray, border: Border, generator: torch.Generator) -> ByteArray:
-    """Each image padded by 4 pixels and cut to its old size at a random place; shape (B, S, S, 3) to (B, S, S, 3)."""
+    """Each image padded by 4 pixels and cropped to its size at a random position; (B, S, S, 3) to (B, S, S, 3)."""
     count, height, width, _ = batch.shape
     around = ((0, 0), (PADDING, PADDING), (PADDING, PADDING), (0, 0))
     padded = np.pad(batch, around, mode="reflect") if border == "reflect" else np.pad(batch, around)
@@ -77,16 +77,16 @@ def shifted(batch: ByteArray, border: Border, generator: torch.Generator) -> Byt
 
 
 def mirrored(batch: ByteArray, generator: torch.Generator) -> ByteArray:
-    """Each image with left and right exchanged or not, at even odds; shape (B, S, S, 3), changed in place."""
+    """Each image mirrored left to right with probability 1/2; shape (B, S, S, 3), changed in place."""
     flips = (torch.rand(len(batch), generator=generator) < 0.5).numpy()
     batch[flips] = batch[flips, :, ::-1]
     return batch
 
 
 def random_box(width: int, height: int, generator: torch.Generator) -> Box:
-    """A random part of an image: its share of the area is uniform, the logarithm of its shape's ratio too.
+    """A random box of an image: uniform in its share of the area and in the logarithm of its aspect ratio.
 
-    Where no draw out of ten fits into the image, it is the middle of it, as much as the ratios allow.
+    If none of ten draws fits into the image, the largest centre box within the range of ratios.
     """
     for _ in range(TRIES):
         share, log_ratio = torch.rand(2, generator=generator, dtype=torch.float64).tolist()

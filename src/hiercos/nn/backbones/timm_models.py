@@ -1,4 +1,4 @@
-"""The prefix `timm:`: models of images from timm. timm imports torchvision; hiercos itself never does."""
+"""The prefix `timm:`: image models from timm. timm imports torchvision; hiercos itself never does."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.module import pooled, tried_features
+from hiercos.nn.backbones.module import pooled, probed_num_features
 from hiercos.nn.backbones.preprocessing import Fit, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import first_line, import_extra
@@ -16,11 +16,11 @@ FITS: dict[str, Fit] = {"center": "crop", "squash": "squash"}  # timm's crop_mod
 
 
 class TimmBackbone(Backbone):
-    """A model of timm without its classifier.
+    """A timm model without its classifier.
 
     Args:
-        model: built with num_classes=0.
-        preprocess: its images' transform.
+        model: timm model built with num_classes=0.
+        preprocess: image preprocessing.
 
     Shape:
         batch: (B, 3, S, S). Output: (B, F).
@@ -28,7 +28,7 @@ class TimmBackbone(Backbone):
 
     def __init__(self, model: nn.Module, preprocess: ImageTransform) -> None:
         blank = torch.zeros(1, 3, preprocess.size, preprocess.size)
-        super().__init__("images", tried_features(model, blank), preprocess)
+        super().__init__("images", probed_num_features(model, blank), preprocess)
         self.model = model
 
     def forward(self, batch: Tensor) -> Tensor:
@@ -38,11 +38,11 @@ class TimmBackbone(Backbone):
 
 @BACKBONES.register_prefix("timm")
 def timm_model(model: str, *, pretrained: bool = True) -> Backbone:
-    """A model of images of timm, with the preprocessing of its pretrained weights.
+    """An image model from timm, with the preprocessing of its pretrained weights.
 
     Args:
-        model: its name in timm, such as "resnet18" or "vit_small_patch14_dinov2.lvd142m".
-        pretrained: False draws the weights at random.
+        model: name in timm, such as "resnet18" or "vit_small_patch14_dinov2.lvd142m".
+        pretrained: whether to load the weights (default); False draws them at random.
     """
     name = f"timm:{model}"
     timm = import_extra("timm", extra="timm", backbone=name)
@@ -50,20 +50,20 @@ def timm_model(model: str, *, pretrained: bool = True) -> Backbone:
     try:
         loaded = timm.create_model(model, pretrained=pretrained, num_classes=0)
     except (OSError, RuntimeError, ValueError) as error:
-        raise BackboneError(f"backbone {name!r}: timm does not give it: {first_line(error)}") from error
+        raise BackboneError(f"backbone {name!r}: timm cannot load it: {first_line(error)}") from error
     return TimmBackbone(loaded, timm_transform(data.resolve_model_data_config(loaded), backbone=name))
 
 
 def timm_transform(settings: Mapping[str, Any], *, backbone: str) -> ImageTransform:
-    """The transform of a model's data configuration.
+    """Image preprocessing from a timm model's data configuration.
 
     Args:
-        settings: as `timm.data.resolve_model_data_config` gives it: input_size, mean, std, crop_pct, crop_mode and
+        settings: result of `timm.data.resolve_model_data_config`: input_size, mean, std, crop_pct, crop_mode and
             interpolation.
-        backbone: as the user wrote it, for messages.
+        backbone: name of the backbone, for messages.
 
     Raises:
-        BackboneError: for a step that `ImageTransform` has not.
+        BackboneError: for a step that `ImageTransform` lacks.
 
     Example:
         >>> settings = {"input_size": (3, 224, 224), "mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}

@@ -1,4 +1,4 @@
-"""The prefix `transformers:`: a model of images or of texts, whichever its configuration says."""
+"""The prefix `transformers:`: image or text models from transformers, as their configuration says."""
 
 import hashlib
 import json
@@ -13,26 +13,26 @@ from torch.nn import functional as F
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.nn.backbones.preprocessing import ImageTransform, read_image_transform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import faults_named, import_extra, load_model, model_folder, quiet
+from hiercos.nn.backbones.weights import import_extra, load_model, loading_errors, model_folder, quiet
 
 Pooling = Literal["cls", "mean", "pooler"]
 
 
 class TransformersImages(Backbone):
-    """A model of images, its output pooled to one vector for each image.
+    """An image model from transformers, its output pooled to one vector per image.
 
     Args:
-        model: of transformers; it takes `pixel_values`.
-        preprocess: its images' transform.
-        pooling: "pooler" takes the model's own pooled output, "cls" the first token, "mean" the mean over the patches
-            or the positions of a map; without a choice, "pooler" where there is one and "mean" elsewhere.
+        model: transformers model that takes `pixel_values`.
+        preprocess: image preprocessing.
+        pooling: "pooler" for the model's own pooled output, "cls" for the first token, "mean" for the mean over patches
+            or positions; by default "pooler" if the model has a pooled output, else "mean".
 
     Shape:
         batch: (B, 3, S, S). Output: (B, F).
     """
 
     def __init__(self, model: nn.Module, preprocess: ImageTransform, pooling: Pooling | None = None) -> None:
-        output = tried_output(model, preprocess.size)
+        output = probed_output(model, preprocess.size)
         if pooling is None:
             pooling = "mean" if getattr(output, "pooler_output", None) is None else "pooler"
         tokens_before = class_tokens(output.last_hidden_state, preprocess.size, model.config)
@@ -48,30 +48,31 @@ class TransformersImages(Backbone):
         return pool_images(self.model(pixel_values=batch), self.pooling, self.tokens_before)
 
 
-def tried_output(model: nn.Module, size: int) -> Any:
-    """The output for one blank image of S x S pixels, in evaluation mode."""
+def probed_output(model: nn.Module, size: int) -> Any:
+    """Output for one blank image of size x size pixels, in evaluation mode."""
     with torch.no_grad():
         return model.eval()(pixel_values=torch.zeros(1, 3, size, size))
 
 
 def class_tokens(hidden: Tensor, size: int, config: Any) -> int:
-    """How many tokens stand before those of the patches: a class token, registers, or none."""
+    """Number of tokens before those of the patches: a class token, registers, or none."""
     patch = getattr(config, "patch_size", None)
     if hidden.ndim != 3 or not isinstance(patch, int):
         return 0
-    return max(0, hidden.shape[1] - (size // patch) ** 2)  # fewer tokens than patches: they were merged on the way
+    return max(0, hidden.shape[1] - (size // patch) ** 2)  # fewer tokens than patches: the model merges them
 
 
 def pool_images(output: Any, pooling: Pooling, tokens_before: int) -> Tensor:
-    """One vector for each image, shape (B, F).
+    """One vector per image, shape (B, F).
 
     Args:
-        output: with last_hidden_state of shape (B, T, F), or (B, F, height, width) of a convolutional model.
-        pooling: how.
-        tokens_before: tokens that the mean leaves out.
+        output: model output with last_hidden_state of shape (B, T, F), or (B, F, height, width) for a convolutional
+            model.
+        pooling: "cls", "mean" or "pooler".
+        tokens_before: number of leading tokens that the mean leaves out.
 
     Raises:
-        BackboneError: if the output does not have what the pooling takes.
+        BackboneError: if the output lacks the tensor that the pooling needs.
     """
     hidden: Tensor = output.last_hidden_state
     if pooling == "pooler":
@@ -87,20 +88,20 @@ def pool_images(output: Any, pooling: Pooling, tokens_before: int) -> Tensor:
 
 
 def drop_pooler(model: nn.Module) -> None:
-    """Replace a pooling layer that is not used, so that its weights are neither trained nor hashed."""
+    """Replace an unused pooling layer, so that its weights are neither trained nor hashed."""
     if isinstance(getattr(model, "pooler", None), nn.Module):
         model.pooler = nn.Identity()
 
 
 @BACKBONES.register_prefix("transformers")
 def transformers_model(model: str, *, pretrained: bool = True, pooling: Pooling | None = None) -> Backbone:
-    """A model of images or texts of transformers, from a folder or the Hugging Face Hub.
+    """An image or text model from transformers, from a folder or the Hugging Face Hub.
 
     Args:
-        model: a folder, or a name on the Hub.
-        pretrained: False draws the weights at random; the folder is needed all the same.
-        pooling: without it, a model of images uses its own pooling where it has one and the mean over patches
-            otherwise, and a model of texts the mean over tokens.
+        model: folder, or name on the Hub.
+        pretrained: whether to load the weights (default); False draws them at random, but still needs the folder.
+        pooling: "cls", "mean" or "pooler"; by default an image model uses its own pooling if it has one, else the mean
+            over patches, and a text model the mean over tokens.
     """
     name = f"transformers:{model}"
     folder = model_folder(model, extra="transformers", backbone=name)
@@ -131,33 +132,33 @@ def text_backbone(
     max_length: int | None = None,
     normalize: bool = False,
 ) -> "TransformersTexts":
-    """A loaded model of texts as a backbone, with the tokenizer of its folder."""
+    """A loaded text model as a backbone, with the tokenizer of its folder."""
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
-    with quiet(transformers), faults_named(backbone, folder):
+    with quiet(transformers), loading_errors(backbone, folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     tokens = Tokens(tokenizer, max_length or longest_input(tokenizer, model.config))
     return TransformersTexts(model, tokens, pooling, normalize=normalize)
 
 
-UNKNOWN_LENGTH = 512  # tokens, where neither the tokenizer nor the model says how many it takes
-UNLIMITED = 10**9  # a tokenizer that does not know says 10^30
+UNKNOWN_LENGTH = 512  # limit in tokens if neither the tokenizer nor the model has one
+UNLIMITED = 10**9  # a tokenizer without a limit reports 10^30
 
 
 class Tokens:
-    """Texts to one batch of token numbers, the shorter ones padded; a `Preprocess`.
+    """Converts texts to one padded batch of token ids; a `Preprocess`.
 
     Args:
-        tokenizer: of transformers.
-        max_length: in tokens; the rest of a text is left out.
-        prompt: put before every text.
+        tokenizer: tokenizer from transformers.
+        max_length: largest number of tokens; the rest of a text is truncated.
+        prompt: text put before every text; "" by default.
 
     Shape:
         texts: B strings. Output: a dict of tensors (B, T), T the tokens of the longest text: input_ids, attention_mask
-        and what else the model takes.
+        and other inputs of the model.
     """
 
     def __init__(self, tokenizer: Any, max_length: int, prompt: str = "") -> None:
-        if tokenizer.pad_token is None:  # as with most models that write texts; padding is masked anyway
+        if tokenizer.pad_token is None:  # as in most generative models; padding is masked anyway
             tokenizer.pad_token = tokenizer.eos_token
         self.tokenizer = tokenizer
         self.max_length = max_length
@@ -172,12 +173,12 @@ class Tokens:
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """A hash of the tokenizer and the rest, as JSON."""
+        """A hash of the tokenizer and the other settings, as JSON values."""
         return {"tokenizer": self.fingerprint, "max_length": self.max_length, "prompt": self.prompt}
 
 
 def tokenizer_hash(tokenizer: Any) -> str:
-    """SHA-256 of all that decides the tokens of a text, but for padding and truncation, which a call sets."""
+    """SHA-256 of all that determines the tokens of a text, except padding and truncation, which each call sets."""
     content = {"class": type(tokenizer).__name__, "vocabulary": tokenizer.get_vocab(), "pad": tokenizer.pad_token_id}
     if tokenizer.is_fast:
         rules = json.loads(tokenizer.backend_tokenizer.to_str())
@@ -186,22 +187,22 @@ def tokenizer_hash(tokenizer: Any) -> str:
 
 
 def longest_input(tokenizer: Any, config: Any) -> int:
-    """The number of tokens that a tokenizer and its model both take."""
+    """Largest number of tokens that both the tokenizer and its model accept."""
     limits = (tokenizer.model_max_length, getattr(config, "max_position_embeddings", None))
     return min((int(limit) for limit in limits if limit and limit < UNLIMITED), default=UNKNOWN_LENGTH)
 
 
 class TransformersTexts(Backbone):
-    """A model of texts, its tokens pooled to one vector for each text.
+    """A text model from transformers, its tokens pooled to one vector per text.
 
     Args:
-        model: of transformers; it takes `input_ids` and `attention_mask`.
+        model: transformers model that takes `input_ids` and `attention_mask`.
         preprocess: its tokenizer.
-        pooling: "mean" over the tokens that are not padding, "cls" the first token, "pooler" the model's own.
-        normalize: to vectors of length 1.
+        pooling: "mean" over the tokens that are not padding, "cls" for the first token, "pooler" for the model's own.
+        normalize: whether to scale the features to length 1; False by default.
 
     Shape:
-        batch: what `Tokens` makes of B texts. Output: (B, F).
+        batch: output of `Tokens` for B texts. Output: (B, F).
     """
 
     def __init__(self, model: nn.Module, preprocess: Tokens, pooling: Pooling, *, normalize: bool = False) -> None:
@@ -222,15 +223,15 @@ class TransformersTexts(Backbone):
 
 
 def pool_texts(output: Any, mask: Tensor, pooling: Pooling) -> Tensor:
-    """One vector for each text, shape (B, F); zeros for a text without a token.
+    """One vector per text, shape (B, F); zeros for a text without tokens.
 
     Args:
-        output: with last_hidden_state of shape (B, T, F).
-        mask: (B, T), 0 where there is padding.
-        pooling: how.
+        output: model output with last_hidden_state of shape (B, T, F).
+        mask: attention mask, shape (B, T), 0 at padding.
+        pooling: "cls", "mean" or "pooler".
 
     Raises:
-        BackboneError: if the model has no pooled output of its own and it was asked for.
+        BackboneError: for "pooler" if the model has no pooled output.
     """
     hidden: Tensor = output.last_hidden_state
     if pooling == "cls":

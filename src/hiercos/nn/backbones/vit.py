@@ -9,8 +9,8 @@ from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import check_source, load_weights
 
-HALF = (0.5, 0.5, 0.5)  # values from -1 to 1, as the published weights of this size take them
-EPSILON = 1e-6  # of the layer norms
+HALF = (0.5, 0.5, 0.5)  # mean and std for inputs from -1 to 1, as the published weights of this size expect
+EPSILON = 1e-6  # epsilon of the layer norms
 
 
 @BACKBONES.register("vit-small", trained=False)
@@ -26,18 +26,18 @@ def vit_small(
     mean: Channels = HALF,
     std: Channels = HALF,
 ) -> Backbone:
-    """A small vision transformer with timm's tensor names, whose weights it takes as a .safetensors file.
+    """A small vision transformer with timm's tensor names; loads timm's weights from a .safetensors file.
 
     Args:
-        pretrained: with the weights of the file; False starts from random ones.
-        weights: a .safetensors file, of the same size and patch.
+        pretrained: whether to load the weights of the file (default); False starts from random ones.
+        weights: .safetensors file for the same size and patch; None by default.
         size: side of the images in pixels, a multiple of the patch.
         patch: side of a patch in pixels.
-        width: F, the width of every token.
-        depth: blocks.
-        heads: of attention; they share the width.
-        mean: of red, green and blue, from 0 to 1.
-        std: of the same.
+        width: width F of the tokens and the features.
+        depth: number of blocks.
+        heads: number of attention heads, which divides the width.
+        mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
+        std: standard deviation of each channel on the same scale.
     """
     check_source("vit-small", weights, pretrained=pretrained)
     backbone = VisionTransformer(ImageTransform(size, mean, std), patch=patch, width=width, depth=depth, heads=heads)
@@ -47,7 +47,7 @@ def vit_small(
 
 
 class Attention(nn.Module):
-    """Every token looks at every token. Shape: (B, T, width) to (B, T, width)."""
+    """Multi-head self-attention. Shape: (B, T, width) to (B, T, width)."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -59,13 +59,13 @@ class Attention(nn.Module):
         """Shape (B, T, width) to (B, T, width)."""
         parts = self.qkv(tokens).unflatten(2, (3, self.heads, -1))  # (B, T, 3, heads, width / heads)
         query, key, value = parts.permute(2, 0, 3, 1, 4)  # each (B, heads, T, width / heads)
-        seen = F.scaled_dot_product_attention(query, key, value)
-        out: Tensor = self.proj(seen.transpose(1, 2).flatten(2))  # (B, T, width)
+        attended = F.scaled_dot_product_attention(query, key, value)
+        out: Tensor = self.proj(attended.transpose(1, 2).flatten(2))  # (B, T, width)
         return out
 
 
 class Mlp(nn.Module):
-    """Each token by itself, through four times the width. Shape: (B, T, width) to (B, T, width)."""
+    """Feed-forward network with a hidden layer of four times the width. Shape: (B, T, width) to (B, T, width)."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ class Mlp(nn.Module):
 
 
 class TransformerBlock(nn.Module):
-    """Attention and an MLP, each on normalised tokens and added to them. Shape: (B, T, width) to (B, T, width)."""
+    """Pre-norm attention and MLP with residual connections. Shape: (B, T, width) to (B, T, width)."""
 
     def __init__(self, width: int, heads: int) -> None:
         super().__init__()
@@ -112,8 +112,8 @@ class VisionTransformer(Backbone):
     """A vision transformer [dosovitskiy2021]: patches and a class token, whose last state is the feature.
 
     Note:
-        Random weights are normal with standard deviation 0.02 and cut off at 2, biases 0, as where such models
-        are trained from scratch.
+        Random weights are normal with standard deviation 0.02, truncated at ±2; biases are 0, as is usual in training
+        from scratch.
 
     Shape:
         batch: (B, 3, S, S). Output: (B, width).
@@ -123,7 +123,7 @@ class VisionTransformer(Backbone):
         size = preprocess.size
         if min(patch, width, depth, heads) < 1 or size % patch or width % heads:
             raise ValueError(
-                f"expected a size that is a multiple of the patch and a width that is one of the heads, got "
+                f"expected a size that is a multiple of the patch and a width that is a multiple of the heads, got "
                 f"size {size}, patch {patch}, width {width}, heads {heads}, depth {depth}"
             )
         super().__init__("images", width, preprocess)

@@ -1,4 +1,4 @@
-"""Trained weights from a safetensors file into a backbone."""
+"""Loading of trained weights: safetensors files, folders and the Hugging Face Hub; imports of optional libraries."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,15 +15,15 @@ from hiercos.nn.backbones.backbone import BackboneError
 
 
 def import_extra(module: str, *, extra: str, backbone: str) -> ModuleType:
-    """A module of an optional library.
+    """Import a module of an optional library.
 
     Args:
-        module: its name, such as "timm".
-        extra: of hiercos, which installs the library with all that it needs.
-        backbone: as the user wrote it, for the message.
+        module: name of the module, such as "timm".
+        extra: extra of hiercos that installs the library.
+        backbone: name of the backbone, for messages.
 
     Raises:
-        BackboneError: if the library, or one that it imports in turn, is not installed.
+        BackboneError: if the library, or one of its dependencies, is not installed.
     """
     try:
         return import_module(module)
@@ -32,20 +32,20 @@ def import_extra(module: str, *, extra: str, backbone: str) -> ModuleType:
         raise BackboneError(f"backbone {backbone!r} needs {missing}: pip install 'hiercos[{extra}]'") from error
 
 
-MOST_NAMES = 5  # of tensors, in one message
+MOST_NAMES = 5  # tensor names listed in one message
 
 
 def check_source(name: str, weights: str | None, *, pretrained: bool, bundled: bool = False) -> None:
-    """Refuse, before anything is built, to be without the weights that are asked for or with those that are not.
+    """Check, before anything is built, that `weights` and `pretrained` agree.
 
     Args:
-        name: of the backbone.
-        weights: a .safetensors file of the user.
-        pretrained: whether trained weights are asked for.
-        bundled: whether the backbone has some without a file.
+        name: name of the backbone.
+        weights: .safetensors file from the user, or None.
+        pretrained: whether trained weights are requested.
+        bundled: whether the backbone has trained weights without a file; False by default.
 
     Raises:
-        BackboneError: if there is no file and there must be one, or the reverse.
+        BackboneError: if a file is required and missing, or present without `pretrained`.
     """
     if pretrained and weights is None and not bundled:
         raise BackboneError(
@@ -57,25 +57,25 @@ def check_source(name: str, weights: str | None, *, pretrained: bool, bundled: b
 
 
 def load_weights(module: nn.Module, path: str, *, classifier: str) -> None:
-    """Fill a module from a file, in which nothing may be missing, left over or of another shape.
+    """Load a module's weights from a file; no tensor may be missing, unknown or of another shape.
 
     Args:
-        module: with the file's names of tensors.
-        path: a .safetensors file.
-        classifier: the name of the layer after the features; its tensors in the file are left out.
+        module: module with the same tensor names as the file.
+        path: .safetensors file.
+        classifier: name of the layer after the features, whose tensors in the file are ignored.
 
     Raises:
-        BackboneError: for a file that is no safetensors file, or that holds the tensors of another architecture.
+        BackboneError: for a file that is not in safetensors format, or has the tensors of another architecture.
     """
     state = {name: value for name, value in read_weights(path).items() if not name.startswith(f"{classifier}.")}
     fill(module, state, source=path)
 
 
 def read_weights(path: str) -> dict[str, Tensor]:
-    """The tensors of a safetensors file by name.
+    """Read the tensors of a safetensors file, by name.
 
     Raises:
-        BackboneError: if it is not there or something else.
+        BackboneError: if the file is missing or not in safetensors format.
     """
     from safetensors import SafetensorError
     from safetensors.torch import load_file
@@ -94,10 +94,10 @@ def read_weights(path: str) -> dict[str, Tensor]:
 def fill(module: nn.Module, state: Mapping[str, Tensor], *, source: str) -> None:
     """Copy named tensors into a module.
 
-    Counters of batch norms, which older files lack, stay as they are where they are absent.
+    The counters of batch norms may be missing, as in older files; they are left unchanged then.
 
     Raises:
-        BackboneError: naming the first tensors that are missing, left over or of another shape.
+        BackboneError: naming the first tensors that are missing, unknown or of another shape.
     """
     own = module.state_dict()
     needed = {name for name in own if not name.endswith(".num_batches_tracked")}
@@ -109,7 +109,7 @@ def fill(module: nn.Module, state: Mapping[str, Tensor], *, source: str) -> None
     wrong = {"missing": sorted(needed - state.keys()), "unknown": sorted(state.keys() - own), "other shape": shapes}
     faults = [f"{source}: {what}: {_listed(names)}" for what, names in wrong.items() if names]
     if faults:
-        raise BackboneError([f"{source}: the weights are of another architecture", *faults])
+        raise BackboneError([f"{source}: the weights belong to another architecture", *faults])
     module.load_state_dict(state, strict=False)
 
 
@@ -123,12 +123,12 @@ OTHER_FORMATS = ["onnx/*", "openvino/*"]
 
 
 def model_folder(model: str, *, extra: str, backbone: str) -> Path:
-    """The folder of a model.
+    """Folder of a model, downloaded if necessary.
 
     Args:
-        model: a folder, or a name on the Hub, which is downloaded once, with a progress bar, to the Hub's own cache.
-        extra: of hiercos, for the message where huggingface_hub is missing.
-        backbone: as the user wrote it, for messages.
+        model: folder, or name on the Hub, which is downloaded once, with a progress bar, to the Hub's cache.
+        extra: extra of hiercos that installs huggingface_hub, for messages.
+        backbone: name of the backbone, for messages.
 
     Raises:
         BackboneError: if there is no such folder and the Hub cannot be reached or has no such model.
@@ -141,27 +141,28 @@ def model_folder(model: str, *, extra: str, backbone: str) -> Path:
         return Path(hub.snapshot_download(model, allow_patterns=FILES, ignore_patterns=OTHER_FORMATS))
     except (OSError, ValueError) as error:
         raise BackboneError(
-            f"backbone {backbone!r}: there is no folder {model!r}, and the Hugging Face Hub gives no such model "
-            f"({first_line(error)}); download it where there is a network, and name the folder"
+            f"backbone {backbone!r}: there is no folder {model!r}, and it cannot be loaded from the Hugging Face Hub "
+            f"({first_line(error)}); download it on a machine with a network, and pass the folder"
         ) from error
 
 
 def load_model(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> tuple[Any, bool]:
-    """A model of transformers in float32, and whether its pooling layer can be used.
+    """Load a transformers model in float32; also returns whether its pooling layer has weights.
 
-    A pooling layer without weights is left at random by transformers: that of a ViT which was trained as a classifier.
+    transformers initialises a pooling layer without weights at random, such as that of a ViT trained as a classifier.
 
     Args:
-        folder: with config.json and, where pretrained, weights as safetensors.
-        pretrained: False draws the weights at random.
-        backbone: as the user wrote it, for messages.
+        folder: folder with config.json and, if pretrained, weights as safetensors.
+        extra: extra of hiercos that installs transformers, for messages.
+        pretrained: whether to load the weights; False draws them at random.
+        backbone: name of the backbone, for messages.
 
     Raises:
-        BackboneError: if the folder has no usable model, lacks weights of any other layer, or has a model of images and
-            texts at once or one with a decoder.
+        BackboneError: if the folder has no usable model or lacks weights of another layer, or if the model takes both
+            images and texts or has a decoder.
     """
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
-    with quiet(transformers), faults_named(backbone, folder):
+    with quiet(transformers), loading_errors(backbone, folder):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         check_config(config, backbone)
         if not pretrained:
@@ -181,10 +182,10 @@ def load_model(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> 
 
 
 def check_config(config: Any, backbone: str) -> None:
-    """Raise a `BackboneError` for a model that does not take images alone, or texts alone."""
+    """Raise a `BackboneError` for a model that takes both images and texts, or has a decoder."""
     if "vision_config" in config.sub_configs:
         raise BackboneError(
-            f"backbone {backbone!r}: expected a model of images or of texts, got {config.model_type}, which is of both"
+            f"backbone {backbone!r}: expected a model of images or of texts, got {config.model_type}, which takes both"
         )
     if config.is_encoder_decoder:
         raise BackboneError(
@@ -194,7 +195,7 @@ def check_config(config: Any, backbone: str) -> None:
 
 @contextmanager
 def quiet(transformers: Any) -> Iterator[None]:
-    """Without transformers' bar over weights read from disk, and its report on a classifier's layer left out."""
+    """Silence transformers: no progress bar while loading weights, no report about ignored classifier weights."""
     logging = transformers.utils.logging
     bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()
     logging.set_verbosity_error()
@@ -209,8 +210,8 @@ def quiet(transformers: Any) -> Iterator[None]:
 
 
 @contextmanager
-def faults_named(backbone: str, folder: Path) -> Iterator[None]:
-    """Turn what transformers raises for a bad folder into a `BackboneError` of one sentence."""
+def loading_errors(backbone: str, folder: Path) -> Iterator[None]:
+    """Convert errors of transformers about a bad folder to a `BackboneError` of one sentence."""
     try:
         yield
     except BackboneError:
@@ -220,5 +221,5 @@ def faults_named(backbone: str, folder: Path) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
-    """The first line of an error's message, without its full stop."""
+    """First line of an error's message, without its full stop."""
     return (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")

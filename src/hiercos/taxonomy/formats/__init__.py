@@ -1,4 +1,4 @@
-"""Files that hold a taxonomy: one module per format, and here the choice between them."""
+"""Readers and writers of taxonomy files: one module per format, and the table that chooses between them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -34,14 +34,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Format:
-    """How a taxonomy is told from a text and becomes one.
+    """A file format: its parser, its writer and its file extensions.
 
     Attributes:
-        read: text -> taxonomy, or the graph of terms that one can be taken from; raises `TaxonomyError`.
-        write: taxonomy -> text that `read` reads back; raises `TaxonomyError` where the format cannot hold it. None
-            for a format that is only read.
-        extensions: of the files that are taken to be in this format.
-        holds_terms: whether `read` gives a graph of terms.
+        read: function from text to a taxonomy or a graph of terms; raises `TaxonomyError`.
+        write: function from a taxonomy to text that `read` reads back; raises `TaxonomyError` if the format cannot
+            hold it. None for a read-only format.
+        extensions: file extensions of this format.
+        holds_terms: whether `read` returns a graph of terms.
     """
 
     read: Callable[[str], Taxonomy | Terms]
@@ -51,7 +51,7 @@ class Format:
 
 
 def _read_any_table(text: str, delimiter: str) -> Taxonomy:
-    """An edge table if there are columns `parent` and `child`, else a level table."""
+    """Read an edge table if there are columns `parent` and `child`, else a level table."""
     faults: list[str] = []
     columns, rows = read_table(text, delimiter, faults)
     from_rows = edges_from_rows if {"parent", "child"} <= set(columns) else levels_from_rows
@@ -99,60 +99,60 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None) -> Ta
     """Read a taxonomy from a file in UTF-8.
 
     Args:
-        path: the file; of a graph of terms all are taken, see `read_terms` for a part of it.
-        format: one of `FORMATS`; by default, by the extension.
+        path: file to read; from a graph of terms all are used, see `read_terms` to select a part.
+        format: one of `FORMATS`; chosen by the extension by default.
 
     Raises:
-        TaxonomyError: with every fault found, each beginning with the file and, where there is one, the row.
+        TaxonomyError: with every fault found, each prefixed with the file and, if known, the row.
     """
-    found = _found(path, format)
-    return found.tree() if isinstance(found, Terms) else found
+    parsed = _parsed(path, format)
+    return parsed.tree() if isinstance(parsed, Terms) else parsed
 
 
 def read_terms(path: str | PathLike[str], *, format: str | None = None) -> Terms:
-    """Read a graph of terms, which a tree can be taken from: an ontology, or the nouns of WordNet.
+    """Read a graph of terms, from which a tree can be extracted: an ontology, or the nouns of WordNet.
 
     Args:
-        path: the file.
-        format: "obo" or "wordnet"; by default, by the extension.
+        path: file to read.
+        format: "obo" or "wordnet"; chosen by the extension by default.
 
     Raises:
-        TaxonomyError: as `read_taxonomy`, and for a format that holds a tree already.
+        TaxonomyError: as `read_taxonomy`, and for a format that holds a tree.
     """
-    found = _found(path, format)
-    if isinstance(found, Taxonomy):
+    parsed = _parsed(path, format)
+    if isinstance(parsed, Taxonomy):
         graphs = ", ".join(name for name, form in FORMATS.items() if form.holds_terms)
         raise TaxonomyError(f"{fspath(path)}: expected a graph of terms ({graphs}), got a tree")
-    return found
+    return parsed
 
 
 def holds_terms(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file would be read as a graph of terms; no file of an unknown kind is."""
+    """Whether a file would be read as a graph of terms; False for an unknown format."""
     if format is None:
         return any(Path(path).suffix.lower() in form.extensions for form in FORMATS.values() if form.holds_terms)
     return format in FORMATS and FORMATS[format].holds_terms
 
 
-def _found(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
+def _parsed(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
     try:
-        found = _chosen_format(path, format, FORMATS).read(_text(path))
+        parsed = _chosen_format(path, format, FORMATS).read(_text(path))
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
-    return replace(found, source=fspath(path)) if isinstance(found, Terms) else found
+    return replace(parsed, source=fspath(path)) if isinstance(parsed, Terms) else parsed
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str | None = None) -> None:
-    """Write a taxonomy to a file in UTF-8, whole or not at all.
+    """Write a taxonomy to a file in UTF-8, atomically.
 
-    What is read back has the same classes in the same order, the same names, ids and distances.
+    Reading it back gives the same classes in the same order, and the same names, ids and distances.
 
     Args:
-        taxonomy: the taxonomy.
-        path: the file, replaced if it is there.
-        format: one of `FORMATS`; by default, by the extension.
+        taxonomy: the tree to write.
+        path: file to write; an existing one is replaced.
+        format: one of `FORMATS`; chosen by the extension by default.
 
     Raises:
-        TaxonomyError: if the format cannot hold the taxonomy; then nothing is written.
+        TaxonomyError: if the format cannot hold the taxonomy; nothing is written then.
         OSError: if the file cannot be written.
     """
     try:
@@ -163,7 +163,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
     except UnicodeEncodeError as error:
-        message = f"{fspath(path)}: {error.object[error.start :][:20]!r} is not text that UTF-8 can hold"
+        message = f"{fspath(path)}: {error.object[error.start :][:20]!r} cannot be encoded in UTF-8"
         raise TaxonomyError(message) from error
     write_atomically(path, data)
 
@@ -172,12 +172,12 @@ def _writer(path: str | PathLike[str], name: str | None) -> Callable[[Taxonomy],
     written = {form: value for form, value in FORMATS.items() if value.write}
     write = _chosen_format(path, name, written).write
     if write is None:
-        raise TaxonomyError(f"this format is only read: expected one of {', '.join(written)}")
+        raise TaxonomyError(f"this format can only be read: expected one of {', '.join(written)}")
     return write
 
 
 def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping[str, Format]) -> Format:
-    """The format by its name, or by the extension; where there is none, those offered are named."""
+    """The format by its name, else by the extension; the error for an unknown one lists those offered."""
     extension = Path(path).suffix.lower()
     if name == "edges" and extension in FORMATS["tsv"].extensions:
         return FORMATS["edges-tsv"]

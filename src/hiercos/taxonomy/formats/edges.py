@@ -1,20 +1,20 @@
-"""Edge tables: one row per node with its parent and, optionally, its display name."""
+"""Edge tables (one row per node with its parent and, optionally, its display name) and files of one path per line."""
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from hiercos.taxonomy.checks import HOLD_IDS, TaxonomyError
+from hiercos.taxonomy.checks import IDS_HINT, TaxonomyError
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.formats.levels import Row, table_text
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
-MARK = PATH_SEPARATOR.strip()
+PATH_SIGN = PATH_SEPARATOR.strip()
 
 
 def read_lines(text: str) -> Taxonomy:
-    """The taxonomy of some paths, one per line in class order; blank lines do not count."""
+    """Read a taxonomy from one path per line, in class order; blank lines are ignored."""
     rows = list(_rows(text))
     if not rows:
         raise TaxonomyError("the file has no rows: expected one path a > b > c per line for each class")
@@ -24,20 +24,20 @@ def read_lines(text: str) -> Taxonomy:
 def _rows(text: str) -> Iterator[PathRow]:
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
-            yield PathRow(f"row {number}", [name.strip() for name in line.split(MARK)])
+            yield PathRow(f"row {number}", [name.strip() for name in line.split(PATH_SIGN)])
 
 
 def lines_text(taxonomy: Taxonomy) -> str:
-    """One path per class, in class order.
+    """One path per line for each class, in class order.
 
     Raises:
         TaxonomyError: if there are ids, or a name that a line cannot hold.
     """
-    faults = [f"lines cannot hold ids; {HOLD_IDS}"] if taxonomy.ids else []
+    faults = [f"lines cannot hold ids; {IDS_HINT}"] if taxonomy.ids else []
     faults += [
-        f"{name!r}: a line cannot hold a name with {MARK!r}, a line end or white space around it; json can"
+        f"{name!r}: a line cannot hold a name with {PATH_SIGN!r}, a line end or white space around it; json can"
         for name in dict.fromkeys(taxonomy.names)
-        if MARK in name or "\n" in name or name != name.strip()
+        if PATH_SIGN in name or "\n" in name or name != name.strip()
     ]
     if faults:
         raise TaxonomyError(faults)
@@ -45,7 +45,7 @@ def lines_text(taxonomy: Taxonomy) -> str:
 
 
 def edges_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
-    """The taxonomy of a table with columns `parent` and `child`; with `name`, the child is an id."""
+    """Build the taxonomy of a table with columns `parent` and `child`; with `name`, the child is an id."""
     if missing := [name for name in ("parent", "child") if name not in columns]:
         raise TaxonomyError(f"row 1: expected a column {name!r}, got {', '.join(columns)}" for name in missing)
     edges = (EdgeRow(where, fields["parent"], fields["child"], fields.get("name", "")) for where, fields in rows)
@@ -53,7 +53,7 @@ def edges_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[st
 
 
 def edges_text(taxonomy: Taxonomy, delimiter: str) -> str:
-    """The edge table of a taxonomy; a blank parent marks the top, and the classes stand in their order.
+    """The edge table of a taxonomy; a blank parent marks the top, and the classes are in class order.
 
     Raises:
         TaxonomyError: if neither names nor ids tell all nodes apart, or some nodes only have an id.
@@ -71,7 +71,7 @@ def edges_text(taxonomy: Taxonomy, delimiter: str) -> str:
 
 
 def _check_distinct(taxonomy: Taxonomy, keys: Sequence[str]) -> None:
-    """Ids are distinct already; names may not be."""
+    """Raise for repeated keys; ids are distinct already, names may not be."""
     first: dict[str, int] = {}
     faults = [
         f"name {key!r} is both {taxonomy.path_text(first[key])!r} and {taxonomy.path_text(node)!r}: an edge table "
@@ -84,7 +84,7 @@ def _check_distinct(taxonomy: Taxonomy, keys: Sequence[str]) -> None:
 
 
 def _row_order(taxonomy: Taxonomy) -> list[int]:
-    """The nodes in their own order where that is the order of the classes, else the classes last."""
+    """Nodes in node order if that keeps the class order, else the inner nodes and then the classes."""
     if (np.diff(taxonomy.leaves) > 0).all():
         return list(range(taxonomy.num_nodes))
     inner: list[int] = np.flatnonzero(taxonomy.child_counts).tolist()

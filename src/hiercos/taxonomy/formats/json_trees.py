@@ -1,4 +1,4 @@
-"""JSON as a Python value, with what is wrong said by line and column."""
+"""JSON parsing with faults by line and column, and the flat JSON form of a taxonomy."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -10,16 +10,16 @@ from hiercos.taxonomy.tree import Taxonomy
 
 
 def parsed_json(text: str) -> Any:
-    """The value of a JSON text.
+    """Parse a JSON text.
 
     Raises:
-        TaxonomyError: for malformed JSON, nesting deeper than Python reads, and keys that stand twice in an object.
+        TaxonomyError: for malformed JSON, nesting deeper than Python reads, and repeated keys in an object.
     """
     faults: list[str] = []
 
     def distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         keys = repeated(key for key, _ in pairs)
-        faults.extend(f"key {key!r} stands {count} times in one object" for key, count in keys)
+        faults.extend(f"key {key!r} occurs {count} times in one object" for key, count in keys)
         return dict(pairs)
 
     try:
@@ -41,7 +41,7 @@ VERSION = 1
 
 
 def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
-    """The whole value as plain lists; `taxonomy_from_dict` gives an equal taxonomy."""
+    """The taxonomy as a dict of plain lists; `taxonomy_from_dict` is the inverse."""
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -53,10 +53,10 @@ def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
 
 
 def taxonomy_from_dict(value: object) -> Taxonomy:
-    """The taxonomy of such a dict; its nodes may be numbered in any way.
+    """Build the taxonomy of a dict in the form of `taxonomy_to_dict`; its nodes may have any numbering.
 
     Raises:
-        TaxonomyError: naming every key that is missing or holds something else, and every fault of the tree.
+        TaxonomyError: naming every key that is missing or has a value of the wrong type, and every fault of the tree.
     """
     if not is_flat(value):
         raise TaxonomyError(f'expected an object with "format": "{FORMAT}"')
@@ -68,7 +68,7 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
 
 
 def is_flat(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether this is the flat form, of any version."""
+    """Whether a parsed value is the flat form, of any version."""
     return isinstance(value, Mapping) and value.get("format") == FORMAT
 
 
@@ -84,5 +84,5 @@ def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
 
 
 def flat_json_text(taxonomy: Taxonomy) -> str:
-    """The flat form as JSON."""
+    """The flat form of a taxonomy as JSON text."""
     return json.dumps(taxonomy_to_dict(taxonomy), ensure_ascii=False) + "\n"

@@ -11,16 +11,16 @@ from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
-Row = tuple[str, dict[str, str]]  # where the row stands, and its field under each column
+Row = tuple[str, dict[str, str]]  # position of the row, for messages, and its fields by column
 
 
 def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], Iterator[Row]]:
-    """The columns of a table and its rows.
+    """Read the columns and rows of a table.
 
     Args:
-        text: the whole file.
-        delimiter: what stands between two fields.
-        faults: rows that do not fit the header are appended here, while the rows are read.
+        text: content of the file.
+        delimiter: character between two fields.
+        faults: list to which rows that do not fit the header are appended while the rows are read.
 
     Raises:
         TaxonomyError: if there is no usable header, or no row under it.
@@ -29,7 +29,7 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
     header, first = next(lines, (1, [])), next(lines, None)
     columns = [field.strip().casefold() for field in header[1]]
     header_faults = [f"row 1: column {place} has no name" for place, name in enumerate(columns, 1) if not name]
-    header_faults += [f"row 1: column {name!r} stands {count} times" for name, count in repeated(columns) if name]
+    header_faults += [f"row 1: column {name!r} occurs {count} times" for name, count in repeated(columns) if name]
     if fault := separator_fault(columns, delimiter):
         header_faults.append(f"row 1: {fault}")
     if first is None and not faults:
@@ -40,7 +40,7 @@ def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str],
 
 
 def separator_fault(columns: Sequence[str], delimiter: str) -> str | None:
-    """A sentence about a header that is a single column because another sign stands between its names.
+    """The fault of a header that is a single column because its names have another separator; None without one.
 
     Example:
         >>> separator_fault(["text;label"], ",")
@@ -51,7 +51,7 @@ def separator_fault(columns: Sequence[str], delimiter: str) -> str | None:
 
 
 def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
-    """Each row that is not blank, with the line it begins on."""
+    """Each row that is not blank, with the line number of its start."""
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     number = 1
     try:
@@ -74,10 +74,10 @@ def _fitting_rows(columns: list[str], lines: Iterable[tuple[int, list[str]]], fa
 
 
 def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
-    """The rows as a table that reads back the same.
+    """The rows as table text that reads back the same.
 
     Raises:
-        TaxonomyError: naming every field with white space around it, which reading strips.
+        TaxonomyError: naming every field with white space around it, which reading would strip.
     """
     table = list(rows)
     fields = [field for row in table for field in row]
@@ -96,11 +96,11 @@ NUMBERED = re.compile(r"level_([1-9][0-9]*)")
 
 
 def levels_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
-    """The taxonomy of a level table.
+    """Build the taxonomy of a level table.
 
-    With columns `level_1`…`level_H` these are the levels, and other columns but `id` and `name` are ignored; with
-    `name_1`…`name_H` beside them the levels hold the ids, and these their display names. Otherwise every column is a
-    level but `id` and `name`. Both belong to the class of the row.
+    If there are columns `level_1`…`level_H`, these are the levels, and other columns except `id` and `name` are
+    ignored; with `name_1`…`name_H` beside them the levels hold ids, and the `name_` columns the display names.
+    Otherwise every column except `id` and `name` is a level. `id` and `name` describe the class of the row.
     """
     levels = _numbered_levels(columns) or [name for name in columns if name not in ("id", "name")]
     if not levels:
@@ -113,7 +113,7 @@ def levels_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[s
 
 
 def _numbered_levels(columns: Sequence[str]) -> list[str]:
-    """The columns level_1…level_H in their order, none where no column is called so."""
+    """Columns level_1…level_H in order; empty if there are none."""
     numbers = sorted(int(match[1]) for name in columns if (match := NUMBERED.fullmatch(name)))
     if numbers != list(range(1, len(numbers) + 1)):
         raise TaxonomyError(f"row 1: expected columns level_1, level_2, … without a gap, got levels {numbers}")
@@ -125,7 +125,7 @@ def _name_column(level: str) -> str:
 
 
 def _level_named_rows(levels: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Iterator[PathRow]:
-    """The levels hold ids, columns beside them the names; an `id` of the class goes before that of its level."""
+    """Paths of a table with ids in the levels and names beside them; the column `id` overrides the class's level."""
     for where, fields in rows:
         keys = _path([fields[level] for level in levels])
         names = [fields.get(_name_column(level), "") for level in levels]
@@ -147,7 +147,7 @@ def _class_named_rows(levels: Sequence[str], rows: Iterator[Row]) -> Iterator[Pa
 
 
 def _path(fields: list[str]) -> list[str]:
-    """The fields up to the last that is not blank."""
+    """Fields up to the last that is not blank."""
     depth = max((level for level, field in enumerate(fields, 1) if field), default=0)
     return fields[:depth]
 
@@ -162,7 +162,7 @@ def levels_text(taxonomy: Taxonomy, delimiter: str) -> str:
 
 
 def _table(taxonomy: Taxonomy) -> list[list[str]]:
-    """Without ids the levels hold names; with an id everywhere, ids beside names; else ids of classes only."""
+    """Rows of names; with ids of all nodes, rows of ids and names; with ids of some, names and the class's id."""
     levels = [str(level) for level in range(1, taxonomy.height + 1)]
     rows = taxonomy.path_table(taxonomy.leaves).tolist()
     names = [[taxonomy.names[node] if node >= 0 else "" for node in row] for row in rows]
@@ -179,7 +179,7 @@ def _table(taxonomy: Taxonomy) -> list[list[str]]:
 
 
 def _check_class_ids(taxonomy: Taxonomy) -> None:
-    """Ids of some nodes only: they must be those of classes, and siblings must differ by name."""
+    """Raise unless only classes have ids and siblings differ by name."""
     faults = [
         f"{taxonomy.path_text(node)!r}: a table holds the ids of all nodes or of classes, not of this one; json can"
         for node in range(taxonomy.num_nodes)

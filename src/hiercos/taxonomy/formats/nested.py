@@ -6,72 +6,77 @@ from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import Any
 
-from hiercos.taxonomy.build import FoundNodes
+from hiercos.taxonomy.build import NodeTable
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.json_trees import is_flat, parsed_json, taxonomy_from_dict
 from hiercos.taxonomy.tree import Taxonomy
 
 ROOT = "root"
-MOST_LEVELS = 200  # written; Python reads JSON that is nested some 1000 deep, and a level nests twice
-Marks = Callable[[Collection[Any]], Sequence[str]]
+MOST_LEVELS = 200  # limit for writing: Python reads JSON nested about 1000 deep, and a level nests twice
+Marks = Callable[[Collection[Any]], Sequence[str]]  # positions in the file of the items of a list or an object
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A node as the file has it, nothing of it checked yet."""
+    """A node of the file, not yet checked."""
 
     name: Any
     children: Any = None
     given_id: Any = ""
     label: Any = None  # class index
-    mark: str = ""  # where it stands in the file, where that is known
+    mark: str = ""  # position in the file, "" if unknown
 
 
 def read_json(text: str) -> Taxonomy:
-    """The taxonomy of a nested or a flat JSON text."""
+    """Read a taxonomy from nested or flat JSON text."""
     value = parsed_json(text)
     return taxonomy_from_dict(value) if is_flat(value) else taxonomy_from_nested(value)
 
 
 def taxonomy_from_nested(value: object, marks: Marks | None = None) -> Taxonomy:
-    """The taxonomy of nested objects and lists.
+    """Build the taxonomy of nested objects and lists.
 
-    A lone object called `root` at the top is the root. The classes are in the order of the file, or in that of the
-    numbers `class` where the leaves have them.
+    A single object named `root` at the top is the root. The classes are in file order, or in the order of the class
+    indices `class` if the leaves have them.
 
     Args:
-        value: the objects and lists.
-        marks: where the items of a list and the keys of an object stand in the file, in their order; None where
-            that is not known.
+        value: parsed objects and lists.
+        marks: function that gives the file positions of the items of a list or the keys of an object, in order; None
+            if positions are unknown.
     """
     faults: list[str] = []
-    nodes = FoundNodes()
-    found = _Entries(faults, marks)
-    pending = [(-1, entry) for entry in reversed(found.top(value))]
+    nodes = NodeTable()
+    entries = _Entries(faults, marks)
+    pending = [(-1, entry) for entry in reversed(entries.top(value))]
     while pending:
         parent, entry = pending.pop()
         node = _append(nodes, parent, entry, faults)
-        children = list(found.of(entry.children, nodes.place(node))) if entry.children is not None else []
+        children = list(entries.of(entry.children, nodes.quoted_path(node))) if entry.children is not None else []
         pending += [(node, child) for child in reversed(children)]
     return nodes.tree(faults, None if marks is None else str)
 
 
 @dataclass(frozen=True)
 class _Entries:
-    """Finds the nodes that values stand for, and says what stands for none."""
+    """Finds the nodes in parsed values, and appends a fault for each value that is not a node.
+
+    Attributes:
+        faults: list to which faults are appended.
+        marks: function that gives file positions; None if they are unknown.
+    """
 
     faults: list[str]
     marks: Marks | None
 
     def top(self, value: object) -> list[_Entry]:
-        """Those of the whole file, without one that is the root."""
+        """Nodes of level 1."""
         top = list(self.of(value, "the top"))
         if isinstance(value, Mapping) and len(top) == 1 and top[0].name == ROOT and top[0].children:
             return list(self.of(top[0].children, "the root"))
         return top
 
-    def of(self, value: object, place: str) -> Iterator[_Entry]:
-        """Those of an object or a list."""
+    def of(self, value: object, parent: str) -> Iterator[_Entry]:
+        """Nodes of an object or a list; `parent` names their parent in messages."""
         if isinstance(value, Mapping) and isinstance(value.get("name"), str):
             (mark, *_) = self._marks(value)
             yield _Entry(value["name"], value.get("children"), value.get("id", ""), value.get("class"), mark)
@@ -83,31 +88,31 @@ class _Entries:
                 if isinstance(item, str):
                     yield _Entry(item, mark=mark)
                 elif isinstance(item, Mapping):
-                    yield from self.of(item, place)
+                    yield from self.of(item, parent)
                 else:
                     start = f"{mark}: " if mark else ""
                     shown = "null" if item is None else shortened(item)
-                    self.faults.append(f"{start}under {place}: expected a name in quotes or an object, got {shown}")
+                    self.faults.append(f"{start}under {parent}: expected a name in quotes or an object, got {shown}")
         else:
-            self.faults.append(f"under {place}: expected an object, a list or null, got {shortened(value)}")
+            self.faults.append(f"under {parent}: expected an object, a list or null, got {shortened(value)}")
 
     def _marks(self, value: Collection[Any]) -> Sequence[str]:
         return [""] * len(value) if self.marks is None else self.marks(value)
 
 
-def _append(nodes: FoundNodes, parent: int, entry: _Entry, faults: list[str]) -> int:
+def _append(nodes: NodeTable, parent: int, entry: _Entry, faults: list[str]) -> int:
     if not isinstance(entry.name, str) or not entry.name.strip():
-        faults.append(f"under {nodes.place(parent)}: a name is empty")
+        faults.append(f"under {nodes.quoted_path(parent)}: a name is empty")
     if not isinstance(entry.given_id, str):
-        faults.append(f"{entry.name!r} under {nodes.place(parent)}: expected a text id, got {entry.given_id!r}")
+        faults.append(f"{entry.name!r} under {nodes.quoted_path(parent)}: expected a text id, got {entry.given_id!r}")
     return nodes.add(parent, entry.name or "", entry.given_id, entry.label, entry.mark)
 
 
 def nested_json_text(taxonomy: Taxonomy) -> str:
-    """Objects with name, id and children, and the class index of each leaf.
+    """Nested JSON: objects with name, id and children, and the class index of each leaf.
 
     Raises:
-        TaxonomyError: if the tree is deeper than nested JSON can be read back.
+        TaxonomyError: if the tree is too deep to be read back.
     """
     if taxonomy.height > MOST_LEVELS:
         raise TaxonomyError(
@@ -117,7 +122,7 @@ def nested_json_text(taxonomy: Taxonomy) -> str:
 
 
 def nested_objects(taxonomy: Taxonomy) -> list[dict[str, Any]]:
-    """The nodes of level 1, each an object with name, id, children or class."""
+    """Nodes of level 1 as nested objects with name, id, and children or class."""
     objects: list[dict[str, Any]] = [{"name": name} for name in taxonomy.names]
     for node, given_id in enumerate(taxonomy.ids):
         if given_id:

@@ -1,10 +1,10 @@
-"""Taxonomies as directed graphs of networkx, edges from parent to child, and back."""
+"""Conversion between taxonomies and networkx directed graphs with edges from parent to child."""
 
 from collections.abc import Hashable
 from typing import TYPE_CHECKING, Any
 
 from hiercos.taxonomy import Taxonomy, TaxonomyError
-from hiercos.taxonomy.build import FoundNodes
+from hiercos.taxonomy.build import NodeTable
 
 if TYPE_CHECKING:
     from networkx import DiGraph
@@ -13,10 +13,10 @@ ROOT = "root"
 
 
 def to_networkx(taxonomy: Taxonomy) -> "DiGraph[int]":
-    """The tree as a DiGraph with one root.
+    """Convert the tree to a DiGraph with one root.
 
-    Its nodes are the numbers of the taxonomy's nodes, and -1 for the root, which is called `root`. Every node has the
-    attribute `name`, those with an id `id`, and the leaves `class`, their class index.
+    The graph's nodes are the node indices of the taxonomy, and -1 for the root, named `root`. Every node has the
+    attribute `name`, nodes with an id have `id`, and leaves have `class`, their class index.
 
     Example:
         >>> graph = to_networkx(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
@@ -38,14 +38,14 @@ def to_networkx(taxonomy: Taxonomy) -> "DiGraph[int]":
 
 
 def from_networkx(graph: "DiGraph[Any]") -> Taxonomy:
-    """The taxonomy of a directed graph with edges from parent to child; `graph.reverse()` turns others round.
+    """Convert a directed graph with edges from parent to child; use `graph.reverse()` for edges from child to parent.
 
     A node's name is its attribute `name`, else the node itself as text; `id` is its id, and `class` the class index of
-    a leaf. Without these numbers the classes are the leaves in the order of the graph. A lone node at the top that is
-    called `root` and has children is the root.
+    a leaf. Without class indices the classes are the leaves in graph order. A single node at the top that is named
+    `root` and has children is the root.
 
     Raises:
-        TaxonomyError: for an undirected graph, every node with several parents, cycles, and whatever is no taxonomy.
+        TaxonomyError: for an undirected graph, every node with several parents, cycles, and every fault of the tree.
     """
     if not graph.is_directed():
         raise TaxonomyError("expected a directed graph, edges from parent to child, got an undirected one")
@@ -57,17 +57,17 @@ def from_networkx(graph: "DiGraph[Any]") -> Taxonomy:
     ]
     root = _root(graph, [node for node, above in parents.items() if not above])
     kept = [node for node in graph if node not in root]
-    place = {node: number for number, node in enumerate(kept)}
-    found = FoundNodes()
+    index = {node: number for number, node in enumerate(kept)}
+    table = NodeTable()
     for node in kept:
         values = graph.nodes[node]
         parent = next(iter(parents[node]), None)
-        found.add(place.get(parent, -1) if parents[node] else -1, *_texts(node, values), values.get("class"))
-    return found.tree(faults)
+        table.add(index.get(parent, -1) if parents[node] else -1, *_texts(node, values), values.get("class"))
+    return table.tree(faults)
 
 
 def _root(graph: "DiGraph[Any]", tops: list[Any]) -> set[Hashable]:
-    """The lone top if it stands for the root."""
+    """The set of the single top node if it is the root, else empty."""
     if len(tops) == 1 and _texts(tops[0], graph.nodes[tops[0]])[0] == ROOT and len(graph) > 1:
         return {tops[0]}
     return set()

@@ -1,4 +1,4 @@
-"""OBO: ontologies such as the Gene Ontology, read by obonet. Only `is_a` makes a parent."""
+"""Graphs of terms from OBO files (read by obonet; only `is_a` edges count as parents) and from WordNet's nouns."""
 
 import io
 import re
@@ -8,15 +8,15 @@ from reprlib import repr as shortened
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.terms import Term, Terms
 
-LAST_HEADER = "\n\nontology: any\n"  # obonet keeps the last header, and warns on stderr if that names no ontology
+LAST_HEADER = "\n\nontology: any\n"  # obonet uses the last header, and warns on stderr if it names no ontology
 ID = re.compile(r"id:\s*(\S+)")
 
 
 def read_obo(text: str) -> Terms:
-    """The graph of the terms, without those that are obsolete, which are counted.
+    """Read the graph of terms from OBO text, without obsolete terms; a note gives their number.
 
     Raises:
-        TaxonomyError: without obonet, for what it cannot read, no terms and an id that stands twice.
+        TaxonomyError: if obonet is missing or cannot read the text, if there are no terms, and for a repeated id.
     """
     try:
         import obonet
@@ -44,7 +44,7 @@ def read_obo(text: str) -> Terms:
 
 
 def _rows(text: str, faults: list[str]) -> dict[str, int]:
-    """The line of each term's id, in the order of the file; obonet itself keeps no lines."""
+    """Line number of each term's id, in file order; obonet does not keep line numbers."""
     rows: dict[str, int] = {}
     stanza = ""
     for number, line in enumerate(text.split("\n"), 1):
@@ -57,16 +57,16 @@ def _rows(text: str, faults: list[str]) -> dict[str, int]:
     return rows
 
 
-HEADER = "  "  # the lines of the licence begin with it
+HEADER = "  "  # prefix of the licence lines
 MORE_GENERAL = ("@", "@i")  # hypernym, and hypernym of an instance such as a city
-FIRST_WORD = 4  # before it: offset, number of a file, type, number of words
+FIRST_WORD = 4  # fields before it: offset, file number, type, number of words
 
 
 def read_wordnet(text: str) -> Terms:
-    """The graph of the nouns.
+    """Read the graph of nouns from WordNet's data.noun.
 
     Raises:
-        TaxonomyError: for every line that is no noun of WordNet, and where there is none.
+        TaxonomyError: for every line that is not a noun of WordNet, and for a file without nouns.
     """
     faults: list[str] = []
     terms: dict[str, Term] = {}
@@ -90,11 +90,11 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _term(where: str, line: str) -> Term | None:
-    """The noun on a line; None if the line is something else."""
+    """Noun of a line; None if the line is not a noun."""
     fields = line.partition(" | ")[0].split()
     try:
         offset, _, kind, words = fields[:FIRST_WORD]
-        pointers = FIRST_WORD + 2 * int(words, 16)  # each word goes with a number
+        pointers = FIRST_WORD + 2 * int(words, 16)  # a number follows each word
         count = int(fields[pointers])
         groups = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
         parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in MORE_GENERAL)

@@ -1,4 +1,4 @@
-"""YAML: what nested JSON holds, as people write it by hand. All values are text, so 06.10 and `no` stay names."""
+"""YAML with the structure of nested JSON. All values are read as text, so that 06.10 and `no` stay names."""
 
 from collections.abc import Collection, Hashable
 from typing import Any
@@ -9,21 +9,21 @@ from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.nested import nested_objects, taxonomy_from_nested
 from hiercos.taxonomy.tree import Taxonomy
 
-MOST_LEVELS = 80  # written; each nests twice, and PyYAML takes some six calls of Python's thousand for that
+MOST_LEVELS = 80  # limit for writing: a level nests twice, about six calls in PyYAML, and Python allows 1000
 NULL = "tag:yaml.org,2002:null"
 TEXT = "tag:yaml.org,2002:str"
 
 
 class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes without types
-    """Reads every scalar as text but null, and finds what YAML lets pass in silence."""
+    """Loader that reads scalars except null as text, and rejects aliases, repeated keys and keys that are not text."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
         self.faults: list[str] = []
-        self.inner_marks: dict[int, list[Any]] = {}  # of the keys of a mapping and the items of a list, by its id()
+        self.inner_marks: dict[int, list[Any]] = {}  # marks of a mapping's keys or a list's items, by its id()
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """A node; an alias is a fault, since a part of a tree has one place."""
+        """Compose a node; an alias is an error, since a subtree has one parent."""
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
             raise TaxonomyError(
@@ -32,13 +32,13 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
         return super().compose_node(parent, index)
 
     def construct_sequence(self, node: Any, deep: bool = False) -> list[Any]:
-        """A list, with the places of its items."""
+        """Construct a list and keep the positions of its items."""
         found = [self.construct_object(item, deep=deep) for item in node.value]
         self.inner_marks[id(found)] = [item.start_mark for item in node.value]
         return found
 
     def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """A mapping; keys that are there twice or are no names are faults."""
+        """Construct a mapping; repeated keys and keys that are not text are faults."""
         found: dict[Hashable, Any] = {}
         for key_node, value_node in node.value:
             key = self.construct_object(key_node, deep=True)
@@ -47,7 +47,7 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
                 self.faults.append(f"{place}: expected a name, got {'null' if key is None else 'a list or mapping'}")
                 continue
             if key in found:
-                self.faults.append(f"{place}: key {key!r} stands twice in one mapping")
+                self.faults.append(f"{place}: key {key!r} occurs twice in one mapping")
             found[key] = self.construct_object(value_node, deep=deep)
         if isinstance(found.get("name"), str) and str(found.get("class", "")).isdecimal():
             found["class"] = int(found["class"])
@@ -55,7 +55,7 @@ class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes withou
         return found
 
     def places(self, value: Collection[Any]) -> list[str]:
-        """Where the keys of a mapping or the items of a list stand."""
+        """Positions of the keys of a mapping or the items of a list, for messages."""
         return [_where(mark) for mark in self.inner_marks[id(value)]]
 
 
@@ -67,10 +67,10 @@ for _first, _forms in yaml.SafeLoader.yaml_implicit_resolvers.items():
 
 
 def read_yaml(text: str) -> Taxonomy:
-    """The taxonomy of nested mappings and lists; see `hiercos.taxonomy.formats.nested`.
+    """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.nested`.
 
     Raises:
-        TaxonomyError: for malformed YAML, several documents or an alias, by line and column, else every fault.
+        TaxonomyError: for malformed YAML, several documents or an alias, with line and column, else every fault.
     """
     try:
         loader = _TextLoader(text)
@@ -78,7 +78,7 @@ def read_yaml(text: str) -> Taxonomy:
     except yaml.MarkedYAMLError as error:
         words = ", ".join(part for part in (error.context, error.problem) if part)
         raise TaxonomyError(f"{_where(error.problem_mark)}: not YAML: {words}") from error
-    except yaml.YAMLError as error:  # a character that YAML does not have
+    except yaml.YAMLError as error:  # a character that YAML does not allow
         raise TaxonomyError(f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
         raise TaxonomyError("nested deeper than YAML can be read; json-flat holds trees of any depth") from error
@@ -88,7 +88,7 @@ def read_yaml(text: str) -> Taxonomy:
 
 
 class _QuotingDumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML comes without types
-    """Writes texts with a line end in quotes with escapes: folded ones would not all come back."""
+    """Dumper that quotes and escapes texts with a line end: folded ones would not all read back the same."""
 
 
 _QuotingDumper.add_representer(
@@ -102,10 +102,10 @@ def _where(mark: Any) -> str:
 
 
 def yaml_text(taxonomy: Taxonomy) -> str:
-    """Mappings with name, id and children, and the class index of each leaf.
+    """YAML text: mappings with name, id and children, and the class index of each leaf.
 
     Raises:
-        TaxonomyError: if the tree is deeper than can be read back.
+        TaxonomyError: if the tree is too deep to be read back.
     """
     if taxonomy.height > MOST_LEVELS:
         raise TaxonomyError(

@@ -1,4 +1,4 @@
-"""Labels of an array in whatever form the user has them, to label indices and back to the same form."""
+"""Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to label indices and back."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -20,7 +20,7 @@ FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
 
 
 class Reader(Protocol):
-    """Labels of one kind to label indices; an unknown label is an error that names its row."""
+    """Converter of labels in one form to label indices; an unknown label is an error that names its row."""
 
     def __call__(self, y: AnyArray) -> IntArray:
         """Labels of M samples to label indices, shape (M,)."""
@@ -28,15 +28,15 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class LabelCodec:
-    """Labels as the user writes them, beside the classes of a taxonomy.
+    """Converts between labels in the user's form and the classes of a taxonomy.
 
     Attributes:
         taxonomy: the tree.
-        reader: labels to label indices.
-        labels: what is answered for each class, shape (C,), or (C, L) for labels of one column per level.
-        classes: one label for each class, sorted as scikit-learn sorts them, shape (C,).
-        columns: the class of each entry of `classes`, shape (C,).
-        flat: whether the taxonomy is one level of all the labels, for want of a tree.
+        reader: converter of labels to label indices.
+        labels: label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level.
+        classes: the labels sorted as scikit-learn sorts them, shape (C,).
+        columns: class index of each entry of `classes`, shape (C,).
+        flat: whether the taxonomy has one level with all labels because there was no tree.
     """
 
     taxonomy: Taxonomy
@@ -47,10 +47,10 @@ class LabelCodec:
     flat: bool = False
 
     def read(self, y: AnyArray) -> IntArray:
-        """Labels of M samples to label indices (see `label_indices`), all of them classes: shape (M,).
+        """Label indices (see `label_indices`) of M labels, all of them classes, shape (M,).
 
         Raises:
-            DataError: for labels of another shape than those before, and for every one that is unknown.
+            DataError: for labels with another number of dimensions than in the first fit, and for each unknown label.
         """
         if y.ndim != self.labels.ndim:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
@@ -62,7 +62,7 @@ class LabelCodec:
 
 
 def label_array(y: Any) -> AnyArray:
-    """Labels as an array; lists of names of different lengths are padded with "" on the right.
+    """Labels as an array; rows of names of different lengths are padded with "" on the right.
 
     Example:
         >>> label_array([("pet", "cat"), ("plant",)]).tolist()
@@ -72,11 +72,11 @@ def label_array(y: Any) -> AnyArray:
         width = max(map(len, y))
         return np.array([[*row, *[""] * (width - len(row))] for row in y], dtype=object)
     labels = np.asarray(y)
-    return _of_one_kind(labels) if labels.dtype == object and labels.ndim == 1 else labels
+    return _single_type(labels) if labels.dtype == object and labels.ndim == 1 else labels
 
 
-def _of_one_kind(labels: AnyArray) -> AnyArray:
-    """Objects that are all integers as such; texts stay, and what else there is among them is an error."""
+def _single_type(labels: AnyArray) -> AnyArray:
+    """Objects that are all integers as an integer array; texts stay; a mixture of texts and others is an error."""
     if labels.size and all(isinstance(label, Integral) and not isinstance(label, bool) for label in labels):
         return np.array(labels.tolist())
     others = [row for row, label in enumerate(labels) if not isinstance(label, str)]
@@ -93,17 +93,17 @@ def path_texts(y: AnyArray) -> AnyArray:
 
 
 def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
-    """How labels like these are to be read.
+    """Build the codec for labels in the form of `y`.
 
     Args:
         y: labels of M samples, shape (M,) for names, ids, paths or class indices, (M, L) for names by level.
-        taxonomy: the tree; without one, it is that of the paths or levels, or one level of all the labels.
+        taxonomy: the tree; None builds it from the paths or levels, or as one level of all labels.
 
     Raises:
         DataError: for labels that cannot be read, with every fault.
     """
     if y.ndim == 2:
-        with _named():
+        with _prefixed_faults():
             return _by_level(y, taxonomy or taxonomy_from_levels(y))
     if y.ndim != 1:
         raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
@@ -116,7 +116,7 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
     return _texts(y, taxonomy)
 
 
-# Without a tree: the labels as they are, under one root.
+# Without a tree: one level of all labels.
 
 
 def _flat(classes: AnyArray) -> LabelCodec:
@@ -129,7 +129,12 @@ def _flat(classes: AnyArray) -> LabelCodec:
 
 @dataclass(frozen=True, eq=False)
 class KnownLabels:
-    """Reads labels that are among some sorted ones, shape (C,), each the class at its place, or at that of `order`."""
+    """Converts labels by looking them up among sorted known ones.
+
+    Attributes:
+        known: sorted labels, shape (C,).
+        order: class index of each known label, shape (C,); its position by default.
+    """
 
     known: AnyArray
     order: IntArray | None = None
@@ -148,7 +153,7 @@ class KnownLabels:
         return f"{SOURCE}: {row_name(row)}: unknown label {label!r}; expected one of the {known}"
 
 
-# Whole numbers: the classes' ids or names where these are numbers, else class indices.
+# Whole numbers: the ids or names of the classes if these are numbers, else class indices.
 
 
 def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
@@ -157,7 +162,7 @@ def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
 
 
 def _numbers(form: Sequence[str]) -> list[int] | None:
-    """The classes as the numbers they are written as; None where they are not, or two are the same."""
+    """The classes' texts as numbers; None if some are not numbers, or two are equal."""
     if not all(text.strip().isdecimal() for text in form):
         return None
     numbers = [int(text) for text in form]
@@ -165,7 +170,7 @@ def _numbers(form: Sequence[str]) -> list[int] | None:
 
 
 def _largest(kind: np.dtype[Any]) -> int:
-    """Up to which a type holds all whole numbers."""
+    """Largest number up to which a type holds all whole numbers."""
     return int(np.iinfo(kind).max) if kind.kind in "iu" else 2 ** (np.finfo(kind).nmant + 1)
 
 
@@ -174,14 +179,14 @@ def _sorted(taxonomy: Taxonomy, labels: AnyArray) -> LabelCodec:
     return LabelCodec(taxonomy, KnownLabels(labels[columns], columns), labels, labels[columns], columns)
 
 
-# Texts: names, ids or paths, answered in the user's own spelling.
+# Texts: names, ids or paths, converted back in the user's own spelling.
 
 
 def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     reader = TextLabels(taxonomy)
     texts = [str(label) for label in y]
     spelled = dict(zip(reader(np.array(texts, dtype=object)).tolist(), texts, strict=True))
-    form = next(_fitting_forms(taxonomy, spelled))
+    form = next(_label_forms(taxonomy, spelled))
     labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
     columns = np.argsort(labels, kind="stable")
     if y.dtype.kind == "U":
@@ -191,7 +196,7 @@ def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
 
 @dataclass(frozen=True, eq=False)
 class TextLabels:
-    """Reads what `LabelReader` reads."""
+    """Converts names, ids and paths, with `LabelReader`."""
 
     taxonomy: Taxonomy
 
@@ -201,15 +206,15 @@ class TextLabels:
         return label_indices(nodes, self.taxonomy)
 
 
-def _fitting_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
-    """Ways to write all classes, no two the same: first those in which the user writes, by ids, names or paths."""
-    forms = [form for form in (_ids(taxonomy), taxonomy.class_names, _paths(taxonomy)) if _tell_apart(form)]
+def _label_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
+    """Distinct texts for all classes (ids, names or paths); first the forms that match the user's spelling."""
+    forms = [form for form in (_ids(taxonomy), taxonomy.class_names, _paths(taxonomy)) if _all_distinct(form)]
     yield from (form for form in forms if all(form[label] == text for label, text in spelled.items()))
-    yield from (form for form in reversed(forms) if _tell_apart({**dict(enumerate(form)), **spelled}.values()))
-    raise DataError("two classes have the same path and no ids: expected a taxonomy whose classes can be told apart")
+    yield from (form for form in reversed(forms) if _all_distinct({**dict(enumerate(form)), **spelled}.values()))
+    raise DataError("two classes have the same path and no ids: expected classes with distinct paths or ids")
 
 
-def _tell_apart(labels: Iterable[str]) -> bool:
+def _all_distinct(labels: Iterable[str]) -> bool:
     counts = Counter(labels)
     return "" not in counts and max(counts.values()) == 1
 
@@ -230,7 +235,7 @@ def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
     seen = reader(y)
-    labels[seen[::-1], : y.shape[1]] = y[::-1]  # as the user writes them, blanks included; the first row counts
+    labels[seen[::-1], : y.shape[1]] = y[::-1]  # in the user's spelling, blanks included; the first row wins
     if y.dtype.kind == "U":
         labels = labels.astype(str)
     elif len(np.unique(seen)) == taxonomy.num_classes:
@@ -242,19 +247,19 @@ def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
 
 @dataclass(frozen=True, eq=False)
 class LevelLabels:
-    """Reads labels with a column for each level."""
+    """Converts labels with one column per level."""
 
     taxonomy: Taxonomy
 
     def __call__(self, y: AnyArray) -> IntArray:
         """Labels (M, L) to classes (M,)."""
-        with _named():
+        with _prefixed_faults():
             return label_indices(nodes_from_levels(y, self.taxonomy), self.taxonomy)
 
 
 @contextmanager
-def _named() -> Iterator[None]:
-    """Faults of labels by level say that they are of the labels, once."""
+def _prefixed_faults() -> Iterator[None]:
+    """Prefix faults of labels by level with the name of the labels, once."""
     try:
         yield
     except DataError as error:

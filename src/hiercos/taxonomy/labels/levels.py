@@ -1,6 +1,6 @@
-"""Labels with a row for each sample and a column for each level, blank on the right beyond its depth.
+"""Labels with one row per sample and one column per level, blank on the right beyond the label's depth.
 
-hiclass takes and gives labels in this form. Nothing of it is imported: they are plain arrays.
+hiclass takes and returns labels in this form; they are plain arrays, so hiclass is not imported.
 """
 
 import math
@@ -12,20 +12,20 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.errors import DataError
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
-TextArray = NDArray[Any]  # of objects that are texts
-PANDAS_BLANKS = ("NAType", "NaTType")  # the types of pandas.NA and NaT, which need no pandas to be known
+TextArray = NDArray[Any]  # dtype object, holding texts
+PANDAS_BLANKS = ("NAType", "NaTType")  # type names of pandas.NA and NaT, so that pandas is not imported
 
 
 def taxonomy_from_levels(y: ArrayLike) -> Taxonomy:
-    """The tree of the distinct rows of 2-D labels, its classes in sorted order of their paths.
+    """Build the tree of the distinct rows of 2-D labels, classes in sorted order of their paths.
 
     Args:
-        y: names by level, shape (M, L), "", None or nan to the right of a sample's last level; numbers are taken as
-            text.
+        y: names by level, shape (M, L), "", None or nan to the right of a sample's last level; numbers are converted
+            to text.
 
     Raises:
-        DataError: for another shape, and for every distinct row that is blank, has a blank in between, or ends where
-            another goes on.
+        DataError: for another shape, and for every distinct row that is blank, has a blank in between, or is an
+            ancestor of another row.
 
     Example:
         >>> taxonomy_from_levels([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
@@ -35,7 +35,7 @@ def taxonomy_from_levels(y: ArrayLike) -> Taxonomy:
     rows = {path: row for row, path in reversed(list(enumerate(paths, 1)))}
     inner = {path[:end] for path in rows for end in range(1, len(path))}
     faults = [
-        f"row {row}: {' > '.join(path)!r} goes on in other rows: expected a class (a leaf)"
+        f"row {row}: {' > '.join(path)!r} continues in other rows: expected a class (a leaf)"
         for path, row in sorted(rows.items(), key=lambda item: item[1])
         if path in inner
     ]
@@ -45,7 +45,7 @@ def taxonomy_from_levels(y: ArrayLike) -> Taxonomy:
 
 
 def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) -> IntArray:
-    """The node of each row of 2-D labels, shape (M,).
+    """Node of each row of 2-D labels, shape (M,).
 
     Args:
         y: names by level, as in `taxonomy_from_levels`.
@@ -53,33 +53,33 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) 
         inner: whether a row may end at an inner node.
 
     Raises:
-        DataError: as `taxonomy_from_levels`, and for every distinct row that is no class (or node) of the taxonomy.
+        DataError: as `taxonomy_from_levels`, and for every distinct row that is not a class (or node) of the taxonomy.
     """
-    nodes = [*(range(taxonomy.num_nodes) if inner else ()), *taxonomy.leaves.tolist()]  # a class before its twins
+    nodes = [*(range(taxonomy.num_nodes) if inner else ()), *taxonomy.leaves.tolist()]  # of equal paths, a class wins
     known = {tuple(taxonomy.names[step] for step in taxonomy.path(node)): node for node in nodes}
     paths = label_paths(y)
     unknown = {path: row for row, path in reversed(list(enumerate(paths, 1))) if path not in known}
     if unknown:
         kind, ordered = "node" if inner else "class", sorted(unknown.items(), key=lambda item: item[1])
-        raise DataError(f"row {row}: {' > '.join(path)!r} is no {kind} of the taxonomy" for path, row in ordered)
+        raise DataError(f"row {row}: {' > '.join(path)!r} is not a {kind} of the taxonomy" for path, row in ordered)
     return np.array([known[path] for path in paths], dtype=np.int64)
 
 
 def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> TextArray:
-    """The names along the path of each node, shape (M, H), "" beyond its depth.
+    """Names along the path of each node, shape (M, H), "" beyond its depth.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])
         >>> level_names([3, 1, 0], toy).tolist()
         [['pet', 'dog'], ['plant', ''], ['pet', '']]
     """
-    names = np.array([*taxonomy.names, ""], dtype=object)  # -1 is the last
+    names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 is ""
     labels: TextArray = names[taxonomy.path_table(nodes)]
     return labels
 
 
 def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
-    """The path of each row of 2-D labels.
+    """Path of each row of 2-D labels.
 
     Raises:
         DataError: for another shape, and for every distinct row that is blank or has a blank in between.
@@ -101,6 +101,6 @@ def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
 
 
 def _text(value: object) -> str:
-    """A cell as text, "" for what pandas and users write where there is nothing."""
+    """A cell as text, "" for a missing value (None, nan, pandas.NA or NaT)."""
     missing = value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in PANDAS_BLANKS
     return "" if missing else str(value).strip()

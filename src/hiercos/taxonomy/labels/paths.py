@@ -1,4 +1,4 @@
-"""Labels that are paths such as `a > b > c`, and the taxonomy of data that come without one."""
+"""Labels that are paths such as `a > b > c`, and the taxonomy built from them."""
 
 from collections.abc import Sequence
 
@@ -10,10 +10,10 @@ from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 
 
 def node_classes(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
-    """Class index of each node, shape as given.
+    """Class index of each node, same shape.
 
     Raises:
-        ValueError: naming the first node that is no class.
+        ValueError: naming the first node that is not a class.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -28,9 +28,9 @@ def node_classes(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
 
 
 def label_indices(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
-    """Nodes as label indices, shape as given: the class index of a leaf, C + node for an inner node.
+    """Nodes as label indices, same shape: the class index of a leaf, C + node for an inner node.
 
-    Data sets, losses and metrics take labels in this form, in which class indices stay what they are everywhere.
+    Data sets, losses and metrics take labels in this form, which leaves class indices unchanged.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -47,7 +47,7 @@ PATH_SIGN = PATH_SEPARATOR.strip()
 
 
 def path_parts(text: str) -> tuple[str, ...]:
-    """The names of a path such as `a > b > c`, with any space around the signs.
+    """Names of a path such as `a > b > c`, with any space around the separators.
 
     Example:
         >>> path_parts("pet>  cat")
@@ -59,16 +59,16 @@ def path_parts(text: str) -> tuple[str, ...]:
 def taxonomy_of_labels(
     labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName, path_form: str = "labels such as 'a > b > c'"
 ) -> Taxonomy:
-    """The tree of the distinct paths among the labels, classes in sorted order.
+    """Build the tree of the distinct paths among the labels, classes in sorted order.
 
     Args:
         labels: M paths such as `a > b > c`.
-        source: the name of the data in messages.
-        row_name: what messages call the sample at an index.
-        path_form: what a message says the user can write for the labels to be paths.
+        source: name of the data, for messages.
+        row_name: function from the index of a sample to its name in messages.
+        path_form: description of labels that are paths, for the message if there are none.
 
     Raises:
-        DataError: where no label is a path, or for each one that has an empty step or ends where another goes on.
+        DataError: if no label is a path, or for each one that has an empty name or is an ancestor of another.
     """
     first_rows: dict[tuple[str, ...], int] = {}
     for row, label in enumerate(labels):
@@ -93,5 +93,5 @@ def _fault(path: tuple[str, ...], label: str, inner: set[tuple[str, ...]]) -> st
     if not all(path):
         return f"expected a name at every step of the path, got {label!r}"
     if path in inner:
-        return f"the path {label!r} goes on in other rows: expected a class (a leaf)"
+        return f"the path {label!r} continues in other rows: expected a class (a leaf)"
     return None

@@ -1,4 +1,4 @@
-"""Labels of one sample each, as users write them (an id, a path, a name, a class index), to nodes."""
+"""Labels as users write them (an id, a path, a name, a class index), one per sample, to nodes."""
 
 import difflib
 from collections import defaultdict
@@ -11,17 +11,17 @@ from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
 from hiercos.taxonomy.labels.paths import PATH_SIGN, node_classes, path_parts
 from hiercos.taxonomy.tree import AnyArray, IntArray, Taxonomy
 
-MOST_CANDIDATES = 5000  # labels compared with an unknown one: a suggestion is worth milliseconds, not seconds
+MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
 
 
 class LabelReader:
-    """Finds the node a label means: by id, by full path, or by name where only one node has it.
+    """Finds the node of a label: by id, by full path, or by name if the name is unique.
 
-    They are tried in this order, so a path written out is never ambiguous. A label that may mean a class means that
-    class; only others mean inner nodes.
+    They are tried in this order, so a full path is never ambiguous. Classes go before inner nodes: a label that
+    matches both is the class.
 
     Args:
-        taxonomy: the tree whose nodes the labels name.
+        taxonomy: the tree.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -48,12 +48,12 @@ class LabelReader:
     def read(
         self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name, inner: bool = False
     ) -> IntArray:
-        """The node of each label.
+        """Find the node of each label.
 
         Args:
             labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node.
-            source: the name of the data in messages.
-            row_name: what messages call the sample at an index; "row 1" for the first by default.
+            source: name of the data, for messages.
+            row_name: function from the index of a sample to its name in messages; "row 1" for the first by default.
             inner: whether labels may be inner nodes.
 
         Returns:
@@ -77,7 +77,7 @@ class LabelReader:
         return nodes
 
     def classes(self, nodes: IntArray) -> IntArray:
-        """Class index of each node, shape as given; see `node_classes`."""
+        """Class index of each node, same shape; see `node_classes`."""
         return node_classes(nodes, self.taxonomy)
 
     def _from_indices(self, values: AnyArray, *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
@@ -92,7 +92,7 @@ class LabelReader:
     def _from_texts(self, texts: Sequence[str], *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
         found = np.full(len(texts), -1, dtype=np.int64)
         known: dict[str, int] = {}
-        faults: dict[str, tuple[int, str]] = {}  # by label: the same mistake is told once
+        faults: dict[str, tuple[int, str]] = {}  # by label: a repeated mistake is reported once
         for row, text in enumerate(texts):
             if text not in known and text not in faults:
                 nodes = self._nodes(text)
@@ -104,13 +104,13 @@ class LabelReader:
         return found, list(faults.values())
 
     def _nodes(self, text: str) -> list[int]:
-        """The classes the text may mean, by id, else by path, else by name; else the inner nodes it may mean."""
+        """Classes that match the text by id, else by path, else by name; else the inner nodes that match."""
         label = text.strip()
-        meanings = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
-        for nodes in meanings:
+        matches = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
+        for nodes in matches:
             if leaves := [node for node in nodes if node in self._leaves]:
                 return leaves
-        return next((nodes for nodes in meanings if nodes), [])
+        return next((nodes for nodes in matches if nodes), [])
 
     def _fault(self, text: str, nodes: Sequence[int], *, inner: bool, suggest: bool) -> str:
         if not text.strip():
@@ -130,7 +130,7 @@ class LabelReader:
         return repr(self.taxonomy.path_text(node)) + (f" (id {code!r})" if code else "")
 
     def _nearest(self, text: str) -> str | None:
-        """The class name, id or path most like the text, letter case aside; None if none is like it."""
+        """The class name, id or path most similar to the text, ignoring case; None if none is similar."""
         wanted = text.strip().casefold()
         if PATH_SIGN in text:
             labels = [self.taxonomy.path_text(int(leaf)) for leaf in self.taxonomy.leaves[:MOST_CANDIDATES]]
@@ -146,9 +146,9 @@ class LabelReader:
 
 
 class _PathIndex:
-    """Finds nodes by path, one step at a time: O(N) memory however deep the tree.
+    """Prefix tree of the paths: O(N) memory at any depth.
 
-    A name that itself holds the path sign is several steps, so that its path as text still leads to it.
+    A name that contains the separator is split into several steps, so that its path as text is still found.
     """
 
     def __init__(self, taxonomy: Taxonomy) -> None:
@@ -163,7 +163,7 @@ class _PathIndex:
             self._at[place].append(node)
 
     def nodes(self, text: str) -> list[int]:
-        """The nodes whose path reads like the text."""
+        """Nodes whose path equals the text."""
         place = 0
         for part in path_parts(text):
             place = self._steps.get((place, part), -1)
