@@ -24,7 +24,7 @@ from hiercos.engine.model import Model
 from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
-from hiercos.engine.training import RunProgress, Watcher, fit
+from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS
@@ -76,7 +76,7 @@ def train_run(
     reported: Sequence[str] = (),
     temperature: float | None = None,
     resume: bool = False,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> dict[str, Record]:
     """Train one model, test it once, and leave a model folder with its records.
 
@@ -92,7 +92,7 @@ def train_run(
         reported: names of further rules whose records are wanted.
         temperature: of the posterior; fitted on the validation split by default.
         resume: continue an unfinished run of the same settings, or return the records of a finished one.
-        watcher: told how training goes.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
         The records by the name of the rule: "none", the model's rule, and the reported ones.
@@ -115,7 +115,9 @@ def train_run(
     model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
-    progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
+    progress = fit(
+        fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
+    )
     if temperature is None:
         temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
     tested = evaluate_scores(fabric, model, test, temperature=temperature)

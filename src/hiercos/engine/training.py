@@ -52,7 +52,7 @@ class Epoch:
     seconds: float
 
 
-class Watcher(Protocol):
+class TrainingCallback(Protocol):
     """Who is told how training goes: a progress display, a log, or nobody."""
 
     def batch(self, epoch: int, done: int, total: int) -> None:
@@ -107,7 +107,7 @@ def fit(
     folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     resume: bool = False,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> RunProgress:
     """Train a model in place and leave it with the weights of its best epoch on validation (top-1).
 
@@ -124,7 +124,7 @@ def fit(
         folder: where to keep the state and the log after each epoch; nowhere by default.
         identity: JSON values that a checkpoint must agree in to be resumed (settings, data, taxonomy).
         resume: go on from the checkpoint in the folder, if there is one.
-        watcher: is told how it goes.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
         The history of the epochs.
@@ -148,18 +148,18 @@ def fit(
             start = time.perf_counter()
             number = len(state.progress.history) + 1
             loss = train_epoch(
-                fabric, wrapped, optimizer, train, config, number=number, weights=weights, watcher=watcher
+                fabric, wrapped, optimizer, train, config, number=number, weights=weights, callback=callback
             )
             metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
             seconds = state.progress.seconds + time.perf_counter() - start
             state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds))
             if folder is not None and fabric.is_global_zero:
                 state.write(folder)
-            if watcher:
-                watcher.epoch(state.progress, config)
+            if callback:
+                callback.epoch(state.progress, config)
     finally:
-        if watcher:
-            watcher.close()
+        if callback:
+            callback.close()
     model.load_state_dict(state.best)
     return state.progress
 
@@ -204,7 +204,7 @@ def train_epoch(
     *,
     number: int,
     weights: Tensor | None = None,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> float:
     """One pass over the training data.
 
@@ -216,7 +216,7 @@ def train_epoch(
         config: the settings.
         number: of the epoch, from 1.
         weights: how much each sample counts, shape (M,); a batch counts as much as its samples together.
-        watcher: is told how it goes.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
         The mean loss of the batches.
@@ -242,8 +242,8 @@ def train_epoch(
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
         optimizer.step()
         total += loss.detach()
-        if watcher:
-            watcher.batch(number, index + 1, len(batches))
+        if callback:
+            callback.batch(number, index + 1, len(batches))
     reduced = fabric.all_reduce(total / len(batches), reduce_op="mean")
     mean = float(torch.as_tensor(reduced))
     if not math.isfinite(mean):
