@@ -42,8 +42,8 @@ def test_what_is_no_class_is_left_out_and_said_and_a_class_counts_once() -> None
     assert scored.notes == (
         "p.csv has no prediction for 1 of 3 images of labels.csv: no metric counts these.",
         "labels.csv has no label for 1 of 3 images of p.csv: these are left out.",
-        "The taxonomy has no class for 4 of 6 predictions, such as 'lynx' (count 3): these are left out and those below "
-        "move up (images whose first prediction is left out: 2).",
+        "The taxonomy has no class for 4 of 6 predictions, such as 'lynx' (count 3): these are left out and those "
+        "below move up (images whose first prediction is left out: 2).",
         "No class is left for 1 of 2 images: no metric counts these.",
         "Images have 1 of 3 classes ranked: metrics that need more leave them out.",
     )

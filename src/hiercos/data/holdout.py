@@ -51,17 +51,17 @@ def load_test_samples(
     A file without splits that the model was trained on was split by hash, so it is split by hash again.
 
     Args:
-        source: as in `load_dataset`.
+        source: built-in name, path or Hugging Face name, see `load_dataset`.
         taxonomy: taxonomy of the model, whose classes the labels name.
         trained_on: fingerprint of the data set the model was trained on, from its record.
         embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
-        text_column: as in `load_dataset`.
-        path_column: as in `load_dataset`.
-        label_column: as in `load_dataset`.
-        split_column: as in `load_dataset`.
-        root: as in `load_dataset`.
-        on_error: as in `load_dataset`.
-        callback: as in `load_dataset`.
+        text_column: name of the column of texts in a table, "text" by default.
+        path_column: name of the column of image paths in a table without texts, "path" by default.
+        label_column: name of the column of labels in a table.
+        split_column: name of the column of splits in a table.
+        root: folder with the files of built-in data sets, or the folder that paths in a table are relative to.
+        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        callback: progress callback of the check for faulty images; None for no reports.
 
     Raises:
         DataError: for unusable data, another taxonomy than the model's, or a split without test rows.

@@ -163,7 +163,7 @@ def read_inputs(
         path_column: name of the column of image paths in a table, "path" by default.
         root: folder that paths are relative to; by default that of the table, or the current one for standard input.
         on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
-        callback: as in `load_dataset`.
+        callback: progress callback of the check for faulty images; None for no reports.
         stdin: stream to read for "-"; standard input by default.
 
     Raises:

@@ -143,7 +143,7 @@ def dataset_of_usable_images(dataset: Dataset, on_error: str, callback: CheckCal
     Args:
         dataset: data set of any kind.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
-        callback: as in `usable_rows`.
+        callback: progress callback, called with the number of images checked and the total.
 
     Raises:
         DataError: with every faulty image.
