@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.engine import Epoch, PreparedData, RunProgress, TrainConfig, Watcher
+from hiercos.engine import Epoch, PreparedData, RunProgress, TrainConfig, TrainingCallback
 from hiercos.errors import FaultsError
 
 
@@ -38,12 +38,12 @@ class Look:
     def name(self) -> str:
         return f"task {self.number}"
 
-    def __call__(self, fabric: Fabric, data: PreparedData, watcher: Watcher | None) -> Found:
+    def __call__(self, fabric: Fabric, data: PreparedData, callback: TrainingCallback | None) -> Found:
         progress = RunProgress([Epoch(1, 0.5, 0.25, 0.5, 1.0)], best_epoch=1, seconds=1.0)
-        if watcher:
-            watcher.batch(1, 1, 1)
-            watcher.epoch(progress, self.config)
-            watcher.close()
+        if callback:
+            callback.batch(1, 1, 1)
+            callback.epoch(progress, self.config)
+            callback.close()
         if self.does == "fail":
             raise FaultsError(f"{self.name}: the value is wrong")
         if self.does == "fail oddly":

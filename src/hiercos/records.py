@@ -1,4 +1,4 @@
-"""A run as a JSON record: what was run on what, and what came out. Plain Python."""
+"""A run as a JSON record: settings, data, taxonomy and results. Plain Python."""
 
 import dataclasses
 import json
@@ -15,12 +15,12 @@ RECORD_FILE = "record.json"
 
 
 def record_file(rule: str) -> str:
-    """The file of a run's record under a decision rule."""
+    """File name of a run's record under a decision rule."""
     return RECORD_FILE if rule == "none" else f"record-{rule}.json"
 
 
 def line_name(method: str, rule: str) -> str:
-    """Method and rule as tables and figures call them."""
+    """Name of a method with a rule in tables and figures."""
     return method if rule == "none" else f"{method} + {rule}"
 
 
@@ -33,21 +33,21 @@ class Record:
     """One finished run.
 
     Attributes:
-        method: its name in the registry.
+        method: name of the method in the registry.
         uses_tree: whether the method learns from the taxonomy, or only its classes.
-        rule: the decision rule on its scores; "none" for the method's own order.
-        temperature: of the probabilities the rule reads, fitted on validation; None without a rule.
-        seed: of the run.
-        config: the training settings.
+        rule: decision rule on the scores; "none" for the method's own order.
+        temperature: temperature of the posterior, fitted on validation; None without a rule.
+        seed: seed of the run.
+        config: training settings as JSON values.
         data: name, source, fingerprint and sizes of the data.
         taxonomy: fingerprint and shape of the taxonomy.
-        metrics: of the test split, by name; nan where a metric is undefined.
-        history: of the epochs: number, loss, top1, hops, seconds.
-        best_epoch: the epoch whose weights were kept.
-        train_seconds: time spent in training and validation.
-        versions: of Python and the packages that matter.
-        tuning: the search on validation data that chose the settings: its budget, criterion, seed, the trial chosen and
-            all trials with their settings and values; None where nothing was searched.
+        metrics: metrics of the test split by name; nan where a metric is undefined.
+        history: number, loss, top1, hops and seconds of each epoch.
+        best_epoch: number of the epoch whose weights were kept.
+        train_seconds: seconds spent in training and validation.
+        versions: versions of Python and of the packages that a result depends on.
+        tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
+            trials with their settings and values; None without a search.
     """
 
     method: str
@@ -67,12 +67,12 @@ class Record:
 
     @property
     def name(self) -> str:
-        """Method and rule as tables and figures call them."""
+        """Name of a method with a rule in tables and figures."""
         return line_name(self.method, self.rule)
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What makes two runs the same run: settings, data and taxonomy."""
+        """Settings, data and taxonomy, equal for two runs that are the same run."""
         return run_identity(self.config, self.data, self.taxonomy)
 
     def write(self, folder: Path) -> None:
@@ -86,7 +86,7 @@ class Record:
         """Read the record of a folder under a rule.
 
         Raises:
-            RecordError: if it is not a record.
+            RecordError: for a file that is not a record.
         """
         path = folder / record_file(rule)
         try:
@@ -98,7 +98,7 @@ class Record:
 
     @classmethod
     def find(cls, folder: Path, rule: str) -> "Record | None":
-        """The record of a folder under a rule, as `read` reads it; None where there is none."""
+        """Record of a folder under a rule, see `read`; None if the folder has none."""
         return cls.read(folder, rule) if (folder / record_file(rule)).is_file() else None
 
 

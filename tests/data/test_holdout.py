@@ -78,7 +78,7 @@ def test_a_folder_of_images_gives_its_folder_test(tmp_path: Path) -> None:
     assert isinstance(samples.inputs, Images)
     assert [Path(samples.inputs.name(row)).parts[-4] for row in range(6)] == ["test"] * 6
     assert samples.labels.tolist() == [0, 0, 1, 1, 2, 2]
-    assert samples.notes == (f"{tmp_path}: left out what is no image: 1 .txt (1 in all).",)
+    assert samples.notes == (f"{tmp_path}: files that are not images are left out: 1 .txt (1 in all).",)
 
 
 def test_of_the_folder_a_model_was_trained_on_only_the_test_images_are_used(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ def test_a_device_is_found_by_its_name() -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
 def test_a_device_that_is_not_here_is_said_in_one_sentence() -> None:
-    with pytest.raises(ValueError, match=r"^expected a device that is here, got 'cuda'$"):
+    with pytest.raises(ValueError, match=r"^expected an available device, got 'cuda'$"):
         launched("cuda")
 
 

@@ -180,14 +180,14 @@ def test_a_feature_that_is_not_finite_is_named(fabric: Fabric) -> None:
     backbone = small_backbone()
     with torch.no_grad():
         next(backbone.parameters()).fill_(1e38)
-    with pytest.raises(EmbeddingError, match=r"^square 0: the backbone makes a feature that is not finite"):
+    with pytest.raises(EmbeddingError, match=r"^square 0: the backbone computes a feature that is not finite"):
         embed(ReadConfig(fabric), backbone, colour_images(3))
 
 
 def test_a_backbone_of_images_refuses_vectors(fabric: Fabric) -> None:
     vectors = colour_data()
     texts = type(vectors)("t", TOY, Texts(["a", "b", "c", "d"]), [0, 1, 0, 1], ["train", "train", "val", "test"])
-    with pytest.raises(EmbeddingError, match="looks at images, and t holds texts"):
+    with pytest.raises(EmbeddingError, match="takes images, but t holds texts"):
         embed_dataset(ReadConfig(fabric), small_backbone(), texts)
 
 

@@ -47,7 +47,7 @@ def small_data(fabric: Fabric, workers: int = 0) -> FineTuningData:
 
 
 class StopAfter:
-    """A watcher that stops the run in the middle of an epoch, as a kill would."""
+    """A callback that stops the run in the middle of an epoch, as a kill would."""
 
     def __init__(self, epoch: int) -> None:
         self.last = epoch
@@ -69,7 +69,7 @@ def test_a_resumed_run_ends_with_the_same_bits_whatever_the_workers(fabric: Fabr
     whole = data.model(CONFIG)
     history = fit(fabric, whole, train, val, CONFIG)
     with pytest.raises(KeyboardInterrupt):
-        fit(fabric, data.model(CONFIG), train, val, CONFIG, folder=tmp_path, watcher=StopAfter(1))
+        fit(fabric, data.model(CONFIG), train, val, CONFIG, folder=tmp_path, callback=StopAfter(1))
     resumed = data.model(CONFIG)
     with_workers = small_data(fabric, workers=2).training_samples(CONFIG)
     again = fit(fabric, resumed, with_workers, val, CONFIG, folder=tmp_path, resume=True)
@@ -130,10 +130,10 @@ def test_texts_are_learned_from_end_to_end(fabric: Fabric) -> None:
     model = data.model(config)
     progress = fit(fabric, model, data.training_samples(config), data.samples("val"), config)
     assert progress.history[1].loss < progress.history[0].loss
-    with pytest.raises(EmbeddingError, match="augment 'pad-crop': expected none, 'minilm' knows no changes"):
+    with pytest.raises(EmbeddingError, match="augment 'pad-crop': expected none, 'minilm' has no augmentation"):
         data.training_samples(CONFIG)
 
 
 def test_a_backbone_of_the_other_kind_is_refused(fabric: Fabric) -> None:
-    with pytest.raises(EmbeddingError, match="'minilm' looks at texts, and colours holds images"):
+    with pytest.raises(EmbeddingError, match="'minilm' takes texts, but colours holds images"):
         prepare_fine_tuning(ReadConfig(fabric), colour_data(), "minilm", {})

@@ -25,7 +25,7 @@ def data() -> tuple[LabelledVectors, LabelledVectors]:
 
 
 class StopAfter:
-    """A watcher that stops the run in the middle of an epoch, as a kill would."""
+    """A callback that stops the run in the middle of an epoch, as a kill would."""
 
     def __init__(self, epoch: int) -> None:
         self.last, self.closed = epoch, False
@@ -48,10 +48,10 @@ def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, m
     train, val = data()
     whole = model_of(config)
     history = fit(fabric, whole, train, val, config)
-    watcher = StopAfter(2)
+    callback = StopAfter(2)
     with pytest.raises(KeyboardInterrupt):
-        fit(fabric, model_of(config), train, val, config, folder=tmp_path, watcher=watcher)
-    assert watcher.closed
+        fit(fabric, model_of(config), train, val, config, folder=tmp_path, callback=callback)
+    assert callback.closed
     assert len((tmp_path / "log.csv").read_text().splitlines()) == 3  # a header and two epochs
     resumed = model_of(config)
     again = fit(fabric, resumed, train, val, config, folder=tmp_path, resume=True)

@@ -140,7 +140,7 @@ def test_faulty_images_are_named(fabric: Fabric, tmp_path: Path) -> None:
     (tmp_path / "broken.png").write_bytes(b"no image")
     with pytest.raises(DataError, match=r"broken\.png: not an image"):
         pipeline([tmp_path / "broken.png"])
-    with pytest.raises(DataError, match="inputs: row 1: expected a path or an image of Pillow, got int"):
+    with pytest.raises(DataError, match="inputs: row 1: expected a path or a Pillow image, got int"):
         pipeline([3])
     with pytest.raises(DataError, match="image 1: the image cannot be decoded"):
         pipeline([Image.fromarray(np.full((8, 8), 7, dtype=np.float32))])

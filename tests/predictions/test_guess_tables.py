@@ -71,7 +71,7 @@ def test_every_fault_is_said_with_its_row(tmp_path: Path) -> None:
         f"{path}: row 3: expected a number as score, got 'high'",
         f"{path}: row 4: expected a number as score, got 'nan'",
     )
-    with pytest.raises(DataError, match="expected a column for each level of an answer, got only file_name, score"):
+    with pytest.raises(DataError, match="expected a column for each level of a prediction, got only file_name, score"):
         found(tmp_path, "file_name,score\na.jpg,0.5\n")
 
 

@@ -22,7 +22,7 @@ def test_scores_fall_with_the_place_among_the_answers() -> None:
     assert scored.scores.tolist() == [[3, 2, 1], [0, 1, 2], [0, 0, 1]]
     assert scored.labels.tolist() == [0, 1, 2]
     assert np.asarray(scored.depth).tolist() == [3, 2, 1]
-    assert scored.notes == ("Images have 1 to 3 of 3 classes ranked: what needs more leaves them out.",)
+    assert scored.notes == ("Images have 1 to 3 of 3 classes ranked: metrics that need more leave them out.",)
 
 
 def test_whole_rankings_need_no_words() -> None:
@@ -40,21 +40,21 @@ def test_what_is_no_class_is_left_out_and_said_and_a_class_counts_once() -> None
     assert scored.scores.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert np.asarray(scored.depth).tolist() == [1, 0, 0]
     assert scored.notes == (
-        "p.csv has no answer for 1 of 3 images of labels.csv: no figure counts these.",
+        "p.csv has no prediction for 1 of 3 images of labels.csv: no metric counts these.",
         "labels.csv has no label for 1 of 3 images of p.csv: these are left out.",
-        "The taxonomy has no class for 4 of 6 answers, such as 'lynx' (3 of them): these are left out and those below "
-        "move up (images whose first answer is left out: 2).",
-        "No class is left for 1 of 2 images: no figure counts these.",
-        "Images have 1 of 3 classes ranked: what needs more leaves them out.",
+        "The taxonomy has no class for 4 of 6 predictions, such as 'lynx' (count 3): these are left out and those "
+        "below move up (images whose first prediction is left out: 2).",
+        "No class is left for 1 of 2 images: no metric counts these.",
+        "Images have 1 of 3 classes ranked: metrics that need more leave them out.",
     )
 
 
 def test_files_that_do_not_fit_together_are_refused() -> None:
     with pytest.raises(DataError) as error:
         guessed_scores([answers("9.jpg", "cat")], LABELLED, TOY, "p.csv")
-    assert str(error.value) == "p.csv: none of its images is in labels.csv: such as '9.jpg' there, '1.jpg' here"
+    assert str(error.value) == "p.csv: none of its images is in labels.csv: got '9.jpg', expected paths such as '1.jpg'"
     with pytest.raises(
-        DataError, match=r"p\.csv: no answer is a class of the taxonomy\np\.csv has no answer for 2 of 3"
+        DataError, match=r"p\.csv: no prediction is a class of the taxonomy\np\.csv has no prediction for 2 of 3"
     ) as error:
         guessed_scores([answers("1.jpg", "lynx")], LABELLED, TOY, "p.csv")
     assert "such as 'lynx'" in str(error.value)

@@ -29,6 +29,6 @@ def test_paths_that_cannot_be_told_apart_are_faults() -> None:
     with pytest.raises(DataError) as error:
         matched_images(["1.jpg", "c/2.jpg", "d/2.jpg"], ["a/1.jpg", "b/1.jpg", "2.jpg"], source="p.csv")
     assert error.value.faults == (
-        "p.csv: '1.jpg' may be several images: expected more folders of it in the path",
+        "p.csv: '1.jpg' may be several images: expected more of its folders in the path",
         "p.csv: '2.jpg' may be 'c/2.jpg' or 'd/2.jpg': expected longer paths",
     )

@@ -79,7 +79,7 @@ def test_every_fault_is_said_with_its_number(tmp_path: Path) -> None:
         "prediction 5: expected text in 'prediction', got 3",
         "prediction 5: expected a list of texts in 'classifications', 'classes'",
         f"prediction 6: {numbers}",
-        "'d.jpg' stands 2 times",
+        "'d.jpg' appears 2 times",
     ]
 
 

@@ -11,7 +11,7 @@ import torch
 
 from hiercos.benchmark.comparison import RUNS, Run, RunResult
 from hiercos.benchmark.jobs import Nobody, Observer, crew
-from hiercos.engine import LabelledSamples, Model, RunData, TrainConfig, Watcher, evaluate, load_model
+from hiercos.engine import LabelledSamples, Model, RunData, TrainConfig, TrainingCallback, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
 from hiercos.methods import METHODS, LeafScores, NodeScores
@@ -141,9 +141,9 @@ class AblationRun:
         """What messages call it."""
         return f"{self.line} seed {self.config.seed}"
 
-    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> RunResult:
+    def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
         """Train and test; what an earlier call trained is not trained again."""
-        trained = Run(self.config, self.folder, ("none",))(fabric, data, watcher)
+        trained = Run(self.config, self.folder, ("none",))(fabric, data, callback)
         model, test = load_model(self.folder).model, data.samples("test")
         records = [scored_record(fabric, trained.record, model, test, setting.scoring) for setting in self.settings]
         return RunResult(trained.record, records)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hiercos.benchmark.jobs import Nobody, Observer, crew
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
-from hiercos.engine import RunData, TrainConfig, TrainingError, Watcher, train_run
+from hiercos.engine import RunData, TrainConfig, TrainingCallback, TrainingError, train_run
 from hiercos.records import Record
 
 if TYPE_CHECKING:
@@ -69,11 +69,11 @@ class Run:
         """What messages call it."""
         return f"{self.config.method} seed {self.config.seed}"
 
-    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> RunResult:
+    def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
         """Train and test; what an earlier call finished is read."""
         try:
             records = train_run(
-                fabric, data, self.config, self.folder, reported=self.rules, resume=True, watcher=watcher
+                fabric, data, self.config, self.folder, reported=self.rules, resume=True, callback=callback
             )
         except TrainingError as error:
             raise TrainingError(f"{self.name}: {error}") from error

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hiercos.benchmark.workers import SharedValue, Worker, give_data, start_workers
-from hiercos.engine import RunData, TrainConfig, Watcher
+from hiercos.engine import RunData, TrainConfig, TrainingCallback
 from hiercos.errors import FaultsError
 
 if TYPE_CHECKING:
@@ -62,15 +62,15 @@ class Task(Protocol[R_co]):
     def config(self) -> TrainConfig:
         """The settings."""
 
-    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> R_co:
+    def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> R_co:
         """Do it; what an earlier call finished is read, not done again."""
 
 
 class Observer(Protocol):
     """Who is told how a comparison goes, task by task: a progress display, a log."""
 
-    def begin(self, task: Task[Result]) -> Watcher | None:
-        """A task begins; gives what is told how its training goes."""
+    def begin(self, task: Task[Result]) -> TrainingCallback | None:
+        """A task begins; returns the callback of its training, if it has one."""
 
     def end(self, task: Task[Result], result: Result) -> None:
         """A task is done."""
@@ -79,8 +79,8 @@ class Observer(Protocol):
 class Nobody:
     """An observer that says nothing."""
 
-    def begin(self, task: Task[Result]) -> Watcher | None:  # noqa: ARG002  # the observers' signature
-        """Nobody watches."""
+    def begin(self, task: Task[Result]) -> TrainingCallback | None:  # noqa: ARG002  # the observers' signature
+        """No callback for any task."""
         return None
 
     def end(self, task: Task[Result], result: Result) -> None:
@@ -152,7 +152,7 @@ class AtOnce:
         """Do all tasks and return what they gave, in their order."""
         results: dict[int, R] = {}
         todo, idle = deque(range(len(tasks))), deque(self.workers)
-        busy: dict[Any, tuple[Worker, int, Watcher | None]] = {}  # by the worker's connection
+        busy: dict[Any, tuple[Worker, int, TrainingCallback | None]] = {}  # by the worker's connection
         try:
             while todo or busy:
                 while todo and idle:
@@ -160,21 +160,21 @@ class AtOnce:
                     worker.send(tasks[index])
                     busy[worker.connection] = (worker, index, observer.begin(tasks[index]))
                 for connection in wait(busy.keys()):
-                    worker, index, watcher = busy[connection]
+                    worker, index, callback = busy[connection]
                     kind, content = worker.message(tasks[index].name)
                     if kind == "done":
                         results[index] = content
                         _close(busy.pop(connection)[2])
                         idle.append(worker)
                         observer.end(tasks[index], content)
-                    elif watcher:
-                        getattr(watcher, kind)(*content)
+                    elif callback:
+                        getattr(callback, kind)(*content)
         finally:
-            for _, _, watcher in busy.values():
-                _close(watcher)
+            for _, _, callback in busy.values():
+                _close(callback)
         return [results[index] for index in range(len(tasks))]
 
 
-def _close(watcher: Watcher | None) -> None:
-    if watcher:
-        watcher.close()
+def _close(callback: TrainingCallback | None) -> None:
+    if callback:
+        callback.close()

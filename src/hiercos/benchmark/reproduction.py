@@ -16,7 +16,7 @@ from hiercos.engine import (
     ReadConfig,
     RunData,
     TrainConfig,
-    Watcher,
+    TrainingCallback,
     frozen_encoder,
     load_model,
     prepare_embedded,
@@ -58,7 +58,7 @@ class Conditions:
     Attributes:
         read_config: how images are read, and where to run.
         folder: where to leave a folder per run.
-        watcher: gives what is told how each run goes.
+        callback: factory of the training callback of a run, from its config.
         root: of the data; None for `data_root`.
         seeds: how many, from 0; None for each recipe's own.
         changes: of settings, by "section.key".
@@ -67,7 +67,7 @@ class Conditions:
 
     read_config: ReadConfig
     folder: Path
-    watcher: Callable[[TrainConfig], Watcher | None]
+    callback: Callable[[TrainConfig], TrainingCallback | None]
     root: Path | None = None
     seeds: int | None = None
     changes: Mapping[str, Any] | None = None
@@ -175,7 +175,7 @@ def _run(
         reported=rules,
         temperature=PUBLISHED_TEMPERATURE,
         resume=True,
-        watcher=conditions.watcher(config),
+        callback=conditions.callback(config),
     )
     if cosine and recipe.method == "hier-cos":
         value = mean_cosine(fabric, load_model(folder).model, data.samples("test"))

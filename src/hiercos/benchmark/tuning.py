@@ -16,7 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 import numpy as np
 
 from hiercos.benchmark.jobs import Crew, Observer
-from hiercos.engine import CHECKPOINT, RunData, RunProgress, TrainConfig, TrainingError, Watcher, fit, taxonomy_summary
+from hiercos.engine import (
+    CHECKPOINT,
+    RunData,
+    RunProgress,
+    TrainConfig,
+    TrainingCallback,
+    TrainingError,
+    fit,
+    taxonomy_summary,
+)
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Between, Space
@@ -136,7 +145,7 @@ class Trial:
         """What messages call it."""
         return f"{self.config.method} trial {self.number}"
 
-    def __call__(self, fabric: Fabric, data: RunData, watcher: Watcher | None) -> TrialResult:
+    def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> TrialResult:
         """Train and validate; a trial that an earlier call finished is read."""
         identity = run_identity(self.config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
         if (self.folder / TRIAL_FILE).exists():
@@ -144,7 +153,7 @@ class Trial:
         self.folder.mkdir(parents=True, exist_ok=True)
         result = TrialResult(self.number, searched_settings(self.config))
         try:
-            best = self._train(fabric, data, identity, watcher).best
+            best = self._train(fabric, data, identity, callback).best
             result = replace(result, top1=best.top1, hops=best.hops, best_epoch=best.number)
         except TrainingError as error:  # a setting that does not train is an answer, too
             result = replace(result, fault=str(error))
@@ -156,7 +165,7 @@ class Trial:
         return result
 
     def _train(
-        self, fabric: Fabric, data: RunData, identity: Mapping[str, Any], watcher: Watcher | None
+        self, fabric: Fabric, data: RunData, identity: Mapping[str, Any], callback: TrainingCallback | None
     ) -> RunProgress:
         return fit(
             fabric,
@@ -167,7 +176,7 @@ class Trial:
             folder=self.folder,
             identity=identity,
             resume=True,
-            watcher=watcher,
+            callback=callback,
         )
 
 

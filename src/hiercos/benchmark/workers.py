@@ -98,7 +98,7 @@ class Worker:
             raise self._gone("before its task") from error
 
     def message(self, name: str) -> tuple[str, Any]:
-        """What it says next, waiting for it: "batch" or "epoch" with what a watcher is told, or "done" with the result.
+        """The next message, waiting for it: "batch" or "epoch" with a callback's arguments, or "done" with the result.
 
         Args:
             name: of what it is at.
@@ -221,7 +221,7 @@ def _portable(error: Exception) -> Exception:
 
 
 class Reporter:
-    """A watcher that passes on what it sees, of the batches only some."""
+    """Training callback that passes on every epoch and some of the batches."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection, self.told = connection, 0.0

@@ -21,7 +21,7 @@ from .inputs import Inputs as Inputs
 from .inputs import Kind as Kind
 from .inputs import Texts as Texts
 from .inputs import Vectors as Vectors
-from .python_inputs import given_inputs as given_inputs
+from .python_inputs import as_inputs as as_inputs
 from .readers.built_in import READERS as READERS
 from .readers.hugging_face import PREFIX as PREFIX
 from .readers.npz import array_row_name as array_row_name

@@ -1,4 +1,4 @@
-"""A labelled data set as a frozen value, checked when it is made."""
+"""A labelled data set as a frozen value, checked when it is created."""
 
 import hashlib
 from collections.abc import Mapping
@@ -16,11 +16,11 @@ from hiercos.taxonomy import IntArray, Taxonomy
 
 @dataclass(frozen=True)
 class FeatureOrigin:
-    """Origin of features that `hiercos embed` made: the backbone, and the raw data that it saw.
+    """Origin of features that `hiercos embed` computed: the backbone and the raw data.
 
     Attributes:
         backbone: identity of the backbone as JSON values: name, options, preprocessing and hash of the weights.
-        fingerprint: `Dataset.fingerprint` of the images or texts; "" where it is not known.
+        fingerprint: `Dataset.fingerprint` of the images or texts; "" if unknown.
     """
 
     backbone: Mapping[str, Any]
@@ -32,15 +32,15 @@ class Dataset:
     """Samples with their labels and splits.
 
     Args:
-        name: what tables and reports call it.
-        taxonomy: the tree whose leaves are the classes.
+        name: name of the data set in tables and reports.
+        taxonomy: taxonomy whose leaves are the classes.
         inputs: M texts, vectors or images.
-        labels: class index y < C of each sample, or C + node for an inner node, shape (M,); inner nodes are still
-            refused.
+        labels: class index y < C of each sample, or C + node for an inner node, shape (M,); inner nodes are not
+            accepted yet.
         split: "train", "val" or "test" for each sample, shape (M,).
-        notes: sentences about what was decided while reading, for the user to see.
-        source: what messages call it: a built-in name or a file.
-        origin: origin of vectors that a backbone made; None for other data.
+        notes: sentences for the user about decisions made while reading.
+        source: name of the data in messages: a built-in name or a file.
+        origin: origin of vectors that a backbone computed; None for other data.
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
@@ -106,19 +106,19 @@ class Dataset:
         return f"Dataset({self.name!r}, {len(self)} {self.kind} ({sizes}), {self.taxonomy!r})"
 
     def rows(self, split: str) -> IntArray:
-        """The samples of a split in order, shape (M_split,)."""
+        """Row indices of a split in order, shape (M_split,)."""
         return np.flatnonzero(self.split == split)
 
     @cached_property
     def fingerprint(self) -> str:
-        """The `data_fingerprint` of it all: the same for every name or path."""
+        """`data_fingerprint` of the data set, which does not depend on its name or path."""
         return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split)
 
 
 def data_fingerprint(taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray) -> str:
     """SHA-256 of taxonomy, inputs (M), labels (M,) and split (M,), the same on every machine.
 
-    Images count by their content, of which only the `digests` are kept.
+    Images are hashed by the `digests` of their contents.
     """
     digest = hashlib.sha256(inputs.kind.encode() + taxonomy.fingerprint.encode())
     digest.update(labels.astype("<i8").tobytes())

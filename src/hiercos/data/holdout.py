@@ -1,4 +1,4 @@
-"""The samples a trained model is tested on, which are never those it has learned from."""
+"""Samples to test a trained model on, never those it was trained on."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +19,12 @@ from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, label_indices
 
 @dataclass(frozen=True, eq=False)
 class TestSamples:
-    """SourceSamples to test a model on.
+    """Labelled samples to test a model on.
 
     Attributes:
         inputs: M texts, vectors or images.
-        labels: class index y < C, or C + node for an inner node, shape (M,).
-        notes: sentences about which rows were chosen, for the user to see; none where the data say it themselves.
+        labels: class index y < C of each sample, or C + node for an inner node, shape (M,).
+        notes: sentences for the user about which rows were chosen; empty if the data have a split.
     """
 
     inputs: Inputs
@@ -46,25 +46,25 @@ def load_test_samples(
     on_error: str = "fail",
     callback: CheckCallback | None = None,
 ) -> TestSamples:
-    """What a model over this taxonomy is tested on: the rows of the test split, or every row of a file without splits.
+    """Samples to test a model on: the rows of the test split, or every row of a file without splits.
 
-    A file without splits that the model was trained on was split by hash then, and is split by hash again.
+    A file without splits that the model was trained on was split by hash, so it is split by hash again.
 
     Args:
-        source: as in `load_dataset`.
-        taxonomy: the tree whose classes the labels name.
-        trained_on: the fingerprint of the data set the model was trained on, from its record.
-        embedded_from: the fingerprint of the images or texts whose features it was trained on, if it was.
-        text_column: as in `load_dataset`.
-        path_column: as in `load_dataset`.
-        label_column: as in `load_dataset`.
-        split_column: as in `load_dataset`.
-        root: as in `load_dataset`.
-        on_error: as in `load_dataset`.
-        callback: as in `load_dataset`.
+        source: built-in name, path or Hugging Face name, see `load_dataset`.
+        taxonomy: taxonomy of the model, whose classes the labels name.
+        trained_on: fingerprint of the data set the model was trained on, from its record.
+        embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
+        text_column: name of the column of texts in a table, "text" by default.
+        path_column: name of the column of image paths in a table without texts, "path" by default.
+        label_column: name of the column of labels in a table.
+        split_column: name of the column of splits in a table.
+        root: folder with the files of built-in data sets, or the folder that paths in a table are relative to.
+        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        callback: progress callback of the check for faulty images; None for no reports.
 
     Raises:
-        DataError: for data that cannot be used, another taxonomy than the model's, or a split without test rows.
+        DataError: for unusable data, another taxonomy than the model's, or a split without test rows.
     """
     if str(source).partition(":")[0] in BUILT_IN:
         dataset = load_dataset(source, root=root, on_error=on_error, callback=callback)

@@ -20,7 +20,7 @@ Array = TypeVar("Array", bound=NDArray[Any])
 
 
 class Inputs(ABC):
-    """M inputs of one kind, in order. Every type can be pickled, so that other processes can read them.
+    """M inputs of one kind, in order. Every type can be pickled for worker processes.
 
     Attributes:
         kind: "texts", "vectors" or "images".
@@ -41,7 +41,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def content(self, row: int) -> bytes:
-        """Bytes that decide an input: UTF-8 text, float32 numbers, or the file of an image."""
+        """Bytes that identify an input: UTF-8 text, float32 numbers, or the file of an image."""
 
     @abstractmethod
     def values(self, rows: Rows) -> list[Any]:
@@ -53,7 +53,7 @@ class Inputs(ABC):
 
     @abstractmethod
     def faults(self, row_name: RowName = row_name) -> list[str]:
-        """Sentences about inputs that cannot be used and are known to be so without decoding."""
+        """Sentences about unusable inputs, as far as they are found without decoding."""
 
     @abstractmethod
     def split_keys(self) -> Sequence[Key]:
@@ -61,26 +61,26 @@ class Inputs(ABC):
 
     @abstractmethod
     def fingerprint_parts(self) -> Iterator[bytes]:
-        """Bytes that tell all inputs together apart from any others."""
+        """Bytes that identify all inputs together, for a hash."""
 
     def shown(self, row: int) -> dict[str, str]:  # noqa: ARG002  # vectors show nothing
-        """Column of a table of answers that says which input a row is about; empty for vectors."""
+        """Column that identifies an input in a table of answers; empty for vectors."""
         return {}
 
     @property
     def digests(self) -> ByteArray:
-        """SHA-256 of each content, shape (M, 32); computed once and kept."""
+        """SHA-256 of each content, shape (M, 32), computed once."""
         if self._digests is None:
             self.keep_digests([digest(self.content(row)) for row in range(len(self))])
         assert self._digests is not None
         return self._digests
 
     def keep_digests(self, digests: Sequence[bytes]) -> None:
-        """Keep the digests of all M contents, for a caller that has read them anyway."""
+        """Store the digests of all M contents, for a caller that has computed them."""
         self._digests = np.frombuffer(b"".join(digests), dtype=np.uint8).reshape(len(self), -1)
 
     def with_digests_of(self, whole: "Inputs", rows: Rows) -> Self:
-        """These inputs, which are the rows of a whole, with the digests that are known of it."""
+        """These inputs with the digests of the larger collection that they are the rows of, if it has any."""
         if whole._digests is not None:
             self._digests = whole._digests[np.asarray(rows, dtype=np.int64)]
         return self
@@ -157,10 +157,10 @@ class Vectors(Inputs):
     """Vectors of numbers in memory; `numpy.asarray` gives the array.
 
     Args:
-        array: shape (M, F); it is not copied if it is float32.
+        array: numbers, shape (M, F); not copied if they are float32.
 
     Attributes:
-        array: shape (M, F), float32, read-only.
+        array: vectors, shape (M, F), float32, read-only.
     """
 
     kind = "vectors"
@@ -192,7 +192,7 @@ class Vectors(Inputs):
         return type(self)(self.array[np.asarray(rows, dtype=np.int64)]).with_digests_of(self, rows)
 
     def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # an array has names of its own
-        """Sentences about another shape, and about the first value of each vector that is not finite."""
+        """Sentences about a wrong shape, or about the first value of each vector that is not finite."""
         return vector_faults(self.array)
 
     def split_keys(self) -> list[bytes]:
@@ -208,7 +208,7 @@ def vector_faults(vectors: FloatArray, first: int = 0) -> list[str]:
     """Sentences about vectors that cannot be used.
 
     Args:
-        vectors: shape (B, F).
+        vectors: vectors to check, shape (B, F).
         first: row of the first vector within the whole array.
     """
     if vectors.ndim != 2 or vectors.shape[1] == 0:
@@ -222,7 +222,7 @@ def vector_faults(vectors: FloatArray, first: int = 0) -> list[str]:
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:
-    """Raise a DataError with every fault that is known without decoding, or if there are no inputs."""
+    """Raise a DataError with every fault that is found without decoding, or if there are no inputs."""
     faults = inputs.faults(row_name) if len(inputs) else ["expected at least one sample, got none"]
     if faults:
         raise DataError(f"{source}: {fault}" for fault in faults)

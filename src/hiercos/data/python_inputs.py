@@ -1,4 +1,4 @@
-"""What a caller hands over in Python as inputs of a model: texts, images or vectors. Nothing here imports torch."""
+"""Inputs of a model from Python objects: texts, images or vectors. Nothing here imports torch."""
 
 from collections.abc import Sequence
 from os import PathLike, fspath
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-def given_inputs(inputs: Any, kind: Kind) -> Inputs:
-    """What somebody passed to a model as inputs of its kind; one text or image alone counts as a list of one.
+def as_inputs(inputs: Any, kind: Kind) -> Inputs:
+    """Inputs of a kind from Python objects; a single text or image counts as a list of one.
 
     Raises:
-        DataError: naming the first input that is of another kind, or faulty.
+        DataError: for the first input that is of another kind, or faulty.
     """
     if kind == "vectors":
         try:
@@ -30,9 +30,9 @@ def given_inputs(inputs: Any, kind: Kind) -> Inputs:
     expected = (str,) if kind == "texts" else (str, PathLike, pillow().Image)
     for row, item in enumerate(items, 1):
         if not isinstance(item, expected):
-            wanted = "a text" if kind == "texts" else "a path or an image of Pillow"
+            wanted = "a text" if kind == "texts" else "a path or a Pillow image"
             raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
-    found: Inputs = Texts(items) if kind == "texts" else GivenImages(items)
+    found: Inputs = Texts(items) if kind == "texts" else PythonImages(items)
     check_inputs(found, source="inputs")
     return found
 
@@ -41,11 +41,11 @@ def _is_single(inputs: Any) -> bool:
     return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
 
 
-class GivenImages(Images):
-    """Images as a caller has them: paths of files, or opened by Pillow.
+class PythonImages(Images):
+    """Images as Python objects: paths of files, or Pillow images.
 
     Args:
-        images: M of them.
+        images: M paths or Pillow images.
     """
 
     def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
@@ -55,7 +55,7 @@ class GivenImages(Images):
         return len(self._images)
 
     def name(self, row: int) -> str:
-        """The path of a file, or which of the images it is."""
+        """Path of the file, or the number of a Pillow image, from 1."""
         image = self._images[row]
         return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
 

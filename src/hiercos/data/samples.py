@@ -1,4 +1,4 @@
-"""Labelled samples as the user wrote them, whatever they were read from, and how to read them."""
+"""Labelled samples as read from a source, and the options for reading them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,7 +17,7 @@ TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN, SPLIT_COLUMN = "text", "path", "label", 
 
 @dataclass(frozen=True)
 class SourceOptions:
-    """How to read the user's own data; `load_dataset` says what each setting means."""
+    """Options for reading the user's own data; see `load_dataset`."""
 
     text_column: str | None = None
     path_column: str | None = None
@@ -33,17 +33,17 @@ class SourceOptions:
 
 @dataclass(frozen=True)
 class SourceSamples:
-    """The rows of a file or folder: inputs checked, labels and splits (if any) not yet read.
+    """Rows of a file or folder: inputs are checked, labels and splits are not yet.
 
     Attributes:
         inputs: M texts, vectors or images.
-        labels: M of them, as the user wrote them.
-        split: M of them, or None where the data have none.
-        row_name: what messages call the sample at an index.
-        notes: sentences about what was decided while reading.
-        taxonomy: the tree that came with the samples, if one did.
-        origin: origin of vectors that a backbone made.
-        path_form: what the user can write for the labels to be paths.
+        labels: label of each sample as the user wrote it, M values.
+        split: split of each sample, M values; None if the data have no splits.
+        row_name: function from a row index to its name in messages.
+        notes: sentences for the user about decisions made while reading.
+        taxonomy: taxonomy that came with the samples; None if none did.
+        origin: origin of vectors that a backbone computed.
+        path_form: form of labels that are paths, for messages.
     """
 
     inputs: Inputs
@@ -56,7 +56,7 @@ class SourceSamples:
     path_form: str = "labels such as 'a > b > c'"
 
     def take(self, rows: IntArray) -> "SourceSamples":
-        """The samples at these rows."""
+        """Samples at these rows."""
         names = [self.row_name(int(row)) for row in rows]
         return replace(
             self,
@@ -70,7 +70,7 @@ class SourceSamples:
 def with_usable_images(
     samples: SourceSamples, *, source: str, options: SourceOptions, row_name: RowName | None = None
 ) -> SourceSamples:
-    """The samples whose image can be decoded, with a note about the others; see `usable_rows`."""
+    """Samples whose image can be decoded, with a note about the others; see `usable_rows`."""
     rows, notes = usable_rows(
         samples.inputs, source=source, on_error=options.on_error, row_name=row_name, callback=options.callback
     )

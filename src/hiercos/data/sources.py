@@ -1,4 +1,4 @@
-"""From one word of the user to a data set or to inputs: a built-in name, or what a registered reader takes."""
+"""Data sets and inputs from one argument: a built-in name, or a source that a registered reader takes."""
 
 from pathlib import Path
 from typing import NoReturn, TextIO
@@ -37,27 +37,26 @@ def load_dataset(
     on_error: str = "fail",
     callback: CheckCallback | None = None,
 ) -> Dataset:
-    """The data set that a word of the user names.
+    """Load a data set by its built-in name, path or Hugging Face name.
 
     Args:
         source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), a folder of images, a .csv, .tsv,
             .parquet or .jsonl table, an .npz of vectors, or a data set of Hugging Face (`hf:NAME`, or a folder that
             its `save_to_disk` left).
-        taxonomy: the tree of the user's own data, its file or a name of the catalogue; without one the folders or
-            the labels must be paths `a > b > c`.
-        text_column: the column of texts in a table, "text" by default.
-        path_column: the column of paths to images in a table, "path" by default, where it has no texts.
-        label_column: the column of labels in a table.
-        split_column: the column of splits in a table; where it has none by the default name, one is made.
-        root: the folder that a built-in data set with files of its own is below (see `data_root`), or that the paths
-            in a table start from; by default the folder of the table.
-        on_error: "fail" to refuse data with images that cannot be decoded, "skip" to leave these out.
-        callback: called now and then, while images are decoded to find the faulty ones, with how many are done and
-            how many there are.
+        taxonomy: taxonomy of the user's own data, its file or a catalogue name; without one, the folders or the labels
+            must be paths `a > b > c`.
+        text_column: name of the column of texts in a table, "text" by default.
+        path_column: name of the column of image paths in a table without texts, "path" by default.
+        label_column: name of the column of labels in a table.
+        split_column: name of the column of splits in a table; without the default column, a split is made by hash.
+        root: folder with the files of built-in data sets (see `data_root`), or the folder that paths in a table are
+            relative to; by default the folder of the table.
+        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        callback: progress callback of the check for faulty images: called with the number checked and the total.
 
     Raises:
-        DataError: for data that cannot be used, with every fault by file, row and value.
-        TaxonomyError: for a taxonomy that cannot be used.
+        DataError: for unusable data, with every fault by file, row and value.
+        TaxonomyError: for an unusable taxonomy.
     """
     name, _, rest = str(source).partition(":")
     if name in BUILT_IN:
@@ -71,7 +70,7 @@ def load_dataset(
 
 
 def check_source(source: str | Path) -> None:
-    """Raise a `DataError` for what is neither a known name nor there, with the nearest name; nothing is read."""
+    """Raise a `DataError` for an unknown name or a missing file, with the nearest name; nothing is read."""
     path, name = Path(source), str(source).partition(":")[0]
     if name in BUILT_IN or sample_reader(str(source)) is not None:
         return
@@ -82,7 +81,7 @@ def check_source(source: str | Path) -> None:
 
 
 def read_samples(source: str | Path, options: SourceOptions) -> SourceSamples:
-    """The labelled samples of anything but a built-in data set, as the user wrote them."""
+    """Labelled samples of any source but a built-in data set, as the user wrote them."""
     check_source(source)
     reader = sample_reader(str(source))
     assert reader is not None  # as checked
@@ -90,7 +89,7 @@ def read_samples(source: str | Path, options: SourceOptions) -> SourceSamples:
 
 
 def source_name(source: str | Path) -> str:
-    """Name of a source in messages: with a prefix as it is, a path without a slash at its end."""
+    """Name of a source in messages; a path has no slash at its end."""
     return str(source) if prefix_of(str(source)) else str(Path(source))
 
 
@@ -99,11 +98,11 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
 
 
 def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> Dataset:
-    """The data set of these samples; its taxonomy is made from the labels where none is given or comes with them."""
+    """Data set of these samples; without a taxonomy, one is made from the labels."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
     if taxonomy is not None and samples.taxonomy not in (None, taxonomy):
-        raise DataError(f"{source} brings a taxonomy, which is another one: expected that, or none, got {taxonomy!r}")
+        raise DataError(f"{source} brings another taxonomy: expected that one or none, got {taxonomy!r}")
     if tree is None:
         form = samples.path_form
         tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
@@ -153,18 +152,18 @@ def read_inputs(
 ) -> UnlabelledInputs:
     """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
 
-    A file is read twice: a first pass finds every fault before any input is used, a second one gives the batches.
-    Texts on standard input are checked as they come.
+    A file is read twice: a first pass finds every fault, a second one gives the batches. Texts on standard input are
+    checked as they are read.
 
     Args:
-        path: the file or folder, or "-" for standard input, where every line is a text or the path of an image. Of a
-            folder every image below it is taken, in the order of the paths.
+        path: file or folder, or "-" for standard input, where every line is a text or the path of an image. A folder
+            gives every image below it, sorted by path.
         kind: kind of inputs that the model takes.
-        text_column: the column of texts in a table, "text" by default.
-        path_column: the column of paths to images in a table, "path" by default.
-        root: the folder that paths start from; by default that of the table, for standard input the current one.
-        on_error: "fail" to refuse images that cannot be decoded, "skip" to leave them out.
-        callback: as in `load_dataset`.
+        text_column: name of the column of texts in a table, "text" by default.
+        path_column: name of the column of image paths in a table, "path" by default.
+        root: folder that paths are relative to; by default that of the table, or the current one for standard input.
+        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        callback: progress callback of the check for faulty images; None for no reports.
         stdin: stream to read for "-"; standard input by default.
 
     Raises:
@@ -178,7 +177,7 @@ def read_inputs(
 
 
 def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
-    """Raise a DataError that says what was expected of inputs that no reader takes."""
+    """Raise a DataError for inputs that no reader takes."""
     file = Path(path)
     if str(path) == STANDARD_INPUT:
         raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")

@@ -1,7 +1,7 @@
-"""Splits by hash: where a sample goes depends on its own content and on nothing else.
+"""Splits by hash: the split of a sample depends on its content alone.
 
-So a split needs no file and no seed, survives reordering, and when samples are added or removed the others
-stay where they were. Equal samples always land in the same split.
+So a split needs no file and no seed, survives reordering, and does not change for the other samples when some are
+added or removed. Equal samples are always in the same split.
 """
 
 import hashlib
@@ -14,8 +14,8 @@ from hiercos.errors import DataError, RowName, row_name
 from hiercos.taxonomy import AnyArray
 
 SPLITS = ("train", "val", "test")
-FRACTIONS = (0.8, 0.1, 0.1)  # of train, val and test, where the data bring no split
-VAL_SHARE = 0.1  # of train, where the data bring train and test only
+FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test for data without a split
+VAL_SHARE = 0.1  # share of train for data with train and test only
 OTHER_NAMES = {"training": "train", "validation": "val", "valid": "val", "dev": "val", "testing": "test"}
 
 TextArray = NDArray[np.str_]
@@ -35,7 +35,7 @@ def hash_fraction(key: Key, purpose: str = "split") -> float:
 
 
 def folded(text: str) -> str:
-    """The text in lower case with single spaces: what decides whether two texts are the same sample.
+    """A text in lower case with single spaces, equal for texts that are the same sample.
 
     Example:
         >>> folded("Acute  Bronchitis ")
@@ -48,8 +48,8 @@ def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> T
     """The split of each sample by the hash of its key.
 
     Args:
-        keys: the content of each sample, M of them.
-        fractions: the expected shares of train, val and test; they sum to 1.
+        keys: content of each sample, M keys.
+        fractions: expected shares of train, val and test, which sum to 1.
 
     Returns:
         "train", "val" or "test" for each key, shape (M,).
@@ -62,7 +62,7 @@ def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> T
 
 
 def with_val_from_train(keys: Sequence[Key], split: TextArray, share: float = VAL_SHARE) -> TextArray:
-    """The same split with `share` of the training samples moved to val, chosen by hash; shape (M,).
+    """The split with `share` of the training samples moved to val, chosen by hash; shape (M,).
 
     The hash is salted, so the choice is independent of the one `hash_split` makes.
     """
@@ -76,19 +76,19 @@ def with_val_from_train(keys: Sequence[Key], split: TextArray, share: float = VA
 def completed_split(
     keys: Sequence[Key], split: Sequence[str] | AnyArray | None, *, source: str, row_name: RowName = row_name
 ) -> tuple[TextArray, tuple[str, ...]]:
-    """The split to use, and a sentence about whatever of it was made here.
+    """The split of the data, completed by hash if it is missing or has no val rows.
 
     Args:
-        keys: the content of each sample, M of them.
-        split: what the data say, M values, or None where they say nothing.
-        source: the name of the data in messages.
-        row_name: what messages call the sample at an index.
+        keys: content of each sample, M keys.
+        split: split in the data, M values; None if they have none.
+        source: name of the data in messages.
+        row_name: function from a row index to its name in messages.
 
     Returns:
-        The split of each sample, shape (M,), and the notes.
+        Split of each sample, shape (M,), and notes about what was chosen by hash.
 
     Raises:
-        DataError: for each value other than train, val and test, or if too few rows leave a split made here empty.
+        DataError: for each value other than train, val and test, or if a split by hash leaves train, val or test empty.
     """
     if split is None:
         made = hash_split(keys)
@@ -103,26 +103,26 @@ def completed_split(
 
 
 def checked_split(split: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name) -> TextArray:
-    """The split as the data say it, shape (M,); a DataError names every other word once, at its first row."""
+    """The split of the data, shape (M,); a DataError names every unknown value once, at its first row."""
     values = [str(value) for value in split]
     first = {value: row for row, value in reversed(list(enumerate(values))) if value not in SPLITS}
     if first:
         raise DataError(
-            f"{source}: {row_name(row)}: expected train, val or test as the split, got {value!r}{_meant(value)}"
+            f"{source}: {row_name(row)}: expected train, val or test as the split, got {value!r}{_split_hint(value)}"
             for value, row in sorted(first.items(), key=lambda item: item[1])
         )
     return np.array(values, dtype=np.str_)
 
 
-def _meant(value: str) -> str:
-    """The end of a message about another word for a split: what it probably means."""
+def _split_hint(value: str) -> str:
+    """End of a message about an unknown split, with the split that is probably meant."""
     word = folded(value)
     name = OTHER_NAMES.get(word, word)
     return f"; did you mean {name!r}?" if name in SPLITS else ""
 
 
 def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
-    """Raise a DataError if one of these splits, made by hash, has no rows."""
+    """Raise a DataError if one of these splits, chosen by hash, has no rows."""
     if empty := [name for name in names if name not in split]:
         raise DataError(
             f"{source}: the split was made by hash of too few rows ({len(split)}), which left none for "

@@ -1,7 +1,7 @@
-"""Texts to vectors with no download: TF-IDF of character n-grams, then a truncated SVD.
+"""Texts to vectors without a download: TF-IDF of character n-grams, then a truncated SVD.
 
-Character n-grams within words see stems and misspellings, which is most of what short phrases and codes offer:
-on ICD-10-CM (chapters 9, 10, 11, 13) logistic regression is right on 92% of the validation phrases, with words on 87%.
+Character n-grams within words capture stems and misspellings, which matter most in short phrases and codes: on
+ICD-10-CM (chapters 9, 10, 11, 13) logistic regression is right on 92% of the validation phrases, and on 87% with words.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,24 +16,24 @@ from hiercos.data.dataset import Dataset
 from hiercos.data.inputs import FloatArray
 from hiercos.errors import DataError
 
-NGRAMS = (3, 4)  # shortest and longest, in characters, with a space at either end of a word
-RARE, MANY_TEXTS = 2, 1000  # with so many texts, an n-gram that fewer than two of them have is left out
-SMALLEST = 2e-2  # singular value kept, of the largest: below it a direction is rounding, or a trait of single texts
-ROWS_AT_ONCE = 8192  # texts transformed together, so that memory does not grow with their number
+NGRAMS = (3, 4)  # shortest and longest n-gram in characters; words are padded with spaces
+RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
+SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding
+ROWS_AT_ONCE = 8192  # texts transformed at a time, so that memory does not grow with their number
 
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
     """A fitted map from texts to vectors: counts of n-grams, weighted and projected.
 
-    Directions along which the training texts hardly vary are left out: a model divides each feature by its deviation
-    on these texts, so along them any unseen text would be millions of deviations away.
+    Directions in which the training texts hardly vary are left out: a model divides each feature by its deviation on
+    these texts, so an unseen text could be millions of deviations away.
 
     Args:
-        vocabulary: the n-grams that count, V of them, in column order.
-        idf: the weight of each, shape (V,); those seen in fewer training texts weigh more.
-        components: the directions kept, shape (F, V).
-        ngrams: the shortest and the longest n-gram.
+        vocabulary: V n-grams in column order.
+        idf: inverse document frequency of each n-gram, shape (V,).
+        components: directions of the SVD that are kept, shape (F, V).
+        ngrams: lengths of the shortest and the longest n-gram in characters.
 
     Example:
         >>> features = TextFeatures.fit(["red car", "red cat", "blue car"], dim=2, seed=0)
@@ -51,12 +51,12 @@ class TextFeatures:
         """Learn vocabulary, weights and directions from training texts.
 
         Args:
-            texts: the training texts.
-            dim: F, the number of features; less where the texts or the directions they vary in are fewer.
-            seed: of the randomised SVD.
+            texts: training texts.
+            dim: largest number of features F; there are fewer if the texts vary in fewer directions.
+            seed: seed of the randomised SVD.
 
         Returns:
-            The map whose features have a mean square of 1 over the training texts.
+            A map whose features have a mean square of 1 over the training texts.
         """
         from sklearn.utils.extmath import randomized_svd
 
@@ -72,7 +72,7 @@ class TextFeatures:
         )
 
     def transform(self, texts: Sequence[str]) -> FloatArray:
-        """The vectors of texts, shape (M, F); zeros for a text without a known n-gram."""
+        """Vectors of texts, shape (M, F); zeros for a text without a known n-gram."""
         blocks = [
             self._fitted.transform(texts[start : start + ROWS_AT_ONCE]) @ self.components.T
             for start in range(0, len(texts), ROWS_AT_ONCE)
@@ -86,13 +86,13 @@ class TextFeatures:
         return vectorizer
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """What `from_state` needs: values for JSON, and arrays."""
+        """JSON values and arrays that `from_state` takes."""
         values = {"ngrams": list(self.ngrams), "vocabulary": list(self.vocabulary)}
         return values, {"idf": self.idf, "components": self.components}
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "TextFeatures":
-        """The map that `state` described; it transforms every text into the same bits."""
+        """The map from its `state`; it transforms every text into the same bits."""
         shortest, longest = values["ngrams"]
         return cls(tuple(values["vocabulary"]), arrays["idf"], arrays["components"], (shortest, longest))
 
@@ -104,16 +104,14 @@ def _vectorizer(ngrams: tuple[int, int], **options: Any) -> Any:
 
 
 def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[FloatArray, TextFeatures | None]:
-    """The vectors of a data set, shape (M, F), and the map that made them if they were texts.
-
-    The map is fitted on the training texts alone.
+    """Vectors of a data set, shape (M, F), and for texts the map that computed them, fitted on the training texts.
 
     Raises:
-        DataError: for images, whose features only a backbone can make.
+        DataError: for images, whose features only a backbone can compute.
     """
     if dataset.kind == "vectors":
         return np.asarray(dataset.inputs), None
     if dataset.kind == "images":
-        raise DataError(f"{dataset.source} holds images: expected a backbone that makes features of them (--backbone)")
+        raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
     features = TextFeatures.fit(dataset.inputs.values(dataset.rows("train")), dim, seed)
     return features.transform(dataset.inputs.values(range(len(dataset)))), features

@@ -15,12 +15,12 @@ from hiercos.taxonomy import Floats, IntArray
 
 
 class RuleError(FaultsError):
-    """An unknown decision rule, or parameters that it does not take."""
+    """An unknown decision rule, or parameters that the rule does not have."""
 
 
 @dataclass(frozen=True)
 class Rule(ABC):
-    """A way to answer: its fields are its parameters and what was fitted, as JSON values.
+    """Decision rule; its fields are its parameters and fitted values, as JSON values.
 
     A subclass is a frozen dataclass that is registered under its name: `@RULES.register("crm")`.
     """
@@ -37,19 +37,19 @@ class Rule(ABC):
 
     @abstractmethod
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
-        """The first classes to show a person: the answer where it is a class, then the likeliest others.
+        """The first classes to show to a person: the answer if it is a class, then the most probable others.
 
         Args:
             posterior: probabilities of M samples.
-            count: how many classes; all where there are fewer.
+            count: number of classes; at most C are listed.
         """
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit
-        """The rule with whatever it takes from held-out samples.
+        """The rule fitted on held-out samples.
 
         Args:
-            posterior: probabilities of M samples that were used for nothing else.
-            labels: their true nodes, shape (M,).
+            posterior: probabilities of M held-out samples.
+            labels: true node of each sample, shape (M,).
         """
         return self
 
@@ -60,25 +60,25 @@ class Rule(ABC):
 
 @dataclass(frozen=True)
 class ClassRule(Rule):
-    """A rule whose answer is the class with the highest value, the lower index among equals."""
+    """Rule whose answer is the class with the highest value, the lower index among equals."""
 
     criterion: ClassVar[str]
 
     @abstractmethod
     def class_values(self, posterior: Posterior) -> Floats:
-        """The value of answering with each class, shape (M, C), at the cost of a pass through the tree at most."""
+        """Value of each class as the answer, shape (M, C), in at most one pass through the tree."""
 
     def __call__(self, posterior: Posterior) -> Decision:
-        """The class with the highest value, for each sample."""
+        """The class with the highest value for each sample."""
         values = self.class_values(posterior)
         return self._decision(values, values.argmax(axis=1), posterior)
 
     def ranking(self, posterior: Posterior) -> Floats:
-        """The classes by their values, see `Rule.ranking`."""
+        """Classes ranked by their values; see `Rule.ranking`."""
         return self.class_values(posterior)
 
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
-        """The answer, then the likeliest other classes; see `Rule.short_list`."""
+        """The answer, then the most probable other classes; see `Rule.short_list`."""
         values = self.class_values(posterior)
         answers = self._decision(values, values.argmax(axis=1), posterior)
         classes = listed_classes(answers.classes, posterior, count)
@@ -92,14 +92,14 @@ class ClassRule(Rule):
 
 
 def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
-    """The answer of each sample, then the likeliest other classes, shape (M, count).
+    """The answer of each sample, then the most probable other classes, shape (M, count).
 
     The method's own scores decide between equal probabilities, then the lower index.
 
     Args:
-        answers: class of each answer, shape (M,), -1 for an answer that is no class.
+        answers: class of each answer, shape (M,); -1 for an answer that is not a class.
         posterior: probabilities of the samples.
-        count: how many classes; all where there are fewer.
+        count: number of classes; at most C are listed.
     """
     if count == 1 and (answers >= 0).all():
         return answers[:, None]
@@ -122,11 +122,11 @@ def rule(name: str, /, **parameters: Any) -> Rule:
     """A decision rule by its name.
 
     Args:
-        name: a name of `RULES`.
-        **parameters: of that rule.
+        name: name in `RULES`.
+        **parameters: parameters of the rule.
 
     Raises:
-        RuleError: for an unknown name, or parameters that the rule does not take.
+        RuleError: for an unknown name, or parameters that the rule does not have.
 
     Example:
         >>> rule("crm")
@@ -140,7 +140,7 @@ def rule(name: str, /, **parameters: Any) -> Rule:
 
 
 def rule_from_dict(values: Mapping[str, Any] | str) -> Rule:
-    """A rule from the JSON values of `Rule.to_dict`, or from its name alone, as older files have it."""
+    """A rule from the JSON values of `Rule.to_dict`, or from its name alone, as in older files."""
     if isinstance(values, str):
         return rule(values)
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):

@@ -1,11 +1,10 @@
 """The order of the classes with the highest expected HOPS.
 
-The expected cost of a class at a position does not depend on where the others stand, so the best order is a linear
-assignment of classes to positions. It is solved as such for a few hundred classes. Beyond, it is solved for some
-positions at a time, with the classes that stand there: positions that lie ever further apart, then every s-th, then
-the first. Most classes have many like them, which cost the same everywhere, so thinned-out positions are the whole
-problem in miniature; and no step makes the order worse. The first position is not part of it: the rule's answer
-stands there.
+The expected cost of a class at a position does not depend on the positions of the others, so the best order is a linear
+assignment of classes to positions. Up to a few hundred classes it is solved exactly. Beyond, it is solved for a subset
+of the positions at a time, with the classes at these positions: positions in geometric steps, then every s-th, then
+the first. Most classes are interchangeable with many others, so a subset of the positions represents the whole problem
+well, and no step makes the order worse. The first position is fixed: it holds the rule's answer.
 """
 
 from collections.abc import Iterator
@@ -32,12 +31,12 @@ from hiercos.taxonomy import (
 
 @dataclass(frozen=True)
 class CostSteps:
-    """The costs of some labels, each as steps along its path.
+    """Costs of U labels, each as steps along its path.
 
     Attributes:
         nodes: the root (-1) and the path of each label, shape (U, H + 1), -1 beyond its depth.
-        steps: what each of these nodes adds to the cost of a class below it, at every position: shape
-            (U (H + 1), C), 0 beyond a label's depth.
+        steps: cost that each of these nodes adds to a class below it, at every position, shape (U (H + 1), C); 0 beyond
+            a label's depth.
     """
 
     nodes: IntArray
@@ -45,12 +44,12 @@ class CostSteps:
 
 
 def label_entries(taxonomy: Taxonomy) -> int:
-    """How many numbers the steps of one label are."""
+    """Number of entries in the cost steps of one label."""
     return (taxonomy.height + 1) * taxonomy.num_classes
 
 
 def cost_steps(taxonomy: Taxonomy, labels: IntArray) -> CostSteps:
-    """The steps of the labels given, shape (U,); O(U H C)."""
+    """Cost steps of labels, shape (U,), in O(U H C)."""
     counts = distance_counts(taxonomy, labels)
     profiles = rank_profiles(counts)
     preferred = preferred_ranks(profiles)
@@ -77,11 +76,11 @@ def ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
 
 @dataclass(frozen=True)
 class ExpectedCosts:
-    """Expected costs of groups of classes that are interchangeable.
+    """Expected costs of groups of interchangeable classes.
 
     Attributes:
-        groups: the group of each class, shape (C,).
-        costs: of each group at each position, shape (G, C).
+        groups: group of each class, shape (C,).
+        costs: expected cost of each group at each position, shape (G, C).
     """
 
     groups: NDArray[np.intp]
@@ -91,14 +90,14 @@ class ExpectedCosts:
 def expected_costs(
     taxonomy: Taxonomy, paths: IntArray, table: CostSteps, labels: IntArray, probabilities: FloatArray
 ) -> ExpectedCosts:
-    """Costs of all classes at all positions, if the true class is one of some labels.
+    """Expected costs of all classes at all positions, over the possible true labels.
 
     Args:
-        taxonomy: the tree.
-        paths: of all classes, shape (C, H), -1 beyond a class's depth.
-        table: the steps of some labels.
-        labels: rows of that table, shape (M,).
-        probabilities: of these labels, shape (M,).
+        taxonomy: taxonomy of the classes.
+        paths: path of each class, shape (C, H), -1 beyond its depth.
+        table: cost steps of the labels.
+        labels: rows of the table for the possible labels, shape (M,).
+        probabilities: probability of each of these labels, shape (M,).
     """
     width = table.nodes.shape[1]
     nodes, rows = np.unique(table.nodes[labels].reshape(-1), return_inverse=True)  # the root (-1) first
@@ -114,10 +113,10 @@ def expected_costs(
     return ExpectedCosts(groups=group_of_node[paths].max(axis=1), costs=costs)  # deeper nodes have larger numbers
 
 
-MOST_EXACT = 256  # classes; an assignment takes a few milliseconds then, and grows with the cube
-SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions in the assignments of each kind beyond that
-MOST_LABELS = 64  # labels looked at beyond that
-NEGLIGIBLE = 1e-3  # probability of the labels left out beyond that, if so many are not needed
+MOST_EXACT = 256  # classes for an exact assignment, which takes milliseconds; time grows with the cube
+SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions of each kind of partial assignment
+MOST_LABELS = 64  # most labels considered in the approximation
+NEGLIGIBLE = 1e-3  # probability of the labels that the approximation may leave out
 TABLE = 1 << 24  # entries in the table of costs: 128 MiB
 
 Positions = NDArray[np.intp]
@@ -125,12 +124,12 @@ Positions = NDArray[np.intp]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much of the problem is solved.
+    """Size of the assignment problems to solve.
 
     Attributes:
-        labels: the most labels looked at.
-        negligible: the share of the probability that may be left out with the least likely labels.
-        assignments: the positions of each assignment, in turn.
+        labels: largest number of labels considered.
+        negligible: probability that may be left out with the least probable labels.
+        assignments: positions of each assignment, in the order they are solved.
     """
 
     labels: int
@@ -144,7 +143,7 @@ class Effort:
 
     @classmethod
     def thinned(cls, taxonomy: Taxonomy) -> "Effort":
-        """Likely labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
+        """Probable labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
         count = taxonomy.num_classes
         stride = -(-count // STRIDED)
         spread = np.unique(np.geomspace(2, count, SPREAD).astype(np.intp)) - 1  # small steps coincide
@@ -154,21 +153,21 @@ class Effort:
 
 
 def best_order(posterior: Posterior, starts: IntArray, answers: IntArray, *, exact_up_to: int = MOST_EXACT) -> IntArray:
-    """The order of the classes with the highest expected published HOPS among those that begin with the answer.
+    """Order of the classes with the highest expected published HOPS among those that begin with the answer.
 
     The expectation is over the true class, drawn from the posterior, and of HOPS before its clip at 0: an order that
     the clip would lift to 0 for an improbable label still counts as below 0 for it.
 
     Note:
-        With more classes than `exact_up_to` it is an approximation: labels are looked at in order of probability
-        until all but 0.001 is there, 64 at most, and the given order is improved by assignments of 64 to 256
-        positions each. For the labels looked at it is never worse than that order.
+        With more classes than `exact_up_to` it is an approximation: the most probable labels are considered until all
+        but 0.001 of the probability is covered, 64 at most, and the given order is improved by assignments of 64 to
+        256 positions each. For the labels considered it is never worse than the given order.
 
     Args:
         posterior: probabilities of M samples.
-        starts: an order of the classes to improve, shape (M, C); interchangeable classes keep it among themselves.
-        answers: the class that stays first, shape (M,).
-        exact_up_to: the most classes for which one assignment over all positions is solved.
+        starts: order of the classes to improve, shape (M, C); interchangeable classes keep their relative order.
+        answers: class that stays first, shape (M,).
+        exact_up_to: largest number of classes for which one assignment over all positions is solved.
 
     Returns:
         Classes, first to last, shape (M, C).
@@ -183,7 +182,7 @@ def best_order(posterior: Posterior, starts: IntArray, answers: IntArray, *, exa
 
 
 def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, effort: Effort) -> Iterator[ExpectedCosts]:
-    """The expected costs for each row in turn; the steps of labels are tabulated for as many rows as memory allows."""
+    """Expected costs of each row in turn; cost steps are tabulated for as many rows as memory allows."""
     paths = taxonomy.path_table(taxonomy.leaves)
     all_fit = taxonomy.num_classes * label_entries(taxonomy) <= TABLE
     rows = max(1, len(probabilities) if all_fit else TABLE // (effort.labels * label_entries(taxonomy)))
@@ -197,7 +196,7 @@ def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, effort: Effort
 
 
 def likely_labels(probabilities: FloatArray, most: int, negligible: float) -> IntArray:
-    """The likeliest labels, shape (M,): as many as leave out no more than a share of the probability, or `most`."""
+    """Most probable labels, shape (M,): at most `most`, or fewer that leave out at most `negligible` probability."""
     labels = np.argsort(-probabilities, kind="stable")
     reached = np.cumsum(probabilities[labels])
     needed = 1 + np.count_nonzero(reached[:-1] < (1 - negligible) * reached[-1])
@@ -205,8 +204,8 @@ def likely_labels(probabilities: FloatArray, most: int, negligible: float) -> In
 
 
 def _improved_order(start: IntArray, costs: ExpectedCosts, effort: Effort) -> IntArray:
-    """The classes in their new order, shape (C,); those of a group keep their order among themselves."""
-    groups = costs.groups[start]  # at each position
+    """Improved order of the classes, shape (C,); classes of a group keep their relative order."""
+    groups = costs.groups[start]  # group at each position
     for positions in effort.assignments:
         groups[positions] = _assigned_groups(groups[positions], costs.costs, positions)
     order = np.empty_like(start)
@@ -215,7 +214,7 @@ def _improved_order(start: IntArray, costs: ExpectedCosts, effort: Effort) -> In
 
 
 def _assigned_groups(groups: Positions, costs: FloatArray, positions: Positions) -> Positions:
-    """The same groups, each placed on one of the positions so that the sum of costs is the least."""
-    by_position = costs[:, positions][groups].T  # positions as rows are solved several times faster than as columns
+    """The same groups, assigned to the positions so that the sum of costs is smallest."""
+    by_position = costs[:, positions][groups].T  # several times faster with positions as rows
     chosen: Positions = linear_sum_assignment(by_position)[1]
     return groups[chosen]

@@ -6,27 +6,27 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.decisions.posterior import softmax
 from hiercos.taxonomy import IntArray
 
-COLDEST, HOTTEST = 1e-3, 1e3  # the temperatures tried
-CHUNK = 1 << 20  # scores handled at a time
-MOST_STEPS = 60  # bisection alone would find the temperature to 1e-15 of the range's logarithm
+COLDEST, HOTTEST = 1e-3, 1e3  # range of temperatures
+CHUNK = 1 << 20  # scores processed at a time
+MOST_STEPS = 60  # enough for bisection alone to reach 1e-15 of the logarithm of the range
 
 
 def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
     """The temperature whose softmax gives the labels the highest likelihood [guo2017].
 
     The mean negative log-likelihood is convex in b = 1 / T and its slope is the mean of E[score] less the label's
-    score. Newton steps find where the slope is 0, halving the range (of log b) wherever one would leave it.
+    score. Newton steps find where the slope is 0; a step that would leave the range halves it (in log b) instead.
 
     Args:
-        scores: class scores on data that was not trained on, shape (M, C), finite.
-        labels: true classes, shape (M,).
+        scores: finite class scores on held-out data, shape (M, C).
+        labels: true class of each sample, shape (M,).
 
     Returns:
-        T from 0.001 to 1000; at a bound where the likelihood rises to it (all labels have the highest score, or the
-        scores say nothing or worse), and 1 where T makes no difference (all scores of each sample are equal).
+        Temperature T from 0.001 to 1000: a bound if the likelihood is monotonic (all labels have the highest score, or
+        the scores are uninformative or worse), and 1 if T makes no difference (equal scores within each sample).
 
     Raises:
-        ValueError: for no samples, another shape, a label that is no class, or a score that is not finite.
+        ValueError: for no samples, another shape, a label that is not a class, or a score that is not finite.
 
     Example:
         >>> scores = np.array([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [2.0, 0.0]])
@@ -65,7 +65,7 @@ def _slope_and_curvature(scores: NDArray[np.floating], labels: IntArray, inverse
 
 
 def _check(scores: NDArray[np.floating], labels: IntArray) -> None:
-    """Refuse what has no likelihood."""
+    """Raise a ValueError for scores or labels without a likelihood."""
     if scores.ndim != 2 or not scores.size:
         raise ValueError(f"expected scores of at least one sample, shape (M, C), got shape {scores.shape}")
     if labels.shape != scores.shape[:1]:

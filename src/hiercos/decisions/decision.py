@@ -1,4 +1,4 @@
-"""The answers of a rule: one node for each sample, with its probability and the reason for it."""
+"""Answers of a rule: one node for each sample, with its probability and the reason for it."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,11 +15,11 @@ class Decision:
     """One node for each of M samples: a class, an inner node, or the root.
 
     Attributes:
-        nodes: the answers, shape (M,), -1 for the root.
+        nodes: node of each answer, shape (M,); -1 for the root.
         probabilities: probability that the true class is at or below the answer, shape (M,).
-        values: the criterion's value of the answer, shape (M,), higher is better; the rule chose the highest.
-        criterion: what the values are, such as "minus the expected tree distance".
-        taxonomy: the tree.
+        values: value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest.
+        criterion: name of the values, such as "minus the expected tree distance".
+        taxonomy: taxonomy of the nodes.
     """
 
     nodes: IntArray
@@ -30,7 +30,7 @@ class Decision:
 
     @cached_property
     def classes(self) -> IntArray:
-        """The class of each answer, shape (M,); -1 where the answer is an inner node or the root."""
+        """Class of each answer, shape (M,); -1 for an inner node or the root."""
         class_of_node = np.full(self.taxonomy.num_nodes + 1, -1)  # the last entry stands for the root
         class_of_node[self.taxonomy.leaves] = np.arange(self.taxonomy.num_classes)
         found: IntArray = class_of_node[self.nodes]
@@ -38,7 +38,7 @@ class Decision:
 
     @cached_property
     def paths(self) -> IntArray:
-        """The nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
+        """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
         answered = self.nodes >= 0
         table = np.full((len(self.nodes), self.taxonomy.height), -1)
         table[answered] = self.taxonomy.path_table(self.nodes[answered])
@@ -59,9 +59,9 @@ class ShortList:
     """The first K classes for each of M samples.
 
     Attributes:
-        classes: best first, shape (M, K).
-        values: the rule's value of each, shape (M, K), higher is better.
-        probabilities: of each, shape (M, K).
+        classes: classes of each sample, best first, shape (M, K).
+        values: value of each class under the rule, shape (M, K), higher is better.
+        probabilities: probability of each class, shape (M, K).
     """
 
     classes: IntArray

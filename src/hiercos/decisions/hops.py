@@ -1,4 +1,4 @@
-"""The answer and the order with the highest expected HOPS."""
+"""The decision rule `hops`: the answer and the ranking with the highest expected HOPS."""
 
 import weakref
 from dataclasses import dataclass
@@ -20,13 +20,13 @@ from hiercos.taxonomy import (
     reversed_disorder,
 )
 
-TABLE = 1 << 22  # numbers in the table of positions by rank profiles that is made at a time
+TABLE = 1 << 22  # entries of the table of rank profiles by positions that are computed at a time
 
 
 @RULES.register("hops")
 @dataclass(frozen=True)
 class HighestHops(ClassRule):
-    """The class that costs least in the first place of an order, and on request the best order behind it.
+    """The class with the lowest expected cost in the first place, and on request the best order behind it.
 
     If y is true, class c in the first place costs rank(y, c) / s_max(y) of the published HOPS before its clip at 0.
     The answer minimises the expectation of that: one pass through the tree. The ranking is the order of all other
@@ -38,7 +38,7 @@ class HighestHops(ClassRule):
         order is an approximation, see `best_order`.
 
     Args:
-        exact_up_to: the most classes for which one assignment over all positions is solved.
+        exact_up_to: largest number of classes for which one assignment over all positions is solved.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -60,7 +60,7 @@ class HighestHops(ClassRule):
         return values
 
     def ranking(self, posterior: Posterior) -> Floats:
-        """C for the first class of the order down to 1 for the last.
+        """Ranking scores from C for the first class to 1 for the last.
 
         On a tree of one level all mistakes are equally far; there the likeliest classes come first.
         Among interchangeable classes the one with the smaller expected tree distance comes first, then the lower
@@ -92,10 +92,10 @@ _changes: "weakref.WeakKeyDictionary[Taxonomy, csr_array]" = weakref.WeakKeyDict
 
 
 def first_place_changes(taxonomy: Taxonomy) -> csr_array:
-    """The cost of the first place as a sum along paths, shape (1 + N, C): row 0 for the root, row 1 + v for node v.
+    """Cost of the first place as a sum along paths, shape (1 + N, C): row 0 for the root, row 1 + v for node v.
 
     The rank of class c as seen from y depends only on where c's path leaves y's, so the cost of c is a sum over
-    the nodes that both paths share; entry (v, y) is what node v of y's path adds to it.
+    the nodes that both paths share; entry (v, y) is the cost that node v of y's path adds.
     """
     if taxonomy not in _changes:
         labels = np.arange(taxonomy.num_classes)

@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.errors import FaultsError, row_name
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, descendant_sums, node_values
 
-ROWS_AT_ONCE = 1024  # samples whose nodes are in memory together
+ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
 
 
 class PosteriorError(FaultsError):
-    """Scores or probabilities that no posterior can be made of."""
+    """Scores or probabilities that do not give a posterior."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,13 +23,12 @@ class Posterior:
 
     Args:
         classes: probability of each class, shape (M, C), rows of sum 1.
-        taxonomy: the tree over the classes.
-        scores: class scores in the same order, shape (M, C), that break ties between probabilities; the
-            probabilities themselves by default.
-        temperature: makes the probabilities of the scores, softmax(scores / temperature); None for other scores.
+        taxonomy: taxonomy of the classes.
+        scores: class scores that break ties between probabilities, shape (M, C); the probabilities by default.
+        temperature: temperature of classes = softmax(scores / temperature); None for other scores.
 
     Raises:
-        PosteriorError: for another shape, or naming the first row with a value that is not a number.
+        PosteriorError: for another shape, or for the first row with NaN.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -54,8 +53,8 @@ class Posterior:
 
         Args:
             scores: class scores, shape (M, C), higher is better.
-            taxonomy: the tree over the classes.
-            temperature: see `fit_temperature`.
+            taxonomy: taxonomy of the classes.
+            temperature: calibration temperature, see `fit_temperature`.
         """
         if not (np.isfinite(temperature) and temperature > 0):
             raise PosteriorError(f"expected a temperature above 0, got {temperature}")
@@ -69,7 +68,7 @@ class Posterior:
 
     @property
     def logs(self) -> Floats:
-        """Natural logarithm of each class's probability, shape (M, C), finite where scores give it."""
+        """Natural logarithm of each class's probability, shape (M, C), finite if computed from scores."""
         if self.temperature is None:
             with np.errstate(divide="ignore"):
                 return np.log(self.classes)
@@ -84,11 +83,11 @@ class Posterior:
         return np.where(nodes < 0, 1.0, found)
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
-        """The posterior of some of the samples."""
+        """Posterior of the chosen samples."""
         return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
-        """The samples in their order, so many at a time."""
+        """Posteriors of consecutive samples, `size` at a time."""
         for start in range(0, len(self), size):
             yield self.rows(slice(start, start + size))
 

@@ -1,4 +1,4 @@
-"""The method's own order: the likeliest class first."""
+"""The decision rules `none` and `crm`, which choose a class by score or by expected tree distance."""
 
 from dataclasses import dataclass
 
@@ -12,22 +12,22 @@ from hiercos.taxonomy import Floats, ancestor_sums
 @RULES.register("none")
 @dataclass(frozen=True)
 class Likeliest(ClassRule):
-    """The class with the highest score of the method; the tree plays no part in the choice."""
+    """The class with the highest score of the method, without the tree."""
 
     criterion = "class score"
 
     def class_values(self, posterior: Posterior) -> Floats:
-        """The method's scores, or the probabilities where there are none."""
+        """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
         return np.asarray(posterior.scores)
 
 
 @RULES.register("crm")
 @dataclass(frozen=True)
 class LeastRisk(ClassRule):
-    """The class nearest on average to the true one, which is drawn from the posterior [karthik2021].
+    """The class with the smallest expected tree distance to the true one under the posterior [karthik2021].
 
-    A class c is H − depth(LCA) from every other class, so its risk is H less the probability of every node of its
-    path, and its own probability counts for the levels below it too, where the path has ended:
+    The distance of two classes is H − depth(LCA), so the risk of class c is H minus the probability of every node on
+    its path, and its own probability counts for the levels below it too:
     risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample.
 
     Example:

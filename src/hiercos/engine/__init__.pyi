@@ -55,7 +55,7 @@ from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress
+from .training import TrainingCallback as TrainingCallback
 from .training import TrainingError as TrainingError
-from .training import Watcher as Watcher
 from .training import fit as fit
 from .training import train_epoch as train_epoch

@@ -1,4 +1,4 @@
-"""Samples given by rows, and the batches of an epoch: the same for the same seed, whatever happened before."""
+"""Samples that a model takes, and the batches of an epoch, which depend on the seed alone."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from hiercos.callbacks import ProgressCallback
 
-VECTORS_AT_ONCE = 1024
+VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 
 
 class Samples(Protocol):
@@ -17,7 +17,7 @@ class Samples(Protocol):
 
     @property
     def at_once(self) -> int:
-        """Number of samples in a batch for a model that does not learn."""
+        """Batch size for evaluation and prediction."""
 
     def __len__(self) -> int: ...
 
@@ -25,16 +25,16 @@ class Samples(Protocol):
         """The same samples with their tensors on a device."""
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """Batches of what the model takes, one for the rows of each part, in order.
+        """Model inputs for the rows of each part, in order.
 
         Args:
-            parts: the rows of each batch, shape (B,) each.
-            seed: seed of whatever is drawn at random while a batch is made.
+            parts: row indices of each batch, shape (B,) each.
+            seed: seed of the random augmentation.
         """
 
 
 class LabelledSamples(Samples, Protocol):
-    """Samples with their classes, to train and to test a model on."""
+    """Samples with their classes, for training and evaluation."""
 
     @property
     def labels(self) -> Tensor:
@@ -49,8 +49,8 @@ class VectorSamples:
     """Features without labels, in memory.
 
     Attributes:
-        features: shape (M, F), float32.
-        at_once: see `Samples`.
+        features: feature vectors, shape (M, F), float32.
+        at_once: batch size for evaluation and prediction.
     """
 
     features: Tensor
@@ -63,7 +63,7 @@ class VectorSamples:
         """The same features on a device."""
         return replace(self, features=self.features.to(device))
 
-    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is drawn
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is random
         """Features of each part, shape (B, F)."""
         for rows in parts:
             yield self.features[rows.to(self.features.device)]
@@ -74,9 +74,9 @@ class LabelledVectors:
     """Features with their classes, in memory.
 
     Attributes:
-        features: shape (M, F), float32.
-        labels: shape (M,), int64.
-        at_once: see `Samples`.
+        features: feature vectors, shape (M, F), float32.
+        labels: class of each sample, shape (M,), int64.
+        at_once: batch size for evaluation and prediction.
     """
 
     features: Tensor
@@ -101,7 +101,7 @@ class LabelledInputs:
 
     Attributes:
         samples: M samples.
-        labels: shape (M,), int64.
+        labels: class of each sample, shape (M,), int64.
     """
 
     samples: Samples
@@ -126,11 +126,11 @@ class LabelledInputs:
 
 @dataclass(frozen=True)
 class ReportedSamples:
-    """Samples that report to a callback how many of them have been used.
+    """Samples that report their progress to a callback.
 
     Attributes:
-        samples: the samples.
-        callback: receives the counts.
+        samples: samples to read.
+        callback: progress callback.
         already: number of samples that were finished earlier.
     """
 
@@ -151,7 +151,7 @@ class ReportedSamples:
         return replace(self, samples=self.samples.to(device))
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """Batches of the samples; one is finished when the next is asked for."""
+        """Batches of the samples; a batch counts as finished when the next is requested."""
         done = self.already
         self.callback.start(done, done + sum(map(len, parts)))
         try:
@@ -165,12 +165,12 @@ class ReportedSamples:
 
 @dataclass(frozen=True)
 class Batch:
-    """One process's part of a batch.
+    """The part of a batch that one process trains on.
 
     Attributes:
-        rows: indices of its samples.
-        weight: its number of samples over the mean of all processes, so that the mean of their weighted losses is the
-            loss of the whole batch; 1 for a single process.
+        rows: row indices of the part, shape (B,).
+        weight: number of samples over the mean of all processes, so that the mean of the weighted losses is the loss
+            of the whole batch; 1 for a single process.
     """
 
     rows: Tensor
@@ -178,17 +178,17 @@ class Batch:
 
 
 def epoch_batches(count: int, batch_size: int, *, seed: int, rank: int = 0, world_size: int = 1) -> list[Batch]:
-    """The batches of one epoch, in random order, for one of several processes.
+    """Batches of one epoch, in random order, for one of several processes.
 
-    The samples are dealt into batches of nearly equal size, so that none is left out, and no process has fewer than two
-    samples of a batch, which batch norm needs (so a batch may be larger where `batch_size` is as small as that).
+    The samples are divided into batches of nearly equal size, so that none is left out, and every process has at least
+    two samples of a batch, which batch norm needs (so batches may be larger than a very small `batch_size`).
 
     Args:
-        count: M, the number of samples.
-        batch_size: samples a batch, over all processes.
-        seed: of the order; a different one for each epoch.
-        rank: which process this is.
-        world_size: the number of processes.
+        count: number of samples M.
+        batch_size: samples per batch over all processes.
+        seed: seed of the order, different for each epoch.
+        rank: index of this process.
+        world_size: number of processes.
 
     Returns:
         Batches that together hold this process's samples once each.

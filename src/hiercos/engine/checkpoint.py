@@ -1,4 +1,4 @@
-"""The state of a run between two epochs, in one safetensors file, so that it is there whole or not at all."""
+"""Checkpoints: the state of a run after an epoch in one safetensors file, written atomically."""
 
 import json
 from collections.abc import Mapping
@@ -23,14 +23,14 @@ class CheckpointError(FaultsError):
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """Everything a run needs to go on after an epoch. The random state is a function of seed and epoch.
+    """State that a run resumes from after an epoch. The random state is a function of seed and epoch.
 
     Attributes:
         model: weights after the last epoch.
         best: weights of the best epoch so far.
         optimizer: tensors of the optimiser, as `optimizer_tensors` names them.
-        progress: JSON values: the epochs done, their history, the time spent.
-        config: JSON values: the settings and data the run belongs to.
+        progress: finished epochs, their history and the time spent, as JSON values.
+        config: settings, data and taxonomy of the run, as JSON values.
     """
 
     model: Mapping[str, Tensor]
@@ -56,7 +56,7 @@ def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
     """Read the checkpoint of the run with these settings.
 
     Raises:
-        CheckpointError: if the file is damaged, or was written under other settings (which are named).
+        CheckpointError: if the file is damaged, or names settings that differ from these.
     """
     groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
     try:
@@ -80,7 +80,7 @@ def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
 
 
 def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
-    """The state of an optimiser as named tensors; its rates and options are set anew on resuming."""
+    """State of an optimiser as named tensors, without its learning rates and options."""
     return {
         f"{parameter}/{name}": torch.as_tensor(value)
         for parameter, state in optimizer.state_dict()["state"].items()
@@ -90,7 +90,7 @@ def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Give an optimiser the state that `optimizer_tensors` took."""
+    """Restore the state of an optimiser from `optimizer_tensors`."""
     state: dict[int, dict[str, Tensor]] = {}
     for key, tensor in tensors.items():
         parameter, _, name = key.partition("/")

@@ -1,4 +1,4 @@
-"""How a run is trained, as one frozen value that goes into its record."""
+"""Settings of a training run as one frozen value, stored in its record."""
 
 import dataclasses
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from hiercos.methods import DEFAULT, METHODS
 from hiercos.nn.backbones import Augment, Border
 from hiercos.options import check_choice
 
-OF_THE_BACKBONE = ("backbone_learning_rate", "augment", "border")
+BACKBONE_SETTINGS = ("backbone_learning_rate", "augment", "border")
 
 
 class ConfigError(FaultsError):
@@ -22,22 +22,23 @@ class TrainConfig:
     """Settings of one training run.
 
     Attributes:
-        method: a name of `hiercos.methods.METHODS`; of an alias, the method it stands for is kept.
-        options: options of that method, by name.
-        epochs: passes over the training data.
-        batch_size: samples a step, over all processes together.
-        optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, as some baselines have it).
-        learning_rate: the peak of the schedule.
-        weight_decay: of every weight, as published.
-        schedule: "cosine" down to 0, "one-cycle" (a linear rise over the first tenth, then cosine), or "constant".
-        gradient_clip: the largest norm of the gradient; None for no limit.
+        method: name in `hiercos.methods.METHODS`; an alias is replaced by the method's name.
+        options: options of the method by name.
+        epochs: number of passes over the training data.
+        batch_size: samples per step over all processes.
+        optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, as in some baselines).
+        learning_rate: peak learning rate of the schedule.
+        weight_decay: weight decay of every weight, as published.
+        schedule: "cosine" down to 0, "one-cycle" (linear warm-up over the first tenth, then cosine), or "constant".
+        gradient_clip: largest norm of the gradient; None for no limit.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
-        standardize: scale every feature to mean 0 and variance 1 over the training data, unless a backbone is trained.
-        seed: of the initial weights, the order of the samples, the dropout and the random changes of images.
-        backbone_learning_rate: the peak for a backbone that is trained; None for a tenth of `learning_rate`.
-        augment: how training changes images at random, where a backbone is trained: "none", "pad-crop" or
-            "resized-crop"; see `TrainTransform`.
-        border: what "pad-crop" pads with, "reflect" or "zero".
+        standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
+            is trained.
+        seed: seed of the initial weights, the order of the samples, dropout and augmentation.
+        backbone_learning_rate: peak learning rate of a trained backbone; None for a tenth of `learning_rate`.
+        augment: augmentation of images if a backbone is trained: "none", "pad-crop" or "resized-crop"; see
+            `TrainTransform`.
+        border: padding of "pad-crop": "reflect" or "zero".
     """
 
     method: str = DEFAULT
@@ -76,7 +77,7 @@ class TrainConfig:
             raise ConfigError(f"expected a seed from 0 to {2**31 - 1}, got {self.seed}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The settings as JSON values; those of a trained backbone are left out where they have their defaults."""
+        """Settings as JSON values, without the backbone settings that have their defaults."""
         values = {**dataclasses.asdict(self), "options": dict(self.options)}
-        usual = {entry.name: entry.default for entry in dataclasses.fields(self) if entry.name in OF_THE_BACKBONE}
-        return {name: value for name, value in values.items() if name not in usual or value != usual[name]}
+        defaults = {entry.name: entry.default for entry in dataclasses.fields(self) if entry.name in BACKBONE_SETTINGS}
+        return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}

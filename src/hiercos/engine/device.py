@@ -1,4 +1,4 @@
-"""Where an estimator or a pipeline computes: one process on one device, by name."""
+"""Device of an estimator or a pipeline: one process on one device, by name."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 
 def launched(device: str) -> Fabric:
-    """One process on a device: "auto", "cpu", "cuda" or "mps".
+    """A launched Fabric of one process on a device: "auto", "cpu", "cuda" or "mps".
 
     Raises:
-        ValueError: for another name, or a device that is not here.
+        ValueError: for another name, or a device that is not available.
     """
     present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
     check_choice("device", device, present)
     if not present[device]:
-        raise ValueError(f"expected a device that is here, got {device!r}")
+        raise ValueError(f"expected an available device, got {device!r}")
     from lightning_fabric import Fabric
 
     fabric = Fabric(accelerator=device, devices=1)
@@ -31,5 +31,5 @@ def launched(device: str) -> Fabric:
 
 
 def random_state_kept() -> AbstractContextManager[None]:
-    """Within it random numbers may be seeded and drawn: the user's own, on CPU and GPUs, stay as they are."""
+    """Context manager that restores torch's random state on CPU and GPUs at its end."""
     return torch.random.fork_rng(devices=range(torch.cuda.device_count()))

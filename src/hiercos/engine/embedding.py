@@ -26,18 +26,18 @@ FORMAT = "hiercos-features 1"
 
 
 def cache_folder() -> Path:
-    """The folder of cached features: that of the environment variable HIERCOS_CACHE, else one in the user's home."""
+    """Folder of the feature cache: the environment variable HIERCOS_CACHE, else `~/.cache/hiercos/features`."""
     named = os.environ.get(CACHE_VARIABLE)
     return Path(named) if named else Path.home() / ".cache" / "hiercos" / "features"
 
 
 def feature_key(inputs: Inputs, identity: Mapping[str, Any], precision: str) -> str:
-    """A SHA-256 of everything that decides features: each input's content in order, the backbone, the precision.
+    """Cache key of features: SHA-256 of the contents of all inputs in order, the backbone and the precision.
 
     Args:
-        inputs: images or texts; an image counts by its content, not by its name.
-        identity: of the backbone: name, options, preprocessing, hash of the weights.
-        precision: as Lightning Fabric names it.
+        inputs: images or texts; names of images do not matter.
+        identity: name, options, preprocessing and hash of the weights of the backbone.
+        precision: precision of Lightning Fabric, such as "32-true".
     """
     settings = json.dumps([FORMAT, precision, identity], sort_keys=True)
     digest = hashlib.sha256(settings.encode())
@@ -47,9 +47,9 @@ def feature_key(inputs: Inputs, identity: Mapping[str, Any], precision: str) -> 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Hold a file that one process at a time can hold; the others wait, and a process that dies lets go of it.
+    """Hold an exclusive lock on a file; other processes wait, and a process that dies releases it.
 
-    Where the system has no such locks (Windows), nobody waits.
+    Systems without such locks (Windows) do not wait.
     """
     try:
         import fcntl
@@ -62,16 +62,16 @@ def locked(path: Path) -> Iterator[None]:
 
 
 class EmbeddingError(FaultsError):
-    """Features that cannot be made or used."""
+    """Features that cannot be computed or used."""
 
 
 @dataclass(frozen=True)
 class Embedded:
-    """The features of some inputs.
+    """Features of M inputs in the cache.
 
     Attributes:
-        path: an .npy file of float32, shape (M, F), in the cache.
-        computed: how many rows this call computed; 0 if the cache had them all.
+        path: .npy file of the features, shape (M, F), float32.
+        computed: number of rows that this call computed; 0 if all were cached.
     """
 
     path: Path
@@ -79,19 +79,18 @@ class Embedded:
 
 
 def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
-    """Make the features of inputs with a frozen backbone, or find them in the cache.
+    """Compute the features of inputs with a frozen backbone, or find them in the cache.
 
-    Only a few batches are in memory at a time. Every batch is on disk before the next one is asked for, so a process
-    that was killed is gone on with at the batch it left unfinished; processes that want the same features wait for
-    the first of them.
+    Only a few batches are in memory at a time. Every batch is written before the next one is computed, so an
+    interrupted call resumes at its unfinished batch. Other processes that need the same features wait for the first.
 
     Args:
-        config: how inputs are read, and where features are made.
-        backbone: makes the features.
+        config: settings for reading inputs, with the device and precision.
+        backbone: backbone that computes the features.
         inputs: M images or texts.
 
     Raises:
-        EmbeddingError: if the backbone makes a feature that is not finite.
+        EmbeddingError: if the backbone computes a feature that is not finite.
         ImageError: for an image that cannot be read.
     """
     folder = cache_folder()
@@ -101,38 +100,38 @@ def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
     if finished.exists():
         return Embedded(finished, 0)
     with locked(lock):
-        if finished.exists():  # by the process that was waited for
+        if finished.exists():  # written while this process waited
             return Embedded(finished, 0)
         computed = _append_features(partial, config, backbone, inputs)
         os.replace(partial, finished)
-        lock.unlink(missing_ok=True)  # whoever takes a new one finds the features finished
+        lock.unlink(missing_ok=True)  # a process that locks a new file finds the features finished
     return Embedded(finished, computed)
 
 
 def embed_dataset(config: ReadConfig, backbone: Backbone, dataset: Dataset) -> Embedded:
-    """`embed` the inputs of a data set.
+    """Compute or find the features of a data set; see `embed`.
 
     Raises:
-        EmbeddingError: if the backbone does not look at what the data are.
+        EmbeddingError: if the backbone takes another kind of inputs.
     """
     check_kind(dataset, backbone)
     return embed(config, backbone, dataset.inputs)
 
 
 def check_kind(dataset: Dataset, backbone: Backbone) -> None:
-    """Raise an `EmbeddingError` if a backbone does not look at what the data are."""
+    """Raise an `EmbeddingError` if a backbone takes another kind of inputs than the data set holds."""
     if dataset.kind != backbone.kind:
         raise EmbeddingError(
-            f"the backbone {backbone.name!r} looks at {backbone.kind}, and {dataset.source} holds {dataset.kind}"
+            f"the backbone {backbone.name!r} takes {backbone.kind}, but {dataset.source} holds {dataset.kind}"
         )
 
 
 def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs: Inputs) -> int:
-    """Complete a file of features; returns how many rows were missing."""
+    """Complete a file of features; returns the number of rows that were missing."""
     samples = FrozenEncoder(backbone).samples(inputs, config)
     with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
         already = file.done
-        if already < len(inputs):  # unless it was killed after its last batch
+        if already < len(inputs):  # false if interrupted after the last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
             for features in config.reported(samples, already).batches(parts):
                 _check_finite(features, inputs, file.done)
@@ -145,10 +144,10 @@ def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:
     if len(wrong):
         row = first + int(wrong[0])
         raise EmbeddingError(
-            f"{inputs.name(row)}: the backbone makes a feature that is not finite; try --precision 32-true"
+            f"{inputs.name(row)}: the backbone computes a feature that is not finite; try --precision 32-true"
         )
 
 
 def precision_of(fabric: Fabric) -> str:
-    """The precision of a fabric by its name, such as "32-true"."""
+    """Name of a fabric's precision, such as "32-true"."""
     return str(fabric.strategy.precision.precision)

@@ -1,4 +1,4 @@
-"""Encoders, from raw inputs to what a model takes: TF-IDF, a frozen backbone, or the model's own backbone."""
+"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, or the model's own backbone."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_bac
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-CPU_NUMBERS = 4 * 3 * 224 * 224  # of all images in a batch
+CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class ReadConfig:
     """Settings for reading and encoding inputs.
 
     Attributes:
-        fabric: device and precision that features are computed with, launched.
-        batch_size: number of inputs in a batch; None for what suits their kind.
-        workers: number of processes that read and prepare inputs; 0 for a thread of this one.
-        callback: receives the progress; None for no reports.
+        fabric: launched Fabric with the device and precision.
+        batch_size: number of inputs in a batch; None for a size that suits their kind.
+        workers: number of processes that read and prepare inputs; 0 for a thread of this process.
+        callback: progress callback; None for no reports.
     """
 
     fabric: Fabric
@@ -39,7 +39,7 @@ class ReadConfig:
     callback: ProgressCallback | None = None
 
     def raw_samples(self, backbone: Backbone, inputs: Inputs) -> RawSamples:
-        """Samples that are prepared for a backbone."""
+        """Samples prepared for a backbone."""
         at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
         return RawSamples(inputs, backbone.preprocess, workers=self.workers, at_once=at_once)
 
@@ -49,10 +49,10 @@ class ReadConfig:
 
 
 def suitable_batch(backbone: Backbone, device: torch.device) -> int:
-    """How many inputs a backbone is quickest with.
+    """Batch size at which a backbone is fastest.
 
-    On a CPU, few images at a time: what a layer makes of them should stay below the 32 MB beyond which the C library
-    takes memory from the system anew, page by page, for every layer, which makes EfficientNet-Lite0 twice as slow.
+    On a CPU, few images at a time: the output of a layer should stay below 32 MB. Above, the C library requests memory
+    from the system for every layer, which makes EfficientNet-Lite0 twice as slow.
     """
     if device.type != "cpu" or backbone.kind == "texts":
         return RAW_AT_ONCE
@@ -61,24 +61,24 @@ def suitable_batch(backbone: Backbone, device: torch.device) -> int:
 
 
 class Encoder(Protocol):
-    """Map from raw inputs to what a model takes; it is stored with the model."""
+    """Map from raw inputs to the samples of a model, stored with the model."""
 
     @property
     def kind(self) -> Kind:
-        """Kind of inputs that it encodes."""
+        """Kind of inputs that the encoder takes."""
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> Samples:
         """Samples for the model.
 
         Args:
-            inputs: M inputs of its kind.
-            config: how inputs are read.
+            inputs: M inputs of the encoder's kind.
+            config: settings for reading inputs.
         """
 
 
 @dataclass(frozen=True)
 class TfidfEncoder:
-    """Texts to vectors by a fitted map."""
+    """Encoder of texts by fitted TF-IDF features."""
 
     features: TextFeatures
     kind: Kind = "texts"
@@ -91,11 +91,11 @@ class TfidfEncoder:
 
 @dataclass(frozen=True)
 class FrozenEncoder:
-    """Images or texts to features by a backbone that is not trained.
+    """Encoder of images or texts by a frozen backbone.
 
     Attributes:
-        backbone: the backbone.
-        found_by_name: whether `load_backbone` finds its weights again by name and options.
+        backbone: backbone that computes the features.
+        found_by_name: whether `load_backbone` finds its weights by name and options.
     """
 
     backbone: Backbone
@@ -103,7 +103,7 @@ class FrozenEncoder:
 
     @property
     def kind(self) -> Kind:
-        """What the backbone looks at."""
+        """Kind of inputs that the backbone takes."""
         return self.backbone.kind
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
@@ -112,26 +112,26 @@ class FrozenEncoder:
 
 
 def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
-    """A backbone by its name, with trained weights.
+    """Encoder of a pretrained backbone by its name.
 
-    Whatever is drawn at random all the same, such as a stem, is the same on every call.
+    Weights that are random all the same, such as a stem, are equal on every call.
 
     Args:
-        name: as `load_backbone` takes it.
-        options: of the backbone.
+        name: name for `load_backbone`.
+        options: options of the backbone by name.
     """
     return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
 
 
 def encoder_of_identity(identity: Mapping[str, Any], width: int) -> FrozenEncoder:
-    """The backbone that made features, by the identity that is stored with them.
+    """Encoder that computed features, from the backbone identity stored with them.
 
     Args:
-        identity: as `Backbone.identity` gives it.
-        width: F, the number of features.
+        identity: value of `Backbone.identity`.
+        width: number of features F.
 
     Raises:
-        BackboneError: in one sentence, if it cannot be loaded here, or is another one to any weight.
+        BackboneError: if the backbone cannot be loaded, or differs in any weight.
     """
     backbone = seeded_backbone(identity["name"], identity["options"])
     changed = [*identity_changes(backbone, identity), *["num_features"] * (backbone.num_features != width)]
@@ -141,13 +141,13 @@ def encoder_of_identity(identity: Mapping[str, Any], width: int) -> FrozenEncode
 
 
 def identity_changes(backbone: Backbone, expected: Mapping[str, Any]) -> list[str]:
-    """Names of what differs between the identity of a backbone and another one that was stored as JSON."""
+    """Keys in which the identity of a backbone differs from one that was stored as JSON."""
     found = json.loads(json.dumps(backbone.identity()))
     return sorted(key for key in found if found[key] != expected.get(key))
 
 
 def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
-    """`load_backbone` from a seed of its own, which leaves torch's random state as it was."""
+    """`load_backbone` with a fixed seed, without changing torch's random state."""
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(0)
         return load_backbone(name, pretrained=pretrained, **options)
@@ -155,13 +155,13 @@ def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool =
 
 @dataclass(frozen=True)
 class FineTunedEncoder:
-    """Images or texts for a model with its backbone inside."""
+    """Encoder of images or texts for a model that contains its backbone."""
 
     backbone: Backbone
 
     @property
     def kind(self) -> Kind:
-        """What the backbone looks at."""
+        """Kind of inputs that the backbone takes."""
         return self.backbone.kind
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> RawSamples:
@@ -171,7 +171,7 @@ class FineTunedEncoder:
 
 @dataclass(frozen=True)
 class EmbeddedSamples:
-    """Raw samples as the features that a frozen backbone makes of them, batch by batch and never all at once."""
+    """Samples as features of a frozen backbone, computed batch by batch."""
 
     raw: RawSamples
     backbone: Backbone
@@ -190,7 +190,7 @@ class EmbeddedSamples:
         return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
-        """The features of each part, shape (B, F), float32."""
+        """Features of each part, shape (B, F), float32."""
         self.backbone.to(self.fabric.device).eval()
         channels_last(self.backbone)
         for batch in self.raw.batches(parts, seed=seed):
@@ -198,14 +198,14 @@ class EmbeddedSamples:
 
 
 def channels_last(backbone: Backbone) -> None:
-    """Lay out the weights of convolutions as batches of images are laid out, which is quicker."""
+    """Convert an image backbone to the memory format channels-last, which is faster."""
     if backbone.kind == "images":
         backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a documented form of `to`
 
 
 @torch.inference_mode()
 def backbone_features(fabric: Fabric, backbone: Backbone, batch: Any) -> Tensor:
-    """The features of a prepared batch, shape (B, F), float32, in the precision of the fabric."""
+    """Features of a prepared batch, shape (B, F), float32, computed in the precision of the fabric."""
     with fabric.autocast():
         features: Tensor = backbone(fabric.to_device(batch))
     return features.float()

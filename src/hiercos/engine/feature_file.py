@@ -1,4 +1,4 @@
-"""Features on disk: a growing .npy file that a killed process leaves whole, and the .npz that users get."""
+"""Features on disk: an .npy file that grows batch by batch and can be resumed, and the .npz for users."""
 
 import io
 import json
@@ -23,18 +23,18 @@ CHUNK = 1 << 20  # bytes copied at a time
 
 
 class GrowingFeatures:
-    """Features of M inputs, appended batch by batch to an .npy file whose header already says how many there will be.
+    """Features of M inputs, appended batch by batch to an .npy file whose header already has the final shape.
 
-    Rows are only ever appended, so whatever a kill leaves, all rows but the last batch are whole: opening the file
-    again keeps the whole batches and drops the rest.
+    After an interruption all batches but the last are complete: opening the file again keeps the complete batches and
+    drops the rest.
 
     Args:
-        path: the file; made if missing, and made anew if it is for features of another shape.
-        shape: (M, F).
-        batch_size: rows that are appended at a time.
+        path: .npy file; created if missing, and overwritten if it has another shape.
+        shape: final shape (M, F).
+        batch_size: number of rows appended at a time.
 
     Attributes:
-        done: rows in the file.
+        done: number of rows in the file.
     """
 
     def __init__(self, path: Path, shape: tuple[int, int], batch_size: int) -> None:
@@ -56,7 +56,7 @@ class GrowingFeatures:
         return self
 
     def append(self, features: Tensor) -> None:
-        """Write the next rows, shape (B, F); they are the system's when this returns."""
+        """Write the next rows, shape (B, F), and flush them."""
         self._file.write(features.contiguous().numpy().astype("<f4", copy=False).data)
         self._file.flush()
         self.done += len(features)
@@ -65,7 +65,7 @@ class GrowingFeatures:
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
         if kind is None:
-            os.fsync(self._file.fileno())  # the rename that follows must not overtake the content
+            os.fsync(self._file.fileno())  # before the file is renamed
         self._file.close()
 
 
@@ -76,21 +76,21 @@ def _header(shape: tuple[int, int]) -> bytes:
 
 
 def mapped_features(path: Path) -> NDArray[np.float32]:
-    """The features of a finished file, shape (M, F), read from disk as they are used; changes stay in memory."""
+    """Memory-mapped features of a finished file, shape (M, F); changes stay in memory."""
     features: NDArray[np.float32] = np.load(path, mmap_mode="c")
     return features
 
 
 def write_features(path: Path, features: Path, dataset: Dataset, identity: Mapping[str, Any]) -> None:
-    """Write an .npz that stands for a data set: features, labels, split, taxonomy, and the origin of the features.
+    """Write an .npz data set with features, labels, split, taxonomy and the origin of the features.
 
-    The features are copied piece by piece, so that memory does not grow with their number.
+    The features are copied in chunks, so that memory does not grow with their number.
 
     Args:
-        path: the file to write, whole or not at all.
-        features: an .npy file of float32, shape (M, F).
-        dataset: whose samples they are of.
-        identity: of the backbone.
+        path: file to write, atomically.
+        features: .npy file of the features, shape (M, F), float32.
+        dataset: data set that the features were computed from.
+        identity: value of `Backbone.identity`.
     """
     texts = {"taxonomy": taxonomy_to_dict(dataset.taxonomy), "backbone": identity}
     arrays = {

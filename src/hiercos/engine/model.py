@@ -1,6 +1,6 @@
-"""A model: a method's head behind the scaling of its features, with the scores of its classes and nodes.
+"""A model: standardized features, a method's head, and the scores of its classes and nodes.
 
-A fine-tuned model has its backbone inside and takes what the backbone's preprocessing makes; any other takes features.
+A fine-tuned model contains its backbone and takes preprocessed batches; any other model takes features.
 """
 
 from collections.abc import Mapping
@@ -13,7 +13,7 @@ from hiercos.methods import METHODS, build_method
 from hiercos.nn.backbones import Backbone
 from hiercos.taxonomy import Taxonomy
 
-CONSTANT = 1e-6  # deviation, of the largest magnitude: so little is rounding in float32, not a trait of the samples
+CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
 
 
 class Standardize(nn.Module):
@@ -32,30 +32,30 @@ class Standardize(nn.Module):
         self.register_buffer("scale", torch.ones(in_features))
 
     def fit(self, features: Tensor) -> None:
-        """Take the statistics of these features, shape (M, F); M is at least 1."""
+        """Set mean and scale from features, shape (M, F) with M at least 1."""
         deviation = features.std(dim=0, correction=0)
         self.mean.copy_(features.mean(dim=0))
         varies = deviation > CONSTANT * features.abs().amax(dim=0)
         self.scale.copy_(deviation.where(varies, 1))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Shape (B, F) to (B, F)."""
+        """Standardize features, shape (B, F)."""
         return (features - self.mean) / self.scale
 
 
 class Model(nn.Module):
-    """A method over a taxonomy as one module: what is trained, saved and asked.
+    """A method over a taxonomy as one module, which is trained, saved and used for prediction.
 
     Args:
-        taxonomy: the tree.
-        in_features: F.
-        method: a name of `METHODS`.
-        options: of the method, by name.
-        backbone: what makes the features, trained with the rest; None where features come in.
+        taxonomy: taxonomy of the classes.
+        in_features: width F of the input features.
+        method: name in `METHODS`.
+        options: options of the method by name; its defaults by default.
+        backbone: backbone trained with the model; None for a model that takes features.
 
     Shape:
-        inputs: features (B, F), or the backbone's batch. Output: the method's outputs, which `loss`, `class_scores`
-        and `node_scores` read.
+        inputs: features (B, F), or a preprocessed batch of the backbone. Output: the method's outputs, which `loss`,
+        `class_scores` and `node_scores` take.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Model(nn.Module):
         self.backbone = backbone
 
     def forward(self, inputs: Any) -> Tensor:
-        """Features (B, F), or the backbone's batch, to the method's outputs."""
+        """Outputs of the method for features (B, F), or for a preprocessed batch of the backbone."""
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs: Tensor = self.head(self.standardize(features))
         return outputs

@@ -1,4 +1,4 @@
-"""What reads a model's inputs, in its folder: TF-IDF as JSON and arrays, a backbone by name or with its weights."""
+"""Model folders: configuration, taxonomy and weights of a model, with the encoder of its inputs."""
 
 import json
 import math
@@ -40,31 +40,33 @@ class ModelError(FaultsError):
 
 
 def save_encoder(folder: Path, encoder: Encoder | None) -> None:
-    """Write the files a encoder needs beside its description; a frozen backbone found by its name needs none."""
+    """Write the files of an encoder; a frozen backbone that is found by its name needs none."""
     if isinstance(encoder, TfidfEncoder):
         values, arrays = encoder.features.state()
         write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
-        rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
+        rows_first = {
+            name: np.ascontiguousarray(array) for name, array in arrays.items()
+        }  # safetensors ignores strides
         write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
-    elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _travels(encoder):
+    elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _stores_weights(encoder):
         weights = encoder.backbone.state_dict().items()
         content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
         write_atomically(folder / BACKBONE_WEIGHTS, content)
 
 
 def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
-    """A encoder's backbone as JSON values, with whether it was trained and whether its weights are in the folder."""
+    """Backbone of an encoder as JSON values: identity, whether fine-tuned, and whether its weights are stored."""
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
     fine_tuned = isinstance(encoder, FineTunedEncoder)
-    return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _travels(encoder)}
+    return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _stores_weights(encoder)}
 
 
 def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Encoder | None:
-    """The encoder that was saved with a model of this kind and description.
+    """Encoder of a model folder, by the kind and the backbone in its configuration.
 
     Raises:
-        ModelError: if a file is missing or damaged, or the backbone found here is not the one the model was made with.
+        ModelError: if a file is missing or damaged, or the backbone differs from the one the model was trained with.
     """
     if backbone is not None:
         found = _load_backbone(folder, backbone)
@@ -74,12 +76,12 @@ def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> En
     return TfidfEncoder(_load_text_features(folder)) if kind == "texts" else None
 
 
-def _travels(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
+def _stores_weights(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
     return isinstance(encoder, FineTunedEncoder) or not encoder.found_by_name
 
 
 def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
-    """The backbone of a description, checked to be the same to the last weight."""
+    """Backbone of a configuration, checked to have the same weights."""
     backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
     if expected["in_folder"]:
         try:
@@ -104,9 +106,9 @@ def _load_text_features(folder: Path) -> TextFeatures:
 
 
 def read_json(path: Path, folder: Path) -> dict[str, Any]:
-    """The object in a file of a model's folder; a `ModelError` says what is wrong with it."""
+    """JSON object in a file of a model folder; a `ModelError` if it is missing or malformed."""
     if (folder / CHECKPOINT).is_file() and not path.is_file():
-        raise ModelError(f"{folder}: an unfinished run; train it to its end with --resume")
+        raise ModelError(f"{folder}: an unfinished run; finish it with --resume")
     if not path.is_file():
         raise ModelError(f"{folder}: not a model folder, it has no {path.name}")
     try:
@@ -119,9 +121,9 @@ def read_json(path: Path, folder: Path) -> dict[str, Any]:
 
 
 FORMAT, VERSION = "hiercos-model", 3
-READABLE = (1, 2, 3)  # version 1 knew no backbones, up to 2 a rule was a name
+READABLE = (1, 2, 3)  # version 1 had no backbones, up to version 2 a rule was a name
 CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
-INSIDE = "backbone."  # what the names of a fine-tuned backbone's weights begin with; they have a file of their own
+BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
 _FIELDS: dict[str, Any] = {
     "kind": str,
@@ -142,13 +144,13 @@ _WORDS: dict[Any, str] = {
 
 @dataclass(frozen=True)
 class StoredModel:
-    """What a model folder holds.
+    """Content of a model folder.
 
     Attributes:
-        model: the model, on the CPU.
-        encoder: what turns raw inputs into what it takes; None for a model of vectors.
-        rule: the decision rule that answers.
-        temperature: of the posterior, fitted on validation data.
+        model: model on the CPU.
+        encoder: encoder of raw inputs; None for a model of vectors.
+        rule: decision rule of the answers; the highest score by default.
+        temperature: temperature of the posterior, fitted on validation data; 1 by default.
     """
 
     model: Model
@@ -165,15 +167,15 @@ class StoredModel:
 
     @property
     def kind(self) -> Kind:
-        """What the model reads: "images", "texts" or "vectors"."""
+        """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
         return "vectors" if self.encoder is None else self.encoder.kind
 
 
 def save_model(folder: Path, stored: StoredModel) -> None:
-    """Write a model into a folder; the configuration comes last, so a folder with one is whole."""
+    """Write a model into a folder; the configuration is written last, so a folder that has one is complete."""
     folder.mkdir(parents=True, exist_ok=True)
     state = stored.model.state_dict()
-    weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(INSIDE)}
+    weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
     save_encoder(folder, stored.encoder)
@@ -198,7 +200,7 @@ def load_model(folder: str | Path) -> StoredModel:
     """Read a model folder.
 
     Raises:
-        ModelError: if the folder, one of its files or its version is not what this package writes.
+        ModelError: if files are missing or damaged, or the version is unknown.
     """
     folder = Path(folder)
     config = _read_config(folder)
@@ -217,17 +219,17 @@ def load_model(folder: str | Path) -> StoredModel:
 
 
 def stored_rule(folder: Path) -> Rule:
-    """The decision rule of a model folder, without its weights."""
+    """Decision rule of a model folder, read without the weights."""
     return rule_from_dict(_read_config(folder)["rule"])
 
 
 def stored_temperature(folder: Path) -> float:
-    """The temperature of a model folder, without its weights."""
+    """Temperature of a model folder, read without the weights."""
     return float(_read_config(folder)["temperature"])
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
-    """The configuration of a model folder, checked."""
+    """Checked configuration of a model folder."""
     config = read_json(folder / CONFIG, folder)
     if config.get("format") != FORMAT or config.get("version") not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"

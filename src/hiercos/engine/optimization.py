@@ -1,4 +1,4 @@
-"""Optimisers and learning rates. A rate is a pure function of the step, so a resumed run needs no state for it."""
+"""Optimisers and learning rates. A rate is a pure function of the step, so resuming needs no state for it."""
 
 import math
 from collections.abc import Iterable
@@ -10,14 +10,14 @@ from torch import nn
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.model import Model
 
-BACKBONE_SHARE = 0.1  # of the learning rate, as published
-WARM_UP = 0.1  # share of the steps in which "one-cycle" rises
+BACKBONE_SHARE = 0.1  # learning rate of the backbone over that of the head, as published
+WARM_UP = 0.1  # share of the steps in which the rate of "one-cycle" rises
 
 
 def make_optimizer(
     parameters: Iterable[nn.Parameter] | Iterable[dict[str, Any]], config: TrainConfig
 ) -> torch.optim.Optimizer:
-    """The optimiser of the settings over all parameters or groups of them, at the peak rate."""
+    """Optimiser of a config over parameters or groups of them, at the peak rate."""
     rates: dict[str, Any] = {"lr": config.learning_rate, "weight_decay": config.weight_decay}
     if config.optimizer == "adamw":
         return torch.optim.AdamW(parameters, **rates)
@@ -27,7 +27,7 @@ def make_optimizer(
 
 
 def parameter_groups(model: Model, config: TrainConfig) -> list[dict[str, Any]]:
-    """The head and, where the model trains one, the backbone, each with its share of the learning rate."""
+    """Parameter groups of the head and of a trained backbone, each with its share of the learning rate."""
     if model.backbone is None:
         return [{"params": list(model.parameters()), "share": 1.0}]
     inside = list(model.backbone.parameters())
@@ -40,7 +40,7 @@ def parameter_groups(model: Model, config: TrainConfig) -> list[dict[str, Any]]:
 
 
 def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
-    """The rate of one step (0 … steps - 1) of a run."""
+    """Learning rate of a step (0 … steps - 1)."""
     progress = step / steps
     if config.schedule == "constant":
         return config.learning_rate
@@ -52,6 +52,6 @@ def learning_rate(config: TrainConfig, step: int, steps: int) -> float:
 
 
 def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Give every group of an optimiser its share of a rate: all of it, unless it says otherwise."""
+    """Set the learning rate of every parameter group to its share of a rate, 1 by default."""
     for group in optimizer.param_groups:
         group["lr"] = rate * group.get("share", 1.0)

@@ -1,4 +1,4 @@
-"""Posteriors of a stored model for inputs without labels, streamed."""
+"""Streamed posteriors of a stored model for inputs without labels."""
 
 from collections.abc import Iterator
 
@@ -17,12 +17,12 @@ VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time: vectors, and images
 
 
 def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Samples:
-    """Inputs as the samples a model takes; one with a frozen backbone takes the features of that, too.
+    """Samples of a model from inputs; a model with a frozen backbone also takes the backbone's features.
 
     Args:
-        stored: the model.
+        stored: model with its encoder.
         inputs: M inputs.
-        config: how inputs are read.
+        config: settings for reading inputs.
 
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
@@ -39,7 +39,7 @@ def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Sa
 
 
 def posteriors(stored: StoredModel, samples: Samples, config: ReadConfig) -> Iterator[Posterior]:
-    """The calibrated probabilities of samples, batch by batch in their order."""
+    """Calibrated posteriors of samples, batch by batch in order."""
     for scores in class_score_batches(config.fabric, stored.model, samples):
         yield stored.posterior(scores.numpy())
 
@@ -47,7 +47,7 @@ def posteriors(stored: StoredModel, samples: Samples, config: ReadConfig) -> Ite
 def posterior_batches(
     stored: StoredModel, unlabelled: UnlabelledInputs, config: ReadConfig
 ) -> Iterator[tuple[InputBatch, Posterior]]:
-    """The inputs batch by batch, each with its calibrated probabilities; no more than a batch is in memory.
+    """Batches of inputs with their calibrated posteriors; only one batch is in memory at a time.
 
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.

@@ -1,4 +1,4 @@
-"""One run from data to a folder: train, test, and leave the model, the scores, a log and a record."""
+"""A training run: train and test a model, and write the model, scores, log and records to a folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from hiercos.engine.model import Model
 from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
-from hiercos.engine.training import RunProgress, Watcher, fit
+from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS
@@ -44,23 +44,23 @@ class RunError(FaultsError):
 
 
 class RunData(Protocol):
-    """Data that a run trains on and is tested on: vectors, or raw inputs for a model with its backbone inside."""
+    """Data of a run: vectors, or raw inputs for a model that contains its backbone."""
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The tree of the data."""
+        """Taxonomy of the data."""
 
     def samples(self, split: str) -> LabelledSamples:
-        """The samples of "train", "val" or "test", as they are."""
+        """Samples of "train", "val" or "test", without augmentation."""
 
     def training_samples(self, config: TrainConfig) -> LabelledSamples:
-        """Those of "train" as the settings say they are to be learned from."""
+        """Samples of "train" with the augmentation of the config."""
 
     def model(self, config: TrainConfig) -> Model:
-        """A fresh model for these samples, whose weights depend on the seed alone."""
+        """A new model for these samples, whose weights depend on the seed alone."""
 
     def encoder(self, model: Model) -> Encoder | None:
-        """What turns raw inputs into what a trained model takes; None for vectors."""
+        """Encoder of raw inputs for a trained model; None for vectors."""
 
     def summary(self) -> dict[str, Any]:
         """Name, source, fingerprint and sizes, for a record."""
@@ -76,29 +76,29 @@ def train_run(
     reported: Sequence[str] = (),
     temperature: float | None = None,
     resume: bool = False,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> dict[str, Record]:
-    """Train one model, test it once, and leave a model folder with its records.
+    """Train one model, test it once, and write a model folder with its records.
 
-    Validation and test are scored once; the temperature is fitted and the rules decide in memory. Then the folder is
-    written, its configuration last, so a process that is killed leaves a whole model or none.
+    Validation and test are scored once, and the temperature is fitted, before the folder is written. Its configuration
+    is written last, so an interrupted process leaves a complete model or none.
 
     Args:
-        fabric: where to run, launched.
+        fabric: launched Fabric with the device and precision.
         data: features and labels in three splits.
-        config: the settings.
-        folder: where to leave everything; made if missing.
-        rule: the decision rule that the model answers by; the method's own order by default.
-        reported: names of further rules whose records are wanted.
-        temperature: of the posterior; fitted on the validation split by default.
-        resume: continue an unfinished run of the same settings, or return the records of a finished one.
-        watcher: told how training goes.
+        config: training settings.
+        folder: folder for all results; created if missing.
+        rule: decision rule of the model; the method's own order by default.
+        reported: names of further rules to write records for.
+        temperature: temperature of the posterior; fitted on the validation split by default.
+        resume: whether to resume an unfinished run of the same settings, or return the records of a finished one.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
-        The records by the name of the rule: "none", the model's rule, and the reported ones.
+        Records by rule name: "none", the model's rule, and the reported ones.
 
     Raises:
-        RunError: if the folder already holds a run and `resume` is off, or one of other settings.
+        RunError: if the folder holds a run and `resume` is False, or a run of other settings.
     """
     rule = rule or Likeliest()
     rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
@@ -115,7 +115,9 @@ def train_run(
     model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
-    progress = fit(fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, watcher=watcher)
+    progress = fit(
+        fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
+    )
     if temperature is None:
         temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
@@ -133,17 +135,17 @@ def train_run(
 
 
 def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
-    """A run's own record with the metrics of its classes as a rule ranks them.
+    """Record of a run with the metrics of a rule's ranking.
 
     Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
     top-1 accuracy.
 
     Args:
-        record: of the method's own answers.
-        rule: ranks the classes; the method's own order leaves the record as it is.
-        posterior: of the test samples.
-        labels: their true classes, shape (M,).
-        temperature: of the posterior.
+        record: record of the method's own answers.
+        rule: decision rule that ranks the classes; "none" returns the record unchanged.
+        posterior: posterior of M test samples.
+        labels: true class of each test sample, shape (M,).
+        temperature: temperature of the posterior.
     """
     if rule.name == "none":
         return record
@@ -164,7 +166,7 @@ def _earlier_records(
     taxonomy: Taxonomy,
     write: bool,
 ) -> dict[str, Record]:
-    """The records of a finished run under rules: those that are there, and others from the scores it left."""
+    """Records of a finished run under rules, read from the folder or computed from its stored scores."""
     found = {name: record if name == "none" else _earlier(record, folder, name, temperature) for name in rules}
     records = {name: earlier for name, earlier in found.items() if earlier is not None}
     if missing := [name for name in rules if name not in records]:
@@ -180,7 +182,7 @@ def _earlier_records(
 
 
 def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
-    """The record under a rule, if the same run left it (at the temperature given, if any)."""
+    """Stored record under a rule, if it is of the same run (and of the given temperature); None otherwise."""
     found = Record.find(folder, rule)
     same = found is not None and found.identity == record.identity and temperature in (None, found.temperature)
     return found if same else None
@@ -204,17 +206,19 @@ def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: 
 
 
 def package_versions() -> dict[str, str]:
-    """Versions of Python and of the packages a result may depend on."""
+    """Versions of Python and of the packages that a result depends on."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
 def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:
-    """The record of a finished run of these settings, if the folder has one and may be resumed."""
+    """Record of a finished run of these settings, if the folder has one; None otherwise."""
     finished = (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
     if not resume and finished:
         raise RunError(f"{folder}: already holds a finished run; choose another folder")
     if not resume and (folder / CHECKPOINT).exists():
-        raise RunError(f"{folder}: already holds an unfinished run; go on with --resume, or choose another folder")
+        raise RunError(
+            f"{folder}: already holds an unfinished run; continue it with --resume, or choose another folder"
+        )
     if not finished:
         return None
     record = Record.read(folder)

@@ -1,4 +1,4 @@
-"""Data of a run: features that any method can be trained on, or raw inputs for a backbone that is trained."""
+"""Data of a run: features for any method, or raw inputs to fine-tune a backbone on."""
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -30,13 +30,13 @@ from hiercos.taxonomy import Taxonomy
 
 @dataclass(frozen=True)
 class PreparedData:
-    """A data set with its features, and what made them, so that it can travel with a model.
+    """A data set with its features and the encoder that computed them.
 
     Attributes:
-        dataset: the data as read.
-        features: shape (M, F), float32.
-        made_by: encoder that made the features; None for vectors of unknown origin.
-        notes: sentences about what was decided, for the user to see.
+        dataset: data set with raw inputs or vectors.
+        features: feature vectors, shape (M, F), float32.
+        made_by: encoder that computed the features; None for vectors of unknown origin.
+        notes: sentences for the user about decisions made here.
     """
 
     dataset: Dataset
@@ -46,29 +46,29 @@ class PreparedData:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The tree of the data set."""
+        """Taxonomy of the data set."""
         return self.dataset.taxonomy
 
     def samples(self, split: str) -> LabelledVectors:
-        """The vectors of one split: "train", "val" or "test"."""
+        """Vectors of one split: "train", "val" or "test"."""
         rows = torch.from_numpy(self.dataset.rows(split))
         return LabelledVectors(self.features[rows], torch.tensor(self.dataset.labels)[rows])
 
-    def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are as they are
-        """The vectors of the training split."""
+    def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
+        """Vectors of the training split."""
         return self.samples("train")
 
     def model(self, config: TrainConfig) -> Model:
-        """A fresh model whose weights depend on the seed alone."""
+        """A new model whose weights depend on the seed alone."""
         torch.manual_seed(config.seed)
         return Model(self.taxonomy, self.features.shape[1], config.method, config.options)
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
-        """Encoder that made the features."""
+        """Encoder that computed the features."""
         return self.made_by
 
     def summary(self) -> dict[str, object]:
-        """Name, source, fingerprint and sizes, for a record, and the backbone that made the features."""
+        """Name, source, fingerprint and sizes, for a record, and the backbone of the features."""
         summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
         if self.dataset.origin is not None:
             summary["embedded_from"] = asdict(self.dataset.origin)
@@ -78,10 +78,10 @@ class PreparedData:
 
 
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
-    """Turn texts into `dim` features fitted on the training split; vectors stay as they are.
+    """Convert texts to `dim` features fitted on the training split; vectors are unchanged.
 
-    Vectors that `hiercos embed` made bring their backbone, so a model of them takes the raw inputs. Where the backbone
-    cannot be loaded here, the model takes vectors and a note says so.
+    Vectors of `hiercos embed` name their backbone, so that the model takes the raw inputs. If the backbone cannot be
+    loaded, the model takes vectors, with a note.
     """
     if dataset.origin is not None:
         return _prepare_features(dataset, dataset.origin.backbone)
@@ -91,7 +91,7 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
 
 
 def _prepare_features(dataset: Dataset, identity: Mapping[str, Any]) -> PreparedData:
-    """Features with the backbone that made them, if it is to be had."""
+    """Features with the backbone that computed them, if it can be loaded."""
     features = torch.tensor(np.asarray(dataset.inputs))
     try:
         return PreparedData(dataset, features, encoder_of_identity(identity, features.shape[1]))
@@ -102,7 +102,7 @@ def _prepare_features(dataset: Dataset, identity: Mapping[str, Any]) -> Prepared
 
 
 def prepare_embedded(config: ReadConfig, dataset: Dataset, encoder: FrozenEncoder) -> PreparedData:
-    """Turn images or texts into the features of a frozen backbone, by way of the cache; see `embed_dataset`."""
+    """Compute the features of a frozen backbone, or find them in the cache; see `embed_dataset`."""
     path = embed_dataset(config, encoder.backbone, dataset).path
     return PreparedData(dataset, torch.from_numpy(mapped_features(path)), encoder)
 
@@ -130,14 +130,14 @@ def taxonomy_summary(taxonomy: Taxonomy) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class FineTuningData:
-    """A data set of images or texts, and the backbone to train on it.
+    """A data set of images or texts, and the backbone to fine-tune on it.
 
     Attributes:
-        dataset: the data as read.
-        backbone: as it is before training; every model starts from one of its own.
-        options: of the backbone, as given.
-        pretrained: whether models start from trained weights.
-        read_config: how inputs are read.
+        dataset: data set of images or texts.
+        backbone: backbone before training; every model has its own copy.
+        options: options of the backbone by name.
+        pretrained: whether models start from pretrained weights.
+        read_config: settings for reading inputs.
     """
 
     dataset: Dataset
@@ -148,7 +148,7 @@ class FineTuningData:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The tree of the data set."""
+        """Taxonomy of the data set."""
         return self.dataset.taxonomy
 
     def samples(self, split: str) -> LabelledInputs:
@@ -162,29 +162,31 @@ class FineTuningData:
         return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.rows(split)]))
 
     def training_samples(self, config: TrainConfig) -> LabelledInputs:
-        """The inputs of the training split, changed at random as the settings say.
+        """Inputs of the training split with the augmentation of the config.
 
         Raises:
-            EmbeddingError: if random changes are asked for where the preprocessing knows none.
+            EmbeddingError: if the backbone's preprocessing has no augmentation.
         """
         samples = self._raw_samples("train")
         if config.augment == "none":
             return self._labelled("train", samples)
         transform = self.backbone.preprocess
         if not isinstance(transform, ImageTransform):
-            raise EmbeddingError(f"augment {config.augment!r}: expected none, {self.backbone.name!r} knows no changes")
-        changed = replace(samples, augment=TrainTransform(transform, config.augment, config.border))
-        return self._labelled("train", changed)
+            raise EmbeddingError(
+                f"augment {config.augment!r}: expected none, {self.backbone.name!r} has no augmentation"
+            )
+        augmented = replace(samples, augment=TrainTransform(transform, config.augment, config.border))
+        return self._labelled("train", augmented)
 
     def model(self, config: TrainConfig) -> Model:
-        """A fresh model with its backbone inside; what is drawn at random depends on the seed alone."""
+        """A new model that contains its backbone; random weights depend on the seed alone."""
         torch.manual_seed(config.seed)
         backbone = load_backbone(self.backbone.name, pretrained=self.pretrained, **self.options)
         channels_last(backbone)
         return Model(self.taxonomy, backbone.num_features, config.method, config.options, backbone=backbone)
 
     def encoder(self, model: Model) -> FineTunedEncoder:
-        """What prepares inputs for a trained model."""
+        """Encoder of inputs for a trained model."""
         assert model.backbone is not None
         return FineTunedEncoder(model.backbone)
 
@@ -192,25 +194,25 @@ class FineTuningData:
         """Name, source, fingerprint and sizes, for a record, and the backbone before training."""
         identity = {**self.backbone.identity(), "fine_tuned": True}
         if not self.pretrained:
-            identity["weights"] = None  # drawn by each run from its seed
+            identity["weights"] = None  # random, from the seed of each run
         return {**dataset_summary(self.dataset), "features": self.backbone.num_features, "backbone": identity}
 
 
 def prepare_fine_tuning(
     config: ReadConfig, dataset: Dataset, name: str, options: Mapping[str, Any], *, pretrained: bool = True
 ) -> FineTuningData:
-    """A data set with a backbone to train on it.
+    """A data set with a backbone to fine-tune on it.
 
     Args:
-        config: how inputs are read.
-        dataset: of images or texts.
-        name: of the backbone, as `load_backbone` takes it.
-        options: of the backbone.
-        pretrained: start from trained weights; otherwise from random ones.
+        config: settings for reading inputs.
+        dataset: data set of images or texts.
+        name: name of the backbone for `load_backbone`.
+        options: options of the backbone by name.
+        pretrained: whether to start from pretrained weights; otherwise from random ones.
 
     Raises:
-        BackboneError: as `load_backbone`.
-        EmbeddingError: if the backbone does not look at what the data are, or cannot be trained.
+        BackboneError: see `load_backbone`.
+        EmbeddingError: if the backbone takes another kind of inputs, or cannot be trained.
     """
     backbone = seeded_backbone(name, options, pretrained=pretrained)
     check_kind(dataset, backbone)

@@ -45,7 +45,7 @@ class Evaluation:
 
 @torch.inference_mode()
 def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
-    """The method's outputs for one batch of what the model takes, float32; the model is on the device already."""
+    """Outputs of the method for one batch of model inputs, float32; the model is on the device already."""
     with fabric.autocast():
         outputs: Tensor = model(fabric.to_device(inputs))
     return outputs.float()
@@ -53,7 +53,7 @@ def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
 
 @torch.inference_mode()
 def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
-    """Scores of classes and nodes for one batch of what the model takes."""
+    """Scores of classes and nodes for one batch of model inputs."""
     model.to(fabric.device).eval()
     outputs = model_outputs(fabric, model, inputs)
     return Scores(model.class_scores(outputs), model.node_scores(outputs))
@@ -76,13 +76,13 @@ def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
 def evaluate_scores(
     fabric: "Fabric", model: Model, data: LabelledSamples, *, temperature: float | None = None
 ) -> Evaluation:
-    """Class scores and default metrics from one pass; several processes share the rows and agree on the result.
+    """Class scores and default metrics from one pass; several processes divide the rows and get the same result.
 
     Args:
-        fabric: where to run, launched.
-        model: the model.
-        data: labelled samples.
-        temperature: of the probabilities behind the log loss; without one it is nan.
+        fabric: launched Fabric with the device and precision.
+        model: model to evaluate.
+        data: M labelled samples.
+        temperature: temperature of the probabilities for the log loss, which is nan without one.
     """
     from hiercos.metrics import default_suite
 
@@ -110,44 +110,44 @@ def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:
-    """The default metrics of a model's own answers on data, by name."""
+    """Default metrics of a model's own answers on labelled samples, by name."""
     return evaluate_scores(fabric, model, data).metrics
 
 
-ROWS_AT_ONCE = 4096
+ROWS_AT_ONCE = 4096  # rows of an array scored at a time
 
 
 class ClassScores(nn.Module):
-    """A model and its rule in one. Shape: features (B, F) to (B, C)."""
+    """A model with its class scores as one module. Shape: features (B, F) to (B, C)."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, features: Tensor) -> Tensor:
-        """Shape (B, F) to (B, C)."""
+        """Class scores, shape (B, C), of features, shape (B, F)."""
         scores: Tensor = self.model.class_scores(self.model(features))
         return scores
 
 
 @torch.inference_mode()
 def array_scores(model: Model, features: AnyArray, device: str) -> Tensor:
-    """Scores of the classes on the CPU; the model itself stays as and where it is.
+    """Class scores of an array of features; the model stays unchanged on its device.
 
     Args:
-        model: not in training.
-        features: shape (M, F), float32 or float64.
-        device: where to compute, see `launched`.
+        model: model in evaluation mode.
+        features: feature vectors, shape (M, F), float32 or float64.
+        device: name of the device to compute on, see `launched`.
 
     Returns:
-        Shape (M, C), of the type of the features.
+        Class scores on the CPU, shape (M, C), of the type of the features.
     """
     inputs = torch.tensor(features)
-    place = torch.device("cpu") if device == "cpu" else launched(device).device
+    target = torch.device("cpu") if device == "cpu" else launched(device).device
     scores = ClassScores(model)
     weights = {
-        name: value.to(place, inputs.dtype if value.is_floating_point() else value.dtype)
+        name: value.to(target, inputs.dtype if value.is_floating_point() else value.dtype)
         for name, value in (*scores.named_parameters(), *scores.named_buffers())
     }
-    parts = [functional_call(scores, weights, (part.to(place),)).cpu() for part in torch.split(inputs, ROWS_AT_ONCE)]
+    parts = [functional_call(scores, weights, (part.to(target),)).cpu() for part in torch.split(inputs, ROWS_AT_ONCE)]
     return torch.cat(parts)

@@ -1,4 +1,4 @@
-"""Raw inputs streamed to a model: prepared ahead while it works on the batch before, never all in memory."""
+"""Raw inputs streamed to a model: batches are prepared ahead, never all in memory."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,24 +15,24 @@ from hiercos.errors import FaultsError
 from hiercos.nn.backbones import Preprocess
 
 AHEAD = 2  # batches prepared ahead of the model, for each worker
-RAW_AT_ONCE = 64
+RAW_AT_ONCE = 64  # images or texts in a batch without training
 
 Augment = Callable[[Sequence[Any], torch.Generator], Any]
 
 
 @dataclass(frozen=True)
 class RawSamples:
-    """Images or texts that are prepared for a model when they are needed.
+    """Images or texts that are prepared for a model on demand.
 
-    What is drawn at random for a batch depends on the seed and the batch's place alone, so the number of workers
-    changes nothing but the speed.
+    The augmentation of a batch depends on the seed and the index of the batch alone, so the number of workers changes
+    only the speed.
 
     Attributes:
         inputs: M images or texts.
-        preprocess: makes of some of them what the model takes.
-        augment: does so for training, with random changes; None for none.
-        workers: processes that read and prepare; 0 for a thread of this one.
-        at_once: see `Samples`.
+        preprocess: function from a list of inputs to a batch for the model.
+        augment: function from a list of inputs and a generator to an augmented batch; None for no augmentation.
+        workers: number of processes that read and prepare inputs; 0 for a thread of this process.
+        at_once: batch size for evaluation and prediction.
     """
 
     inputs: Inputs
@@ -49,7 +49,7 @@ class RawSamples:
         return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
-        """What the model takes for the rows of each part, prepared ahead; see `Samples`."""
+        """Model inputs for the rows of each part, prepared ahead; see `Samples`."""
         maker = _BatchMaker(self, [part.tolist() for part in parts], seed)
         for batch in maker.in_processes(self.workers) if self.workers else maker.in_a_thread():
             if isinstance(batch, FaultsError):
@@ -57,7 +57,7 @@ class RawSamples:
             yield batch
 
     def batch(self, rows: Sequence[int], seed: int) -> Any:
-        """What the model takes for some rows."""
+        """Model inputs for the given rows."""
         samples = self.inputs.values(rows)
         if self.augment is None:
             return self.preprocess(samples)
@@ -65,7 +65,7 @@ class RawSamples:
 
 
 class _BatchMaker(Dataset[Any]):
-    """The batches of an epoch by their place; what is wrong with an input comes back as a value.
+    """Batches of an epoch by index; a fault of an input is returned as a value.
 
     A worker process would turn an exception into another one with its traceback in the message.
     """
@@ -76,24 +76,24 @@ class _BatchMaker(Dataset[Any]):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def __getitem__(self, place: int) -> Any:
+    def __getitem__(self, index: int) -> Any:
         try:
-            return self.samples.batch(self.parts[place], batch_seed(self.seed, place))
+            return self.samples.batch(self.parts[index], batch_seed(self.seed, index))
         except FaultsError as error:
             return error
 
     def in_processes(self, workers: int) -> Iterator[Any]:
-        """The batches in order, made by worker processes."""
-        own = torch.Generator()  # the loader draws a number; not from the generator that dropout draws from
+        """Batches in order, prepared by worker processes."""
+        own = torch.Generator()  # the loader must not use the generator of dropout
         yield from DataLoader(self, batch_size=None, num_workers=workers, prefetch_factor=AHEAD, generator=own)
 
     def in_a_thread(self) -> Iterator[Any]:
-        """The batches in order, made by one thread; decoding and resizing leave the interpreter to others."""
-        executor = _quiet_thread()
+        """Batches in order, prepared by one thread; decoding and resizing release the interpreter lock."""
+        executor = _single_threaded_executor()
         waiting: deque[Future[Any]] = deque()
         try:
-            for place in range(len(self)):
-                waiting.append(executor.submit(self.__getitem__, place))
+            for index in range(len(self)):
+                waiting.append(executor.submit(self.__getitem__, index))
                 if len(waiting) > AHEAD:
                     yield waiting.popleft().result()
             while waiting:
@@ -102,20 +102,20 @@ class _BatchMaker(Dataset[Any]):
             executor.shutdown(cancel_futures=True)
 
 
-def _quiet_thread() -> ThreadPoolExecutor:
-    """One thread in which torch never calls on other threads.
+def _single_threaded_executor() -> ThreadPoolExecutor:
+    """Executor of one thread in which torch uses no further threads.
 
-    A second team of threads would be more than there are processors, and OpenMP then lets those of the model sleep
-    between any two operations instead of waiting for the next.
+    A second team of OpenMP threads would exceed the number of processors, and OpenMP would then put the threads of the
+    model to sleep between operations.
     """
     threads = torch.get_num_threads()
     executor = ThreadPoolExecutor(max_workers=1)
-    executor.submit(torch.get_num_threads).result()  # a thread takes the number over when it first looks, and once
+    executor.submit(torch.get_num_threads).result()  # a thread copies the setting on its first use
     executor.submit(torch.set_num_threads, 1).result()
-    torch.set_num_threads(threads)  # what threads that begin later take over
+    torch.set_num_threads(threads)  # the setting for threads that start later
     return executor
 
 
-def batch_seed(seed: int, place: int) -> int:
-    """A seed of its own for every batch of an epoch."""
-    return (seed * 2_147_483_647 + place * 104_729 + 1) % 2**63
+def batch_seed(seed: int, index: int) -> int:
+    """Seed of a batch of an epoch, different for every batch."""
+    return (seed * 2_147_483_647 + index * 104_729 + 1) % 2**63

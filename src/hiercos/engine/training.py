@@ -1,4 +1,4 @@
-"""Training: one loop for every method, on one CPU, on GPUs, or on many nodes."""
+"""Training loop for all methods, on one CPU, on GPUs, or on many nodes."""
 
 from __future__ import annotations
 
@@ -34,16 +34,24 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 LOG = "log.csv"
-UNKNOWN = {"top1": math.nan, "hops": math.nan}  # where there is no validation data
+UNKNOWN = {"top1": math.nan, "hops": math.nan}  # metrics without validation data
 
 
 class TrainingError(ValueError):
-    """Training that cannot go on."""
+    """Training that cannot continue."""
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch gave: its number from 1, the mean training loss, and top-1 and HOPS on validation, nan without."""
+    """Results of one epoch.
+
+    Attributes:
+        number: number of the epoch, from 1.
+        loss: mean training loss.
+        top1: top-1 accuracy on validation; nan without validation data.
+        hops: HOPS on validation; nan without validation data.
+        seconds: time spent in the run up to the end of the epoch.
+    """
 
     number: int
     loss: float
@@ -52,22 +60,28 @@ class Epoch:
     seconds: float
 
 
-class Watcher(Protocol):
-    """Who is told how training goes: a progress display, a log, or nobody."""
+class TrainingCallback(Protocol):
+    """Training callback, such as a progress display or a log."""
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """One batch of an epoch is done, out of so many."""
+        """Report that `done` of `total` batches of an epoch are finished."""
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """One epoch is done: the last of the history."""
+        """Report a finished epoch, the last of the history."""
 
     def close(self) -> None:
-        """Training is over, however it ended."""
+        """End the training, whether it finished or failed."""
 
 
 @dataclass
 class RunProgress:
-    """How far a run is: the part of its state that is not tensors."""
+    """Progress of a run: the part of its state that is not tensors.
+
+    Attributes:
+        history: finished epochs in order.
+        best_epoch: number of the best epoch, from 1; 0 before the first.
+        seconds: time spent in training and validation.
+    """
 
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
@@ -79,11 +93,11 @@ class RunProgress:
         return self.history[self.best_epoch - 1]
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values."""
+        """Progress as JSON values."""
         return asdict(self)
 
     def to_csv(self) -> str:
-        """A row per epoch."""
+        """History as CSV text, one row per epoch."""
         stream = io.StringIO()
         writer = csv.DictWriter(stream, [entry.name for entry in fields(Epoch)], lineterminator="\n")
         writer.writeheader()
@@ -92,7 +106,7 @@ class RunProgress:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:
-        """From JSON values."""
+        """Progress from the JSON values of `to_dict`."""
         return cls([Epoch(**epoch) for epoch in values["history"]], values["best_epoch"], values["seconds"])
 
 
@@ -107,27 +121,27 @@ def fit(
     folder: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     resume: bool = False,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> RunProgress:
-    """Train a model in place and leave it with the weights of its best epoch on validation (top-1).
+    """Train a model in place; it ends with the weights of its best epoch on validation (top-1).
 
-    Every epoch seeds its own order and dropout, so a run resumed from the checkpoint of its last epoch ends with
-    the same weights, bit for bit, as one that was never stopped (on a CPU).
+    Every epoch seeds its own order and dropout, so on a CPU a resumed run ends with the same weights, bit for bit, as
+    one that was never interrupted.
 
     Args:
-        fabric: where to run, launched.
-        model: the model, on the CPU and freshly made.
-        train: training data.
-        val: validation data; without any, the weights of the last epoch stay.
-        config: the settings.
-        weights: how much each training sample counts, shape (M,), >= 0; all the same by default.
-        folder: where to keep the state and the log after each epoch; nowhere by default.
-        identity: JSON values that a checkpoint must agree in to be resumed (settings, data, taxonomy).
-        resume: go on from the checkpoint in the folder, if there is one.
-        watcher: is told how it goes.
+        fabric: launched Fabric with the device and precision.
+        model: new model on the CPU.
+        train: M training samples.
+        val: validation samples; None to keep the weights of the last epoch.
+        config: training settings.
+        weights: weight of each training sample, shape (M,), >= 0; equal weights by default.
+        folder: folder for the checkpoint and the log, written after each epoch; None for neither.
+        identity: settings, data and taxonomy as JSON values, which must equal those of a checkpoint to resume from it.
+        resume: whether to resume from the checkpoint in the folder, if there is one.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
-        The history of the epochs.
+        Progress of the run with the history of its epochs.
 
     Raises:
         TrainingError: if there are fewer than two samples, or the loss is no longer finite.
@@ -141,31 +155,31 @@ def fit(
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (folder / CHECKPOINT).exists():
-        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device the model is on now
+        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device of the model
     train = train.to(fabric.device)
     try:
         while len(state.progress.history) < config.epochs:
             start = time.perf_counter()
             number = len(state.progress.history) + 1
             loss = train_epoch(
-                fabric, wrapped, optimizer, train, config, number=number, weights=weights, watcher=watcher
+                fabric, wrapped, optimizer, train, config, number=number, weights=weights, callback=callback
             )
             metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
             seconds = state.progress.seconds + time.perf_counter() - start
             state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds))
             if folder is not None and fabric.is_global_zero:
                 state.write(folder)
-            if watcher:
-                watcher.epoch(state.progress, config)
+            if callback:
+                callback.epoch(state.progress, config)
     finally:
-        if watcher:
-            watcher.close()
+        if callback:
+            callback.close()
     model.load_state_dict(state.best)
     return state.progress
 
 
 class RunState:
-    """What changes while a run goes on: weights, the best of them, the optimiser, the history."""
+    """State of a run: current and best weights, optimiser and history."""
 
     def __init__(self, model: Model, optimizer: torch.optim.Optimizer, identity: Mapping[str, Any]) -> None:
         self.model, self.optimizer, self.identity = model, optimizer, identity
@@ -173,7 +187,7 @@ class RunState:
         self.best: Mapping[str, Tensor] = model.state_dict()
 
     def add(self, epoch: Epoch) -> None:
-        """Enter an epoch into the history; the weights of the best so far are kept, without validation the last."""
+        """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
         is_best = not self.progress.history or not epoch.top1 <= self.progress.best.top1
         self.progress.history.append(epoch)
         self.progress.seconds = epoch.seconds
@@ -189,7 +203,7 @@ class RunState:
         write_checkpoint(folder / CHECKPOINT, state)
 
     def restore(self, checkpoint: Checkpoint) -> None:
-        """Take the state of a checkpoint."""
+        """Restore the state of a checkpoint."""
         self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best
         self.model.load_state_dict(checkpoint.model)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
@@ -204,22 +218,22 @@ def train_epoch(
     *,
     number: int,
     weights: Tensor | None = None,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> float:
-    """One pass over the training data.
+    """Train for one epoch.
 
     Args:
-        fabric: where to run, launched.
-        model: what its `setup` made of a model.
-        optimizer: and of the optimiser.
-        train: training data, on its device.
-        config: the settings.
-        number: of the epoch, from 1.
-        weights: how much each sample counts, shape (M,); a batch counts as much as its samples together.
-        watcher: is told how it goes.
+        fabric: launched Fabric with the device and precision.
+        model: model as returned by `fabric.setup`.
+        optimizer: optimiser as returned by `fabric.setup`.
+        train: M training samples on the device of the fabric.
+        config: training settings.
+        number: number of the epoch, from 1.
+        weights: weight of each sample, shape (M,), equal by default; a batch has the total weight of its samples.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
-        The mean loss of the batches.
+        Mean loss of the batches.
     """
     seed = epoch_seed(config.seed, number)
     torch.manual_seed(seed + fabric.global_rank)
@@ -242,8 +256,8 @@ def train_epoch(
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
         optimizer.step()
         total += loss.detach()
-        if watcher:
-            watcher.batch(number, index + 1, len(batches))
+        if callback:
+            callback.batch(number, index + 1, len(batches))
     reduced = fabric.all_reduce(total / len(batches), reduce_op="mean")
     mean = float(torch.as_tensor(reduced))
     if not math.isfinite(mean):
@@ -252,5 +266,5 @@ def train_epoch(
 
 
 def epoch_seed(seed: int, epoch: int) -> int:
-    """A seed of its own for every epoch of every run."""
+    """Seed of an epoch, different for every epoch of a run."""
     return (seed * 1_000_003 + epoch * 7919) % 2**31

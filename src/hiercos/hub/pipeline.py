@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from hiercos.data import given_inputs
+from hiercos.data import as_inputs
 from hiercos.engine import ReadConfig, launched, model_samples, posteriors
 from hiercos.hub.pretrained import PretrainedModel
 from hiercos.options import check_count
@@ -46,7 +46,7 @@ class Pipeline:
         """
         check_top_k(top_k)
         stored = self.pretrained.stored
-        samples = model_samples(stored, given_inputs(inputs, stored.kind), self.config)
+        samples = model_samples(stored, as_inputs(inputs, stored.kind), self.config)
         return [
             answer
             for posterior in posteriors(stored, samples, self.config)

@@ -17,7 +17,7 @@ from hiercos.data import (
     Kind,
     TextFeatures,
     UnlabelledInputs,
-    given_inputs,
+    as_inputs,
 )
 from hiercos.decisions import Posterior, Rule
 from hiercos.errors import DataError
@@ -107,7 +107,7 @@ class OnnxModel:
         check_top_k(top_k)
         return [
             answer
-            for posterior in self.posteriors(given_inputs(inputs, self.kind), config or InferenceConfig())
+            for posterior in self.posteriors(as_inputs(inputs, self.kind), config or InferenceConfig())
             for answer in named_answers(posterior, self.rule, top_k=top_k)
         ]
 

@@ -1,4 +1,4 @@
-"""Prediction files of other programs in, answers out as rows and dicts."""
+"""Readers of other programs' prediction files, and a model's answers as table columns and dicts."""
 
 import lazy_loader
 

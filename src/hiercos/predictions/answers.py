@@ -1,4 +1,4 @@
-"""Answers of a model as columns of a table, and as dicts that name classes and their ancestors."""
+"""Answers of a model as columns of a table, and as dicts with class names and paths."""
 
 from typing import Any
 
@@ -15,17 +15,17 @@ Columns = dict[str, list[Any]]
 
 
 def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None) -> Columns:
-    """A table of the answers to a batch of inputs, column by column.
+    """Answers to a batch of inputs as columns of a table.
 
-    The columns are `row`, the number of the input; `text` or `image`; `rank` with a short list; `level_1` and so on,
-    the names on the path ("" beyond its end); `class`; `id` where the taxonomy has ids; `score`, the rule's value;
+    The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; `level_1` and so on, the
+    names on the path ("" beyond its end); `class`; `id` if the taxonomy has ids; `score`, the rule's value;
     `confidence`, the probability of the class.
 
     Args:
         batch: B inputs.
-        posterior: their probabilities.
-        rule: answers.
-        top: how many classes to list for each input; the answer alone by default.
+        posterior: probabilities of the inputs.
+        rule: decision rule that chooses the classes.
+        top: number of classes for each input; None for the answer alone, without the column `rank`.
     """
     listed = rule.short_list(posterior, top or 1)
     count = listed.classes.shape[1]
@@ -40,15 +40,15 @@ def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: 
 
 
 def _shown(inputs: Inputs, count: int) -> Columns:
-    """The column that says which input it was, each so many times; none for vectors."""
+    """Column that identifies the input of each row, repeated `count` times; none for vectors."""
     shown = [inputs.shown(row) for row in range(len(inputs))] if inputs.kind != "vectors" else []
     return {name: [cells[name] for cells in shown for _ in range(count)] for name in shown[0]} if shown else {}
 
 
 def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> Columns:
-    """The names of classes and their ancestors, level by level, and their ids if they have any."""
+    """Names of classes and their ancestors, level by level, and the ids of classes if the taxonomy has ids."""
     leaves = taxonomy.leaves[classes]
-    names = np.array([*taxonomy.names, ""], dtype=object)  # -1 is the last
+    names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
     paths = names[taxonomy.path_table(taxonomy.leaves)][classes]  # (M, H)
     columns: Columns = {f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)}
     columns["class"] = names[leaves].tolist()
@@ -62,12 +62,12 @@ def _rounded(values: NDArray[np.floating[Any]]) -> list[float]:
 
 
 def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None) -> list[Answer]:
-    """The answer to each of M samples, with the probabilities of its path, and perhaps a short list behind it.
+    """Answer to each of M samples as a dict, with the probabilities of its path and an optional short list.
 
     Args:
         posterior: probabilities of the samples.
-        rule: answers.
-        top_k: how many classes to list as `top_k`, the answer first; none by default.
+        rule: decision rule that chooses the classes.
+        top_k: number of classes to list as `top_k`, the answer first; None for no list.
     """
     listed = rule.short_list(posterior, top_k or 1)
     every = [_named_classes(posterior, listed, row) for row in range(len(posterior))]
@@ -75,7 +75,7 @@ def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None)
 
 
 def _named_classes(posterior: Posterior, listed: ShortList, row: int) -> list[Answer]:
-    """The classes listed for one sample: name, id, path, score and the probabilities of the path."""
+    """Listed classes of one sample: name, id, path, score and the probabilities of the path."""
     taxonomy, answers = posterior.taxonomy, []
     for label, value in zip(listed.classes[row].tolist(), listed.values[row].tolist(), strict=True):
         path = list(taxonomy.path(int(taxonomy.leaves[label])))
@@ -94,6 +94,6 @@ def _named_classes(posterior: Posterior, listed: ShortList, row: int) -> list[An
 
 
 def check_top_k(top_k: int | None) -> None:
-    """Raise a ValueError for fewer than one class."""
+    """Raise a ValueError for a `top_k` below 1."""
     if top_k is not None:
         check_count("top_k", top_k)

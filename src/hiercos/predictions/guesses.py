@@ -1,4 +1,4 @@
-"""Answers of somebody's model by image, some of the best for each: matched to labels and to classes, as scores."""
+"""Predictions by image of other programs, matched to labelled images and to classes, as scores."""
 
 import math
 from collections import Counter, defaultdict
@@ -18,11 +18,11 @@ from hiercos.taxonomy.formats import NUMBERED
 
 
 class Guess(NamedTuple):
-    """One answer.
+    """One predicted class.
 
     Attributes:
-        shown: what messages call it.
-        names: whatever may tell which class it is, the surest first.
+        shown: name of the prediction in messages.
+        names: ids, paths and names that may identify the class, the most specific first.
     """
 
     shown: str
@@ -30,7 +30,7 @@ class Guess(NamedTuple):
 
 
 class ImageGuesses(NamedTuple):
-    """The path of an image and the answers for it, best first."""
+    """Path of an image and its predictions, best first."""
 
     image: str
     guesses: Sequence[Guess]
@@ -38,12 +38,12 @@ class ImageGuesses(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """The true classes of images.
+    """True classes of images.
 
     Attributes:
-        paths: of M images, each once.
-        classes: shape (M,).
-        source: the name of the file, for messages.
+        paths: paths of M distinct images.
+        classes: true class of each image, shape (M,).
+        source: name of the file in messages.
     """
 
     paths: tuple[str, ...]
@@ -57,7 +57,7 @@ def read_labelled_images(
     """Read a table with a column of paths to images and one of labels.
 
     Raises:
-        DataError: for a missing column, a label that is no class, and a path that is empty or there twice.
+        DataError: for a missing column, a label that is not a class, and a path that is empty or appears twice.
     """
     table = read_table(path, columns=(path_column, label_column))
     reader = LabelReader(taxonomy)
@@ -77,24 +77,26 @@ def read_labelled_images(
 def guessed_scores(
     found: Sequence[ImageGuesses], labelled: LabelledImages, taxonomy: Taxonomy, source: str
 ) -> ScoreSet:
-    """Scores of the classes for every labelled image, which fall with their place among its answers.
+    """Class scores of every labelled image, which fall with the rank of a class among its predictions.
 
-    Answers that are no class of the taxonomy are left out, so that the next one moves up; of two that are the same
-    class the first counts. An image without answers has none of its classes ranked: it counts in no metric.
+    Predictions that are not a class of the taxonomy are left out, and those below move up; of two predictions of the
+    same class the first counts. An image without predictions has no ranked class and counts in no metric.
 
     Args:
-        found: the answers by image, each image once.
-        labelled: the images to score.
-        taxonomy: the tree over the classes.
-        source: of the answers, for messages.
+        found: predictions of distinct images.
+        labelled: images to score, with their true classes.
+        taxonomy: taxonomy of the classes.
+        source: name of the prediction file in messages.
 
     Raises:
-        DataError: if paths cannot be told apart, or no labelled image has an answer that is a class.
+        DataError: if paths are ambiguous, or no labelled image has a prediction that is a class.
     """
     places = matched_images(labelled.paths, [image.image for image in found], source=source)
     if all(place == ABSENT for place in places):
         there, here = found[0].image, labelled.paths[0]
-        raise DataError(f"{source}: none of its images is in {labelled.source}: such as {there!r} there, {here!r} here")
+        raise DataError(
+            f"{source}: none of its images is in {labelled.source}: got {there!r}, expected paths such as {here!r}"
+        )
     names = LooseNames(taxonomy)
     answers = [[] if place == ABSENT else found[place].guesses for place in places]
     classes = [[names.find(guess.names) for guess in guesses] for guesses in answers]
@@ -103,7 +105,7 @@ def guessed_scores(
     notes = [*_missing(places, len(found), labelled, source), *_unknown(answers, classes)]
     notes += _shallow(depth, [place != ABSENT for place in places], taxonomy)
     if not depth.any():
-        raise DataError([f"{source}: no answer is a class of the taxonomy", *notes])
+        raise DataError([f"{source}: no prediction is a class of the taxonomy", *notes])
     return ScoreSet(_falling(ranked, taxonomy.num_classes), labelled.classes, depth, tuple(notes))
 
 
@@ -119,33 +121,33 @@ def _missing(places: Sequence[int], found: int, labelled: LabelledImages, source
     absent = sum(place == ABSENT for place in places)
     if absent:
         images = f"{absent} of {len(places)} images of {labelled.source}"
-        yield f"{source} has no answer for {images}: no figure counts these."
+        yield f"{source} has no prediction for {images}: no metric counts these."
     if unused := found - (len(places) - absent):
         yield f"{labelled.source} has no label for {unused} of {found} images of {source}: these are left out."
 
 
 def _unknown(answers: Sequence[Sequence[Guess]], classes: Sequence[Sequence[int | None]]) -> Iterator[str]:
-    """A sentence about answers that are no class."""
+    """A note about predictions that are not a class."""
     pairs = [list(zip(guesses, labels, strict=True)) for guesses, labels in zip(answers, classes, strict=True)]
     others = Counter(guess.shown for row in pairs for guess, label in row if label is None)
     if others:
         (name, times), total = others.most_common(1)[0], sum(map(len, pairs))
         first = sum(bool(row) and row[0][1] is None for row in pairs)
         yield (
-            f"The taxonomy has no class for {others.total()} of {total} answers, such as {name!r} ({times} of them): "
-            f"these are left out and those below move up (images whose first answer is left out: {first})."
+            f"The taxonomy has no class for {others.total()} of {total} predictions, such as {name!r} (count {times}): "
+            f"these are left out and those below move up (images whose first prediction is left out: {first})."
         )
 
 
 def _shallow(depth: IntArray, answered: Sequence[bool], taxonomy: Taxonomy) -> Iterator[str]:
-    """Sentences about images with no class, and with fewer than all."""
+    """Notes about images with no ranked class, and with fewer than all classes."""
     if empty := int((depth[np.array(answered)] == 0).sum()):
-        yield f"No class is left for {empty} of {sum(answered)} images: no figure counts these."
+        yield f"No class is left for {empty} of {sum(answered)} images: no metric counts these."
     ranked = depth[depth > 0]
     if len(ranked) and ranked.min() < taxonomy.num_classes:
         low, high = int(ranked.min()), int(ranked.max())
         shown = f"{low}" if low == high else f"{low} to {high}"
-        yield f"Images have {shown} of {taxonomy.num_classes} classes ranked: what needs more leaves them out."
+        yield f"Images have {shown} of {taxonomy.num_classes} classes ranked: metrics that need more leave them out."
 
 
 IMAGES = ("file_name", "filepath", "image", "path")
@@ -154,12 +156,12 @@ OTHERS = ("row", "rank", "confidence")
 
 
 def is_guess_table(names: Sequence[str]) -> bool:
-    """Whether a table of these columns holds predictions by image, and no labels."""
+    """Whether a table with these columns holds predictions by image, without labels."""
     return not guess_table_faults(names)
 
 
 def guess_table_faults(names: Sequence[str]) -> list[str]:
-    """What keeps a table of these columns from being one of predictions by image, a sentence each."""
+    """Sentences about why a table with these columns does not hold predictions by image; empty if it does."""
     if LABEL_COLUMN in names:
         return [f"expected no labels among predictions by image, got a column {LABEL_COLUMN!r}"]
     faults = []
@@ -171,21 +173,21 @@ def guess_table_faults(names: Sequence[str]) -> list[str]:
 
 
 def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
-    """The answers for each image, the highest score first, images in order of appearance.
+    """Predictions of each image, the highest score first, images in order of appearance.
 
     Args:
-        path: a .csv or .tsv file.
-        names: of its columns.
+        path: .csv or .tsv file.
+        names: names of its columns.
 
     Raises:
-        DataError: for another kind of file, no column of names, and every row without an image or a number as score.
+        DataError: for another kind of file, no column of class names, and every row without an image or a score.
     """
     if path.suffix.lower() not in DELIMITERS:
         raise DataError(f"{path}: expected predictions by image in {' or '.join(DELIMITERS)}")
     image = next(name for name in IMAGES if name in names)
     levels = _levels(names)
     if not levels:
-        raise DataError(f"{path}: expected a column for each level of an answer, got only {', '.join(names)}")
+        raise DataError(f"{path}: expected a column for each level of a prediction, got only {', '.join(names)}")
     extras = [name for name in (ID, COMMON, EPITHET) if name in names]
     table = read_table(path, columns=(image, SCORE, *levels, *extras))
     scores = _scores(path, table, image)
@@ -199,7 +201,7 @@ def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
 
 
 def _levels(names: Sequence[str]) -> list[str]:
-    """The columns level_1, level_2, … where there are such, else all that have no other meaning."""
+    """The columns level_1, level_2, … if there are any, else all columns without another meaning."""
     numbered = [(int(match[1]), name) for name in names if (match := NUMBERED.fullmatch(name))]
     known = {*IMAGES, SCORE, ID, COMMON, EPITHET, *OTHERS}
     return [name for _, name in sorted(numbered)] or [name for name in names if name not in known]
@@ -226,7 +228,7 @@ def _number(text: str) -> float:
 
 
 def _guess(table: Table, row: int, levels: Sequence[str]) -> Guess:
-    """The id, the path, the last name and the common name of an answer, as far as there are such."""
+    """Prediction of one row, with its id, path, last name and common name, as far as they exist."""
     cells = {name: cells[row].strip() for name, cells in table.columns.items()}
     path = [cells[level] for level in levels if cells[level]]
     name = path[-1] if path else ""

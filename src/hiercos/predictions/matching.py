@@ -1,4 +1,4 @@
-"""Classes by names that other programs write: letter case, underscores and the spaces between words do not matter."""
+"""Matching of class names and image paths written by other programs."""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,10 +9,10 @@ SEVERAL = -1
 
 
 class LooseNames:
-    """Finds the class that a name means: its id, its path, or its name where no other class has it.
+    """Lookup of classes by id, path or unique name; letter case, underscores and repeated spaces are ignored.
 
     Args:
-        taxonomy: the tree whose classes are named.
+        taxonomy: taxonomy of the classes.
 
     Example:
         >>> names = LooseNames(Taxonomy.from_paths([("Felidae", "Panthera leo"), ("Canidae", "Canis lupus")]))
@@ -28,7 +28,7 @@ class LooseNames:
                 self._classes[name] = SEVERAL if name in self._classes else label
 
     def find(self, names: Iterable[str]) -> int | None:
-        """The class that the first of these names with one meaning stands for; None if there is none."""
+        """Class of the first name that identifies exactly one class; None if no name does."""
         found = (self._classes.get(_loose(name), SEVERAL) for name in names)
         return next((label for label in found if label != SEVERAL), None)
 
@@ -43,18 +43,18 @@ ABSENT = -1
 
 
 def matched_images(wanted: Sequence[str], given: Sequence[str], *, source: str) -> list[int]:
-    """For each wanted path the place of the same image among those given, -1 where it is not there.
+    """Index of each wanted image among the given paths, M indices; -1 if it is missing.
 
     Two paths name the same image if they are equal or one is the end of the other, folder by folder: `cats/1.jpg` and
     `/data/cats/1.jpg`.
 
     Args:
-        wanted: M paths, each once.
-        given: the paths to look among, each once.
-        source: of the given paths, for messages.
+        wanted: M distinct paths.
+        given: distinct paths to search.
+        source: name of the file with the given paths, for messages.
 
     Raises:
-        DataError: for every wanted path that may be several of those given, or the same one as another.
+        DataError: for every wanted path that matches several given paths, or the same one as another wanted path.
 
     Example:
         >>> matched_images(["cats/1.jpg", "cats/3.jpg"], ["/data/cats/2.jpg", "/data/cats/1.jpg"], source="x.csv")
@@ -71,7 +71,7 @@ def matched_images(wanted: Sequence[str], given: Sequence[str], *, source: str) 
     faults = []
     for name, place in zip(wanted, places, strict=True):
         if place == AMBIGUOUS:
-            faults.append(f"{source}: {name!r} may be several images: expected more folders of it in the path")
+            faults.append(f"{source}: {name!r} may be several images: expected more of its folders in the path")
         elif place != ABSENT and (first := taken.setdefault(place, name)) != name:
             faults.append(f"{source}: {given[place]!r} may be {first!r} or {name!r}: expected longer paths")
     if faults:
@@ -80,7 +80,7 @@ def matched_images(wanted: Sequence[str], given: Sequence[str], *, source: str) 
 
 
 def _parts(path: str) -> tuple[str, ...]:
-    """The folders and the name of a path, whichever slashes it has."""
+    """Folders and file name of a path, with slashes or backslashes."""
     return tuple(part for part in path.strip().replace("\\", "/").split("/") if part not in ("", "."))
 
 

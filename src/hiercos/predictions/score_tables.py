@@ -17,14 +17,14 @@ ScoreArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Scores of some samples with their true classes.
+    """Class scores of M samples with their true classes.
 
     Attributes:
-        scores: higher is better, shape (M, C), in the taxonomy's class order.
-        labels: true classes, shape (M,).
-        depth: how many classes of each sample are ranked, or of all samples alike: C for scores, K for K names; the
-            other classes share the lowest score.
-        notes: sentences about what was left out, for the user to see.
+        scores: class scores in the taxonomy's class order, higher is better, shape (M, C).
+        labels: true class of each sample, shape (M,).
+        depth: number of ranked classes, one for all samples or shape (M,): C for scores, K for K names; the other
+            classes share the lowest score.
+        notes: sentences for the user about predictions and images that were left out.
     """
 
     scores: ScoreArray
@@ -37,10 +37,10 @@ LABEL = "label"
 
 
 def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:
-    """The labels, the scores (M, C) in the order of the other columns, and what messages call a row.
+    """Labels, scores (M, C) in the order of the other columns, and a function that names a row in messages.
 
     Raises:
-        DataError: for a row of another length, a cell that is no number, or no rows.
+        DataError: for a row of another length, a cell that is not a number, or no rows.
     """
     if path.suffix.lower() == PARQUET:
         return _read_parquet(path, [name for name in names if name != LABEL])
@@ -48,7 +48,7 @@ def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], Sco
 
 
 def _read_delimited(path: Path) -> tuple[list[str], ScoreArray, RowName]:
-    """Read row by row: the texts of a large table would take many times the memory of its numbers."""
+    """Read row by row, because the texts of a large table take many times the memory of its numbers."""
     labels, rows, lines = [], [], []
     with delimited_file(path) as (names, records):
         place = names.index(LABEL)

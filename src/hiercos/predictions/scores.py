@@ -1,10 +1,10 @@
-"""Predictions made elsewhere: files of class scores, or of class names from best to worst, with the true labels.
+"""Predictions of other programs: files of class scores, or of class names from best to worst, with true labels.
 
 An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
 taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
-column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given as everywhere: by id,
-path or name, or in .npz by index. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold
-no labels: these come from a table of their own.
+column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given by id, path or
+name, or in .npz by index. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold no labels:
+these come from a separate table.
 """
 
 from collections.abc import Sequence
@@ -31,17 +31,17 @@ JSON = ".json"
 
 
 def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = None) -> ScoreSet:
-    """Read a file of scores, of ranked class names or of predictions by image; the module says what it holds.
+    """Read a file of scores, of ranked class names or of predictions by image, in a format of this module.
 
     Args:
-        path: the file.
-        taxonomy: the tree over the classes.
-        labels: the true classes where the file has none, which it must not have otherwise.
+        path: prediction file.
+        taxonomy: taxonomy of the classes.
+        labels: true classes for predictions by image; None for files that hold their labels.
 
     Raises:
         DataError: for another kind of file, one without samples, a missing array or column, a class that is unknown,
-            missing or there twice, a score that is no number, or labels that are missing or too many, naming the file
-            and the row.
+            missing or duplicate, a score that is not a number, or missing or superfluous labels, naming the file and
+            the row.
     """
     suffix = path.suffix.lower()
     if suffix not in (".npz", JSON, *TABLES):
@@ -107,7 +107,7 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
 
 
 def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
-    """The column of each class, from the class of each column; every class must be there once."""
+    """Column of each class, shape (C,); a DataError unless every class has exactly one column."""
     nodes = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
     named = reader.classes(nodes)
     counts = np.bincount(named, minlength=reader.taxonomy.num_classes)
@@ -121,7 +121,7 @@ def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArra
 
 
 def _score_matrix(path: Path, scores: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> ScoreArray:
-    """Scores of shape (M, C) as they are, if they are real numbers and none is NaN."""
+    """Scores as floating-point numbers, shape (M, C); a DataError for another shape or type, or NaN."""
     if scores.dtype.kind not in "fiu" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         raise DataError(
             f"{path}: expected scores as numbers of shape (M, {taxonomy.num_classes}), one column per class, "
@@ -134,7 +134,7 @@ def _score_matrix(path: Path, scores: AnyArray, taxonomy: Taxonomy, row_name: Ro
 
 
 def _scores_of_ranked(path: Path, ranked: AnyArray, reader: LabelReader, row_name: RowName) -> tuple[ScoreArray, int]:
-    """Scores (M, C) that fall with the place of a class, 0 for classes not named; and K."""
+    """Scores (M, C) that fall with the rank of a class and are 0 for unranked classes; and K."""
     if ranked.ndim != 2 or not 1 <= ranked.shape[1] <= reader.taxonomy.num_classes:
         raise DataError(
             f"{path}: expected ranked classes of shape (M, K), K from 1 to {reader.taxonomy.num_classes}, "

@@ -1,7 +1,7 @@
-"""Predictions as SpeciesNet writes them: a JSON object with a list `predictions`, an object for each image.
+"""Prediction files of SpeciesNet: a JSON object with a list `predictions` of one object per image.
 
-A class is `id;class;order;family;genus;species;common name`, any part of it blank: a family has no species, and
-`blank` only an id and a common name.
+A class is `id;class;order;family;genus;species;common name`, where parts may be blank: a family has no species, and
+`blank` has only an id and a common name.
 """
 
 import json
@@ -14,16 +14,16 @@ from hiercos.errors import DataError
 from hiercos.predictions.guesses import Guess, ImageGuesses
 from hiercos.taxonomy import PATH_SEPARATOR, repeated
 
-RANKS = 5  # class, order, family, genus and species, between the id and the common name
+RANKS = 5  # number of ranks between id and common name: class, order, family, genus, species
 
 
 def read_speciesnet(path: Path) -> list[ImageGuesses]:
-    """The answers for each image: the final `prediction` if there is one, then the classifications by their scores.
+    """Predictions of each image: the final `prediction` if there is one, then the classifications by their scores.
 
-    An image that SpeciesNet could not read has no answers.
+    An image that SpeciesNet could not read has no predictions.
 
     Raises:
-        DataError: for what is no such file, and every image without a path or with classes and scores that do not fit.
+        DataError: for another kind of file, and every image without a path or with mismatched classes and scores.
     """
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
@@ -36,7 +36,7 @@ def read_speciesnet(path: Path) -> list[ImageGuesses]:
         f"{path}: prediction {number}: {fault}" for number, image in enumerate(images, 1) for fault in _faults(image)
     ]
     names = [str(image.get("filepath", "")) for image in images if isinstance(image, dict)]
-    faults += [f"{path}: {name!r} stands {count} times" for name, count in repeated(names) if name]
+    faults += [f"{path}: {name!r} appears {count} times" for name, count in repeated(names) if name]
     if faults:
         raise DataError(faults)
     return [ImageGuesses(image["filepath"], [_guess(name) for name in _ranked(image)]) for image in images]
@@ -70,7 +70,7 @@ def _ranked(image: dict[str, Any]) -> list[str]:
 
 
 def _guess(text: str) -> Guess:
-    """The id, the path with the species alone or with its genus, the scientific and the common name."""
+    """Prediction from its text: id, path with the species alone or with its genus, scientific and common name."""
     given_id, *ranks, common = [part.strip() for part in text.split(";")] if ";" in text else ["", text.strip()]
     path = [rank for rank in ranks if rank]
     genus, species = ranks[-2:] if len(ranks) == RANKS else ("", "")

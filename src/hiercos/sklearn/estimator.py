@@ -89,7 +89,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             most_features=self.sparse_components,
             device=self.device,
             start=start,
-            watcher=EpochLines() if self.verbose else None,
+            callback=EpochLines() if self.verbose else None,
         )
         self._keep(codec, trained)
         self.history_, self.best_epoch_ = progress.history, progress.best_epoch

@@ -16,7 +16,7 @@ from hiercos.engine import (
     Model,
     RunProgress,
     TrainConfig,
-    Watcher,
+    TrainingCallback,
     array_scores,
     fit,
     launched,
@@ -58,7 +58,7 @@ def train(
     most_features: int,
     device: str,
     start: Trained | None = None,
-    watcher: Watcher | None = None,
+    callback: TrainingCallback | None = None,
 ) -> tuple[Trained, RunProgress]:
     """Train a model, and calibrate it on a part of the data that it did not learn from.
 
@@ -72,7 +72,7 @@ def train(
         most_features: see `Projection`.
         device: as Lightning Fabric names it.
         start: an earlier result to go on from, with its projection and scale; a fresh model by default.
-        watcher: is told how it goes.
+        callback: progress callback of the training; None for no reports.
 
     Returns:
         The model, and how training went.
@@ -85,7 +85,7 @@ def train(
     with random_state_kept():
         model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config)
         fabric = launched(device)
-        progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), watcher=watcher)
+        progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), callback=callback)
     model.cpu().eval()
     temperature = 1.0
     if val is not None:

@@ -86,7 +86,7 @@ def test_without_a_network_it_is_said_what_to_put_where_and_the_exit_code_is_1(
     root = tmp_path / "root"
     assert run(["data", "cifar100", "--download", "--root", str(root)]) == 1
     err = capsys.readouterr().err.splitlines()[-1]
-    assert err.startswith(f"error: {address}/cifar-100-binary.tar.gz cannot be had: ")
+    assert err.startswith(f"error: {address}/cifar-100-binary.tar.gz cannot be downloaded: ")
     assert err.endswith(f"; or put it into {root} by hand: {BUILT_IN['cifar100'].where}")
     assert list(root.iterdir()) == []
 

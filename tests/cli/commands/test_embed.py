@@ -177,7 +177,7 @@ def test_a_backbone_is_trained_and_travels_with_the_model(
         (["--backbone-lr", "0.1"], "--backbone-lr: expected --unfreeze with it"),
         (["--backbone", "tfidf"], "--backbone tfidf: expected a backbone of images"),
         (["--backbone", "efficientnet"], "unknown backbone 'efficientnet'; did you mean 'efficientnet-lite0'?"),
-        (["--backbone", "minilm"], "the backbone 'minilm' looks at texts"),
+        (["--backbone", "minilm"], "the backbone 'minilm' takes texts"),
         (["--backbone-option", "size"], "--backbone-option size: expected name=value"),
         (["--backbone-option", "sice=3"], "has no option 'sice'; did you mean 'size'?"),
         (["--unfreeze", "--augment", "flip"], "expected augment to be one of none, pad-crop, resized-crop, got 'flip'"),

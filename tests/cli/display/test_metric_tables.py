@@ -127,10 +127,10 @@ def test_predictions_by_image_are_scored_with_the_labels_of_a_table(
     assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)
     assert (rows["top1"]["samples"], rows["hops"]["samples"], rows["hops"]["value"]) == ("3", "0", "")
     assert capsys.readouterr().err.splitlines() == [
-        f"{path} has no answer for 1 of 4 images of {tmp_path / 'labels.csv'}: no figure counts these.",
-        "The taxonomy has no class for 1 of 6 answers, such as 'owl' (1 of them): these are left out and those below "
-        "move up (images whose first answer is left out: 1).",
-        "Images have 1 to 2 of 3 classes ranked: what needs more leaves them out.",
+        f"{path} has no prediction for 1 of 4 images of {tmp_path / 'labels.csv'}: no metric counts these.",
+        "The taxonomy has no class for 1 of 6 predictions, such as 'owl' (count 1): these are left out and those below "
+        "move up (images whose first prediction is left out: 1).",
+        "Images have 1 to 2 of 3 classes ranked: metrics that need more leave them out.",
     ]
 
 

@@ -57,11 +57,11 @@ def test_a_table_begins_with_nothing_done() -> None:
 def test_rows_show_seeds_done_epochs_at_work_means_so_far_and_the_time_left() -> None:
     progress_table = table(["hxe", "hier-cos"], jobs=2)
     first, second = run("hxe", 0), run("hxe", 1)
-    watchers = [progress_table.begin(first), progress_table.begin(second)]
-    watchers[0].batch(1, 1, 4)
+    callbacks = [progress_table.begin(first), progress_table.begin(second)]
+    callbacks[0].batch(1, 1, 4)
     assert shown(progress_table)["hxe"] == ["0/3", "", "", "", "seed 0: 1/10, seed 1: 0/10"]
-    watchers[1].epoch(progress((0.5, 0.8), (0.4, 0.9)), second.config)  # the first epoch was better: it counts
-    watchers[1].batch(3, 2, 4)
+    callbacks[1].epoch(progress((0.5, 0.8), (0.4, 0.9)), second.config)  # the first epoch was better: it counts
+    callbacks[1].batch(3, 2, 4)
     progress_table.end(first, result("hxe", 0, 0.7, 0.9))
     # 4 s an epoch, 40 s a run: one and three quarters are left, one at a time
     assert shown(progress_table)["hxe"] == ["1/3", "60.00", "0.8500", "1 min", "seed 1: 3/10"]
@@ -93,8 +93,8 @@ def test_trials_have_a_column_and_show_the_best_until_runs_begin() -> None:
         fault = "epoch 1: the loss is nan" if hops != hops else None
         progress_table.end(trial, TrialResult(number, {}, top1=0.25, hops=hops, fault=fault))
     assert shown(progress_table)["hxe"] == ["3/3", "0/1", "25.00", "0.9000", "", ""]
-    watcher = progress_table.begin(run("hxe", 0))
-    watcher.epoch(progress((0.5, 0.6)), config)
+    callback = progress_table.begin(run("hxe", 0))
+    callback.epoch(progress((0.5, 0.6)), config)
     assert shown(progress_table)["hxe"] == ["3/3", "0/1", "50.00", "0.6000", "36 s", "seed 0: 1/10"]
 
 

@@ -41,7 +41,7 @@ def test_a_data_set_that_is_absent_says_what_is_expected_where(tmp_path: Path, n
 
 
 def test_a_data_set_of_files_takes_nothing_behind_its_name(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="expected nothing behind the name of this data set, got ':fine'"):
+    with pytest.raises(DataError, match="expected nothing after the name of this data set, got ':fine'"):
         load_dataset("cifar100:fine", root=tmp_path)
 
 

@@ -106,7 +106,7 @@ def test_a_binary_file_that_ends_within_an_image_is_an_error(tmp_path: Path) -> 
     cut = BINARY | {"cifar-100-binary/train.bin": BINARY["cifar-100-binary/train.bin"][:-5]}
     assert fault_of(placed(tmp_path, cut, archived=False)) == (
         "ROOT/cifar-100-binary/train.bin: expected records of 3,074 bytes, got 307,395 bytes: after 99 whole images "
-        "3,069 bytes remain, so the file is cut short or of another kind"
+        "3,069 bytes remain, so the file is truncated or of another kind"
     )
 
 
@@ -120,7 +120,7 @@ def test_an_archive_that_ends_early_is_an_error(tmp_path: Path) -> None:
     placed(tmp_path, BINARY, archived=True)
     archive = tmp_path / "cifar-100-binary.tar.gz"
     archive.write_bytes(archive.read_bytes()[:200_000])
-    assert fault_of(tmp_path).startswith("ROOT/cifar-100-binary.tar.gz: expected a whole .tar.gz archive, but ")
+    assert fault_of(tmp_path).startswith("ROOT/cifar-100-binary.tar.gz: expected a complete .tar.gz archive, but ")
 
 
 def test_an_archive_without_a_file_is_an_error(tmp_path: Path) -> None:

@@ -74,10 +74,12 @@ def test_an_archive_that_is_not_there_and_a_server_that_is_not_are_one_sentence(
     web: tuple[Path, str], tmp_path: Path
 ) -> None:
     download = dataclasses.replace(offered(web), url=f"{web[1]}/none.tar.gz")
-    assert fault_of(download, tmp_path / "root") == f"{download.url} cannot be had: HTTP Error 404: File not found"
+    assert (
+        fault_of(download, tmp_path / "root") == f"{download.url} cannot be downloaded: HTTP Error 404: File not found"
+    )
     with served(tmp_path) as address:
         gone = dataclasses.replace(download, url=f"{address}/toys.tar.gz")
-    assert fault_of(gone, tmp_path / "root").startswith(f"{gone.url} cannot be had: [Errno")
+    assert fault_of(gone, tmp_path / "root").startswith(f"{gone.url} cannot be downloaded: [Errno")
 
 
 @pytest.mark.parametrize("kind", ["path", "link"])
@@ -91,7 +93,7 @@ def test_an_archive_that_points_out_of_the_folder_is_refused(web: tuple[Path, st
             tar.addfile(member, io.BytesIO())
         download = dataclasses.replace(download, checksum=checksum(archive, "md5"))
     assert fault_of(download, tmp_path / "root").startswith(
-        "toys.tar.gz: expected a whole and safe .tar.gz archive, but "
+        "toys.tar.gz: expected a complete and safe .tar.gz archive, but "
     )
     assert list((tmp_path / "root").iterdir()) == []
     assert not (tmp_path / "outside.txt").exists()
@@ -100,7 +102,7 @@ def test_an_archive_that_points_out_of_the_folder_is_refused(web: tuple[Path, st
 def test_what_is_no_archive_is_one_sentence(web: tuple[Path, str], tmp_path: Path) -> None:
     (web[0] / "toys.tar.gz").write_bytes(b"<html>")
     download = Download(f"{web[1]}/toys.tar.gz", 6, "", "", ("toys",))
-    assert "expected a whole and safe .tar.gz archive, but" in fault_of(download, tmp_path / "root")
+    assert "expected a complete and safe .tar.gz archive, but" in fault_of(download, tmp_path / "root")
 
 
 def test_an_archive_that_is_there_already_is_used_and_stays(web: tuple[Path, str], tmp_path: Path) -> None:
@@ -113,7 +115,7 @@ def test_an_archive_that_is_there_already_is_used_and_stays(web: tuple[Path, str
 
 def test_what_is_there_is_never_replaced(web: tuple[Path, str], tmp_path: Path) -> None:
     (tmp_path / "root" / "toys").mkdir(parents=True)
-    expected = "ROOT/toys is there already: move it away first, it is not replaced"
+    expected = "ROOT/toys already exists: move it away first, it is not replaced"
     assert fault_of(offered(web), tmp_path / "root") == expected
     other = dataclasses.replace(offered(web), members=("games",))
     assert fault_of(other, tmp_path / "root") == expected
@@ -123,5 +125,5 @@ def test_what_is_there_is_never_replaced(web: tuple[Path, str], tmp_path: Path) 
 def test_what_has_no_room_is_not_begun(web: tuple[Path, str], tmp_path: Path) -> None:
     download = dataclasses.replace(offered(web), size=10**18, url="http://nowhere.invalid/toys.tar.gz")
     assert fault_of(download, tmp_path).startswith(
-        "ROOT: expected room for the archive and its content, 2000000 TB, got "
+        "ROOT: expected disk space for the archive and its content, 2000000 TB, got "
     )

@@ -108,8 +108,8 @@ def test_a_variant_of_two_families_is_an_error(tmp_path: Path) -> None:
     path = write_aircraft(tmp_path) / "images_family_test.txt"
     path.write_text(path.read_text().replace("0002000 Boeing 707", "0002000 C-130"))
     assert fault_of(tmp_path) == (
-        "ROOT/fgvc-aircraft-2013b/data/images_variant_test.txt: row 1: by this image '707-320' belongs to "
-        "Boeing > C-130, by others to Boeing > Boeing 707"
+        "ROOT/fgvc-aircraft-2013b/data/images_variant_test.txt: row 1: this image puts '707-320' under "
+        "Boeing > C-130, others under Boeing > Boeing 707"
     )
 
 

@@ -44,7 +44,7 @@ def test_without_the_papers_split_each_class_is_split_70_15_15_and_it_is_said(tm
     dataset = inaturalist19(tmp_path)
     for split, count in (("train", 14), ("val", 3), ("test", 3)):
         assert np.bincount(dataset.labels[dataset.rows(split)]).tolist() == [count] * 3
-    note = "the paper's split is not here: 70% train, 15% val and 15% test of each class were chosen by hash."
+    note = "the paper's split is missing: 70% train, 15% val and 15% test of each class were chosen by hash."
     assert dataset.notes == (f"{folder}: {note}",)
 
 

@@ -93,7 +93,7 @@ def test_images_without_any_class_folder_are_an_error(tmp_path: Path) -> None:
     write(tmp_path / "a.png", picture(1))
     assert fault_of(tmp_path) == [
         f"{tmp_path.name}: expected images in the innermost folders only, which are the classes, "
-        "got 1 (such as 'a.png') in no such folder"
+        "got 1 (such as 'a.png') in no folder"
     ]
 
 
@@ -105,8 +105,8 @@ def test_other_files_are_counted_and_said_and_leftovers_are_not(folder: Path) ->
         write(folder / name, b"")
     (folder / "train" / "pet" / "cow").mkdir()
     assert load_dataset(folder, taxonomy=TREE).notes == (
-        f"{folder}: left out what is no image: 2 .txt, 1 without an extension (3 in all).",
-        f"{folder}: without images, and so no classes: train/pet/cow (1 in all).",
+        f"{folder}: files that are not images are left out: 2 .txt, 1 without an extension (3 in all).",
+        f"{folder}: folders without images are not classes: train/pet/cow (1 in all).",
     )
 
 
@@ -132,7 +132,7 @@ def test_linked_folders_are_followed_but_not_in_a_circle(tmp_path: Path) -> None
         (tmp_path / "photos" / split).symlink_to(tmp_path / "store" / split)
     assert len(read_folder(tmp_path / "photos", SourceOptions()).labels) == 18
     (tmp_path / "store" / "train" / "pet" / "again").symlink_to(tmp_path / "store" / "train")
-    with pytest.raises(DataError, match="again: the link leads to a folder that it lies in"):
+    with pytest.raises(DataError, match="again: the link leads to a folder that contains it"):
         read_folder(tmp_path / "store", SourceOptions())
 
 

@@ -125,8 +125,8 @@ def test_without_a_connection_the_hub_is_one_sentence(monkeypatch: pytest.Monkey
     with pytest.raises(DataError) as error:
         load_dataset("hf:imdb")
     assert str(error.value) == (
-        "hf:imdb: the hub of Hugging Face cannot be reached and 'imdb' is not in its cache here; expected a "
-        "connection, or the folder that save_to_disk left on a machine that has one"
+        "hf:imdb: the Hugging Face Hub cannot be reached and 'imdb' is not in the local cache; expected a "
+        "connection, or a folder that save_to_disk wrote on a machine that has one"
     )
 
 

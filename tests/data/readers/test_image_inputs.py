@@ -33,7 +33,7 @@ def test_every_image_below_a_folder_is_taken(folder: Path) -> None:
         ["b.png", "deep/c.png", "deep/er/a.jpg"],
         [1, 2, 3],
     )
-    assert inputs.notes == (f"{folder}: left out what is no image: 1 .txt (1 in all).",)
+    assert inputs.notes == (f"{folder}: files that are not images are left out: 1 .txt (1 in all).",)
 
 
 def test_one_image_is_a_file(folder: Path) -> None:

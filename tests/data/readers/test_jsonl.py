@@ -52,7 +52,7 @@ def test_cells_that_are_no_text_are_named_by_row_and_key(tmp_path: Path) -> None
     [
         ('{"text": "a", "label": "b"}\n{"text"}', "a.jsonl: row 2: expected a JSON object (Expecting ':' delimiter"),
         ("[1]", "a.jsonl: row 1: expected a JSON object, got list"),
-        ("\n \n", "a.jsonl: the file is empty; expected an object a line"),
+        ("\n \n", "a.jsonl: the file is empty; expected one object per line"),
         (b'{"text": "a"}\n{"text": "\xe9"}\n', "a.jsonl: row 2: byte 0xe9 is not UTF-8; expected the file in UTF-8"),
     ],
 )

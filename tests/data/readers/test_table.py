@@ -56,7 +56,7 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
         ("text\tlabel\na\tb\n", "a.csv: row 1: expected ',' between columns, it seems to be '\\t'"),
         ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'?"),
         ("text,label\n", "a.csv: expected at least one row below the header, got none"),
-        ("text,label,text\na,b,c\n", "a.csv: the column 'text' is there twice"),
+        ("text,label,text\na,b,c\n", "a.csv: the column 'text' appears twice"),
         (
             "text,label\na\nb,c\nd,e,f\n",
             "a.csv: row 2: expected 2 cells as in the header, got 1\n"

@@ -73,7 +73,7 @@ def test_the_column_of_paths_can_be_named(folder: Path) -> None:
 def test_of_texts_and_paths_one_must_be_chosen(tmp_path: Path) -> None:
     path = write(tmp_path / "t.csv", b"text,path,label\na,a.png,cat\n")
     assert fault_of(path) == (
-        "t.csv: there are both columns 'text' and 'path': expected --text-column or --path-column to choose one"
+        "t.csv: the table has both columns 'text' and 'path': expected --text-column or --path-column to choose one"
     )
     assert fault_of(path, text_column="text", path_column="path") == (
         "t.csv: expected a column of texts or one of paths to images, got 'text' and 'path'"

@@ -37,8 +37,7 @@ def test_vectors_may_bring_their_taxonomy_whose_class_order_counts(tmp_path: Pat
 def test_another_taxonomy_than_the_one_within_is_refused(tmp_path: Path) -> None:
     path = features(tmp_path, json.dumps(taxonomy_to_dict(TREE)))
     assert fault_of(path, taxonomy=TOY) == (
-        "f.npz brings a taxonomy, which is another one: "
-        "expected that, or none, got Taxonomy(5 nodes, 3 classes, height 2)"
+        "f.npz brings another taxonomy: expected that one or none, got Taxonomy(5 nodes, 3 classes, height 2)"
     )
     with pytest.raises(DataError, match="has another taxonomy than the model"):
         load_test_samples(path, TOY)

@@ -49,7 +49,7 @@ def reproduce(
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.published_table import results_json
-    from hiercos.cli.display.training import watcher
+    from hiercos.cli.display.training import training_callback
     from hiercos.engine import ReadConfig
     from hiercos.files import write_atomically
 
@@ -69,7 +69,7 @@ def reproduce(
         conditions = Conditions(
             read_config=ReadConfig(fabric, workers=workers),
             folder=out,
-            watcher=watcher,
+            callback=training_callback,
             root=root,
             seeds=seeds,
             changes=changes,

@@ -46,7 +46,7 @@ def train(
         options.check_rules([rule])
     dataset = columns.read(data)
     from hiercos.cli.display.tables import print_records
-    from hiercos.cli.display.training import watcher
+    from hiercos.cli.display.training import training_callback
     from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
     from hiercos.methods import DEFAULT, DEFAULT_RULE
@@ -63,7 +63,7 @@ def train(
     with place.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
         records = train_run(
-            fabric, prepared, config, out, rule=chosen, resume=resume, watcher=watcher(config, chosen.name)
+            fabric, prepared, config, out, rule=chosen, resume=resume, callback=training_callback(config, chosen.name)
         )
         if fabric.is_global_zero:
             print_records([records[chosen.name]], format)

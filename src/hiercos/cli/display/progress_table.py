@@ -51,10 +51,10 @@ class ProgressTable:
         self.live.refresh()
         self.live.stop()
 
-    def begin(self, task: Task[Result]) -> TaskWatcher:
+    def begin(self, task: Task[Result]) -> TaskCallback:
         """A task begins."""
         row = self.rows[task.line]
-        row.running[task.name] = TaskWatcher(self, row, task)
+        row.running[task.name] = TaskCallback(self, row, task)
         self.draw()
         return row.running[task.name]
 
@@ -108,7 +108,7 @@ class MethodRow:
 
     totals: dict[str, int]
     done: dict[str, list[Figures]] = field(default_factory=lambda: {"trial": [], "seed": []})
-    running: dict[str, TaskWatcher] = field(default_factory=dict)
+    running: dict[str, TaskCallback] = field(default_factory=dict)
     task_seconds: float | None = None
 
     def epochs(self) -> str:
@@ -140,8 +140,8 @@ class MethodRow:
         return duration(self.task_seconds * self.tasks_left() / max(1, len(self.running)))
 
 
-class TaskWatcher:
-    """Enters how one task goes into the table."""
+class TaskCallback:
+    """Training callback that shows the progress of one task in the table."""
 
     def __init__(self, table: ProgressTable, row: MethodRow, task: Task[Result]) -> None:
         self.table, self.row, self.kind, self.number = table, row, task.kind, task.number

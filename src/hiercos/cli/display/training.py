@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
 
 
-def watcher(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
+def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
     """A display for one run, live where stderr is a terminal; none in any process but the first.
 
     Where the decision rule of the results is given, it explains its figures in the end.

@@ -1,4 +1,4 @@
-"""The data sets that are known by name, and where those that need files are looked for."""
+"""Built-in data sets by name, and the root folder of their files."""
 
 import os
 from collections.abc import Callable
@@ -15,17 +15,17 @@ ROOT_VARIABLE = "HIERCOS_DATA"
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A data set that is known by name.
+    """A built-in data set.
 
     Attributes:
-        description: one line for `hiercos data`.
-        origin: where it comes from.
-        where: where it looks: a package, or files below the data root.
-        is_present: whether it can be loaded here and now, given the root the user named (None for `data_root`).
-        load: the data set, given what the user wrote after the colon ("" for nothing) and the same root.
-        classes: how many there are, None where that depends.
-        levels: of its taxonomy.
-        downloads: what `hiercos data NAME --download` fetches, in this order; nothing by default.
+        description: one line of text for `hiercos data`.
+        origin: publication or package that the data come from.
+        where: location of the data: a package, or files below the data root.
+        is_present: function from the root (None for `data_root`) to whether the data can be loaded.
+        load: function from the text after the colon ("" for none) and the root to the data set.
+        classes: number of classes; None if it varies.
+        levels: number of levels of the taxonomy; None if it varies.
+        downloads: archives that `hiercos data NAME --download` fetches, in this order; none by default.
     """
 
     description: str
@@ -39,9 +39,9 @@ class BuiltIn:
 
 
 def data_root(root: Path | None = None) -> Path:
-    """The folder that data sets with files of their own are in: the one named, else that of the environment.
+    """Folder of the built-in data sets that need files.
 
-    The environment variable HIERCOS_DATA names it, and without that it is `~/.cache/hiercos/data`.
+    It is `root`, else the environment variable HIERCOS_DATA, else `~/.cache/hiercos/data`.
     """
     if root is not None:
         return root
@@ -54,16 +54,16 @@ def _icd10cm(chapters: str, _root: Path | None) -> Dataset:
 
 
 def _present(is_present: Callable[[Path], bool]) -> Callable[[Path | None], bool]:
-    """Whether files are below the root that the user named."""
+    """`is_present` of a data set with files below the data root."""
     return lambda root: is_present(data_root(root))
 
 
 def _loader(load: Callable[[Path], Dataset]) -> Callable[[str, Path | None], Dataset]:
-    """A data set of which there is only the whole, from files below the root that the user named."""
+    """`load` of a data set that takes no text after a colon, from files below the data root."""
 
     def loaded(rest: str, root: Path | None) -> Dataset:
         if rest:
-            raise DataError(f"expected nothing behind the name of this data set, got ':{rest}'")
+            raise DataError(f"expected nothing after the name of this data set, got ':{rest}'")
         return load(data_root(root))
 
     return loaded

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data.catalogue.cifar_files import SIDE, Records, binary_records, python_records, upright
-from hiercos.data.catalogue.download import Download, fits
+from hiercos.data.catalogue.download import Download, has_checksum
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import PixelImages
 from hiercos.data.splits import TextArray
@@ -17,7 +17,7 @@ from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
 
 PARTS = ("train", "test")
-VAL_PART = 10  # one training image in so many is for validation: with 500 a class, the last 50
+VAL_PART = 10  # one training image in 10 is for validation: with 500 per class, the last 50
 
 Read = Callable[..., Records]
 
@@ -27,11 +27,11 @@ class Version:
     """One of the two forms in which CIFAR-100 is published.
 
     Attributes:
-        folder: its name; the archive's is this and `.tar.gz`.
-        files: the file of the training and of the test images.
-        read: the bytes of such a file as records.
-        archive_checksum: of the official archive.
-        checksums: of the official files in the folder.
+        folder: name of the extracted folder; the archive's name adds `.tar.gz`.
+        files: file names of the training and the test images.
+        read: function from the bytes of such a file to its records.
+        archive_checksum: checksum of the official archive.
+        checksums: checksums of the official files in the folder.
     """
 
     folder: str
@@ -76,16 +76,16 @@ LAYOUT = (
 
 
 def cifar100(root: Path) -> Dataset:
-    """CIFAR-100 with the paper's tree and split: 45,000 images to train on, 5,000 to validate, 10,000 to test.
+    """CIFAR-100 with the paper's tree and split: 45,000 train, 5,000 val and 10,000 test images.
 
     The validation images are the last tenth of each class's training images, in the order of the file. Files that are
-    not the official ones are read all the same, and it is noted.
+    not the official ones are read with a note.
 
     Args:
-        root: the folder that the archive or the extracted folder is in, or the extracted folder itself.
+        root: folder that contains the archive or the extracted folder, or the extracted folder itself.
 
     Raises:
-        DataError: if there are no such files, one is cut short, or a record's labels do not belong together.
+        DataError: if files are missing or truncated, or a record's labels contradict each other.
     """
     found = _found(root)
     if found is None:
@@ -115,7 +115,7 @@ def is_present(root: Path) -> bool:
 
 
 def _found(root: Path) -> tuple[Path, Version] | None:
-    """The first of the places that holds the files: the folders, then the archives, then the root itself."""
+    """The first location with the files: the folders, then the archives, then the root itself."""
     places = [(root / version.folder, version) for version in VERSIONS]
     places += [(root / f"{version.folder}.tar.gz", version) for version in VERSIONS]
     places += [(root, version) for version in VERSIONS]
@@ -126,7 +126,7 @@ def _found(root: Path) -> tuple[Path, Version] | None:
 
 
 def _source(place: Path, version: Version, part: str) -> str:
-    """What messages call one of the two files."""
+    """Name of one of the two files in messages."""
     return f"{place}: {version.files[part]}" if place.is_file() else str(place / version.files[part])
 
 
@@ -135,7 +135,7 @@ def _extracted(folder: Path, version: Version) -> dict[str, bytes]:
 
 
 def _archived(archive: Path, version: Version) -> dict[str, bytes]:
-    """The content of the two files, from one pass over the archive."""
+    """Contents of the two files, from one pass over the archive."""
     wanted = {f"{version.folder}/{name}": part for part, name in version.files.items()}
     contents = {}
     try:
@@ -143,10 +143,10 @@ def _archived(archive: Path, version: Version) -> dict[str, bytes]:
             for member in tar:
                 if member.isfile() and member.name in wanted:
                     file = tar.extractfile(member)
-                    assert file is not None  # only what is no file has none
+                    assert file is not None  # None only for members that are not files
                     contents[wanted[member.name]] = file.read()
     except (tarfile.TarError, EOFError, OSError, zlib.error) as error:
-        raise DataError(f"{archive}: expected a whole .tar.gz archive, but {error}") from error
+        raise DataError(f"{archive}: expected a complete .tar.gz archive, but {error}") from error
     if missing := [name for name, part in wanted.items() if part not in contents]:
         raise DataError(f"{archive}: expected a file {name} in the archive" for name in missing)
     return contents
@@ -170,10 +170,10 @@ def _check_labels(records: Records, taxonomy: Taxonomy, *, source: str) -> None:
 
 
 def _is_official(place: Path, version: Version, contents: Mapping[str, bytes]) -> bool:
-    """Whether the archive, or else each of its files, has the published checksum."""
+    """Whether the archive, or else each of the files, has the published checksum."""
     if place.is_file():
-        return fits(place, version.archive_checksum)
-    return all(fits(contents[part], published) for part, published in version.checksums.items())
+        return has_checksum(place, version.archive_checksum)
+    return all(has_checksum(contents[part], published) for part, published in version.checksums.items())
 
 
 def _note(place: Path, train: Records, test: Records) -> str:
@@ -184,7 +184,7 @@ def _note(place: Path, train: Records, test: Records) -> str:
 
 
 def _train_or_val(labels: IntArray) -> TextArray:
-    """The split of the training images, shape (M,): the last tenth of each class is for validation, at least one."""
+    """Split of the training images, shape (M,): the last tenth of each class, at least one image, is val."""
     split = np.full(len(labels), "train")
     for label in np.unique(labels):
         rows = np.flatnonzero(labels == label)
@@ -194,7 +194,7 @@ def _train_or_val(labels: IntArray) -> TextArray:
 
 
 def _images(records: Mapping[str, Records], version: Version) -> PixelImages:
-    """The training images and then the test images."""
+    """The training images, then the test images."""
     pixels = np.empty((sum(len(read.fine) for read in records.values()), SIDE, SIDE, 3), np.uint8)
     names: list[str] = []
     for part, read in records.items():

@@ -1,4 +1,4 @@
-"""The binary version of CIFAR-100: records of two labels and the planes of an image, one after another."""
+"""Files of CIFAR-100 in the binary and the python version, read without unpickling any object."""
 
 import io
 import pickle
@@ -12,16 +12,16 @@ from hiercos.taxonomy import IntArray
 
 SIDE = 32
 PIXELS = 3 * SIDE * SIDE  # bytes of an image: red, green and blue planes, each row by row
-RECORD = 2 + PIXELS  # a coarse and a fine label before it
+RECORD = 2 + PIXELS  # bytes of a record: a coarse and a fine label, then the image
 
 
 class Records(NamedTuple):
-    """The images of one file, as they stand in it.
+    """Images and labels of one file.
 
     Attributes:
-        fine: the class of each, shape (M,).
-        coarse: the superclass of each, shape (M,).
-        planes: the pixels, shape (M, 3072).
+        fine: class of each image, shape (M,).
+        coarse: superclass of each image, shape (M,).
+        planes: pixels of each image in three planes, shape (M, 3072).
     """
 
     fine: IntArray
@@ -30,11 +30,11 @@ class Records(NamedTuple):
 
 
 def binary_records(content: bytes, *, source: str) -> Records:
-    """The images of a file `train.bin` or `test.bin`.
+    """Images of a file `train.bin` or `test.bin`.
 
     Args:
-        content: the bytes of the file.
-        source: what messages call it.
+        content: bytes of the file.
+        source: name of the file in messages.
 
     Raises:
         DataError: for a file that ends within a record.
@@ -43,7 +43,7 @@ def binary_records(content: bytes, *, source: str) -> Records:
     if rest:
         raise DataError(
             f"{source}: expected records of {RECORD:,} bytes, got {len(content):,} bytes: after {count:,} whole images "
-            f"{rest:,} bytes remain, so the file is cut short or of another kind"
+            f"{rest:,} bytes remain, so the file is truncated or of another kind"
         )
     table = np.frombuffer(content, np.uint8).reshape(count, RECORD)
     return Records(table[:, 1].astype(np.int64), table[:, 0].astype(np.int64), table[:, 2:])
@@ -54,8 +54,8 @@ def upright(planes: ByteArray) -> ByteArray:
     return planes.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
 
 
-class _Kept:
-    """What the file would make an array or its type of: the arguments and the state, never looked into."""
+class _StandIn:
+    """Stand-in for an object of the file, with the arguments and the state it would be built from."""
 
     __slots__ = ("arguments", "state")
 
@@ -67,52 +67,52 @@ class _Kept:
         self.state = state
 
 
-class _Array(_Kept):
-    """An array; its state is (version, shape, type, whether columns come first, bytes)."""
+class _Array(_StandIn):
+    """Stand-in for an array; its state is (version, shape, type, Fortran order, bytes)."""
 
     __slots__ = ()
 
 
-class _ArrayType(_Kept):
-    """The type of an array; its first argument is a code such as u1."""
+class _ArrayType(_StandIn):
+    """Stand-in for the type of an array; its first argument is a code such as u1."""
 
     __slots__ = ()
 
 
-STANDS_FOR = {
+STAND_INS = {
     ("numpy.core.multiarray", "_reconstruct"): _Array,
     ("numpy", "ndarray"): _Array,
     ("numpy", "dtype"): _ArrayType,
 }
 
 
-class _Reader(pickle.Unpickler):
-    """Reads lists, numbers, texts and arrays; everything else is refused."""
+class _SafeUnpickler(pickle.Unpickler):
+    """Unpickler of lists, numbers, texts and stand-ins for arrays; everything else is refused."""
 
     def find_class(self, module_name: str, global_name: str, /) -> Any:
-        """Our own class for a name that an array needs."""
-        if (module_name, global_name) not in STANDS_FOR:
+        """Stand-in for a name that an array needs."""
+        if (module_name, global_name) not in STAND_INS:
             raise pickle.UnpicklingError(f"it names {module_name}.{global_name}, which no CIFAR-100 file needs")
-        return STANDS_FOR[module_name, global_name]
+        return STAND_INS[module_name, global_name]
 
     def persistent_load(self, pid: Any) -> NoReturn:
-        """Refused: it would stand for an object outside the file."""
+        """Refuse a reference to an object outside the file."""
         raise pickle.UnpicklingError(f"it names an object outside itself, {pid!r}")
 
 
 def python_records(content: bytes, *, source: str) -> Records:
-    """The images of a file `train` or `test` of the python version.
+    """Images of a file `train` or `test` of the python version.
 
     Args:
-        content: the bytes of the file.
-        source: what messages call it.
+        content: bytes of the file.
+        source: name of the file in messages.
 
     Raises:
-        DataError: for a file that is cut short, holds something else, or names what it does not need.
+        DataError: for a file that is truncated, has another content, or refers to other classes.
     """
     try:
-        value = _Reader(io.BytesIO(content), encoding="bytes").load()
-    except Exception as error:  # whatever bytes that are no pickle of CIFAR-100 lead to
+        value = _SafeUnpickler(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # damaged bytes can make the unpickler raise anything
         raise DataError(f"{source}: expected a file of the python version of CIFAR-100, but {error}") from error
     if not isinstance(value, dict) or not {b"data", b"fine_labels", b"coarse_labels"} <= value.keys():
         raise DataError(f"{source}: expected data, fine_labels and coarse_labels, as CIFAR-100 has them")
@@ -124,7 +124,7 @@ def python_records(content: bytes, *, source: str) -> Records:
 
 
 def _pixels(array: Any, source: str) -> ByteArray:
-    """The data of the file, shape (M, 3072)."""
+    """Pixels of the file, shape (M, 3072)."""
     state = array.state if isinstance(array, _Array) else ()
     if not isinstance(state, tuple) or len(state) != 5:
         raise DataError(f"{source}: expected an array as data")
@@ -136,7 +136,7 @@ def _pixels(array: Any, source: str) -> ByteArray:
 
 
 def _labels(values: Any, name: str, count: int, source: str) -> IntArray:
-    """A list of M labels as an array; whether they are labels of CIFAR-100 is not looked at."""
+    """A list of M labels as an array, shape (M,); their range in CIFAR-100 is not checked."""
     if not isinstance(values, list) or len(values) != count:
         raise DataError(f"{source}: expected {name} to be a list of {count:,} labels, one for each image")
     if wrong := [value for value in values if type(value) is not int or not 0 <= value < 256]:

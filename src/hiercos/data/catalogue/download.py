@@ -1,4 +1,4 @@
-"""Archives from the web into the data root: never a half of one, never without its checksum, never outside the root."""
+"""Download of archives into the data root: complete, with a verified checksum, and never outside the root."""
 
 import hashlib
 import http.client
@@ -14,14 +14,14 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any
 from urllib.parse import urlsplit
 
-CHUNK = 1 << 20  # bytes read at once
+CHUNK = 1 << 20  # bytes read at a time
 
 
 class Checksum:
-    """A checksum that grows with the bytes it is given.
+    """Incremental checksum.
 
     Args:
-        kind: "md5", "sha1" or another that hashlib knows.
+        kind: hash function of hashlib, such as "md5" or "sha1".
     """
 
     def __init__(self, kind: str) -> None:
@@ -37,35 +37,35 @@ class Checksum:
 
 
 def checksum(source: bytes | Path, kind: str) -> str:
-    """The checksum of some bytes or of a file, which is read in pieces.
+    """Checksum of bytes or of a file, which is read in chunks.
 
     Example:
         >>> checksum(b"abc", "md5")
         'md5:900150983cd24fb0d6963f7d28e17f72'
     """
     result = Checksum(kind)
-    for piece in _pieces(source) if isinstance(source, Path) else (source,):
-        result.update(piece)
+    for chunk in _chunks(source) if isinstance(source, Path) else (source,):
+        result.update(chunk)
     return str(result)
 
 
-def fits(source: bytes | Path, published: str) -> bool:
-    """Whether some bytes or a file have a published checksum."""
+def has_checksum(source: bytes | Path, published: str) -> bool:
+    """Whether bytes or a file have a published checksum."""
     return checksum(source, published.partition(":")[0]) == published
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
+def _chunks(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
-        while piece := file.read(CHUNK):
-            yield piece
+        while chunk := file.read(CHUNK):
+            yield chunk
 
 
-TIMEOUT = 30  # seconds without a byte
-Progress = Callable[[int, int], None]  # bytes received so far, and in all
+TIMEOUT = 30  # seconds without data
+Progress = Callable[[int, int], None]  # called with the bytes received and the total
 
 
 class DownloadError(Exception):
-    """A download that failed, through no fault of the user's input: no network, no room, or other bytes."""
+    """A download that failed: no network, no disk space, or a wrong checksum."""
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,11 @@ class Download:
     """A .tar.gz archive that holds a data set or a part of it.
 
     Attributes:
-        url: where it is.
-        size: its bytes, as published; about so many where that is rounded.
-        checksum: as published, such as `md5:…`; "" where none is.
-        folder: where it is extracted, below the data root; "" for the root itself.
-        members: what it leaves there.
+        url: address of the archive.
+        size: published size in bytes, exact or rounded.
+        checksum: published checksum, such as `md5:…`; "" if none is published.
+        folder: folder below the data root to extract into; "" for the root itself.
+        members: files and folders that the archive contains.
     """
 
     url: str
@@ -88,32 +88,32 @@ class Download:
 
     @property
     def name(self) -> str:
-        """The name of the archive."""
+        """File name of the archive."""
         return PurePosixPath(urlsplit(self.url).path).name
 
     def is_done(self, root: Path) -> bool:
-        """Whether all that it holds is there already."""
+        """Whether all members exist."""
         return all((root / self.folder / member).exists() for member in self.members)
 
 
 def fetch(download: Download, root: Path, progress: Progress) -> None:
-    """Download an archive, check it, extract it and remove it again; one that is there already is used, and stays.
+    """Download an archive, check it, extract it and remove it; an archive that is already there is used and kept.
 
     Args:
-        download: what to fetch.
-        root: the data root; made if it is missing.
-        progress: told of the bytes received.
+        download: archive to fetch.
+        root: data root; created if missing.
+        progress: callback with the bytes received and the total.
 
     Raises:
-        DownloadError: if it cannot be had whole, or would replace a file or folder; then nothing of it is left.
+        DownloadError: if the download fails, or would replace a file or folder; nothing of it is left then.
         OSError: if the root cannot be written.
     """
     folder = root / download.folder
     folder.mkdir(parents=True, exist_ok=True)
     if existing := [member for member in download.members if (folder / member).exists()]:
-        raise DownloadError(f"{folder / existing[0]} is there already: move it away first, it is not replaced")
+        raise DownloadError(f"{folder / existing[0]} already exists: move it away first, it is not replaced")
     archive = folder / download.name
-    if archive.is_file() and download.checksum and fits(archive, download.checksum):
+    if archive.is_file() and download.checksum and has_checksum(archive, download.checksum):
         _extract(archive, folder, download.name)
         return
     _check_room(download, folder)
@@ -126,11 +126,11 @@ def fetch(download: Download, root: Path, progress: Progress) -> None:
 
 
 def _check_room(download: Download, folder: Path) -> None:
-    """Raise a DownloadError unless the archive and what is in it have room: JPEGs hardly grow."""
+    """Raise a DownloadError without disk space for the archive and its content, which is about as large (JPEGs)."""
     free = shutil.disk_usage(folder).free
     if free < 2 * download.size:
         raise DownloadError(
-            f"{folder}: expected room for the archive and its content, {shown_size(2 * download.size)}, "
+            f"{folder}: expected disk space for the archive and its content, {shown_size(2 * download.size)}, "
             f"got {shown_size(free)}"
         )
 
@@ -143,24 +143,24 @@ def _receive(download: Download, target: Path, progress: Progress) -> None:
             received = _copy(answer, file, download, progress)
     except urllib.error.HTTPError as error:
         error.close()
-        raise DownloadError(f"{download.url} cannot be had: {error}") from error
+        raise DownloadError(f"{download.url} cannot be downloaded: {error}") from error
     except urllib.error.URLError as error:
-        raise DownloadError(f"{download.url} cannot be had: {error.reason}") from error
+        raise DownloadError(f"{download.url} cannot be downloaded: {error.reason}") from error
     except (http.client.HTTPException, TimeoutError, ConnectionError) as error:
-        raise DownloadError(f"{download.url} cannot be had: the connection ended early ({error})") from error
+        raise DownloadError(f"{download.url} cannot be downloaded: the connection ended early ({error})") from error
     if download.checksum and received != download.checksum:
         raise DownloadError(f"{download.url}: expected the checksum {download.checksum}, got {received}")
 
 
 def _copy(answer: Any, file: IO[bytes], download: Download, progress: Progress) -> str:
-    """Write what comes, in pieces, and return its checksum."""
+    """Write the response in chunks and return its checksum."""
     result = Checksum(download.checksum.partition(":")[0] or "md5")
     total = int(answer.headers.get("Content-Length") or 0)
     done = 0
-    while piece := answer.read(CHUNK):
-        file.write(piece)
-        result.update(piece)
-        done += len(piece)
+    while chunk := answer.read(CHUNK):
+        file.write(chunk)
+        result.update(chunk)
+        done += len(chunk)
         progress(done, max(total or download.size, done))
     if total and done != total:
         raise DownloadError(f"{download.url}: expected {total:,} bytes, got {done:,}: the connection ended early")
@@ -168,9 +168,9 @@ def _copy(answer: Any, file: IO[bytes], download: Download, progress: Progress) 
 
 
 def _extract(archive: Path, folder: Path, name: str) -> None:
-    """Extract an archive, called by its name, into a folder: first beside it, so that what is in place is whole.
+    """Extract an archive into a temporary folder, then move its members into place.
 
-    Members that point outside the folder, links out of it, devices and the like are refused.
+    Members that point outside the folder, links out of it and devices are refused.
     """
     if not hasattr(tarfile, "data_filter"):
         raise DownloadError(f"{name}: extracting it safely needs Python 3.11.4 or newer; extract it by hand")
@@ -180,10 +180,10 @@ def _extract(archive: Path, folder: Path, name: str) -> None:
             tar.extractall(temporary, filter="data")
         for entry in temporary.iterdir():
             if (folder / entry.name).exists():
-                raise DownloadError(f"{folder / entry.name} is there already: move it away first, it is not replaced")
+                raise DownloadError(f"{folder / entry.name} already exists: move it away first, it is not replaced")
             entry.replace(folder / entry.name)
     except (tarfile.TarError, EOFError, zlib.error) as error:
-        raise DownloadError(f"{name}: expected a whole and safe .tar.gz archive, but {error}") from error
+        raise DownloadError(f"{name}: expected a complete and safe .tar.gz archive, but {error}") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
 
@@ -193,7 +193,7 @@ def _temporary(path: Path) -> Path:
 
 
 def shown_size(size: int) -> str:
-    """A number of bytes for people.
+    """A number of bytes in readable units.
 
     Example:
         >>> shown_size(168_513_733), shown_size(1_500)

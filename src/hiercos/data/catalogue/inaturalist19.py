@@ -27,8 +27,8 @@ ANNOTATIONS = ("train2019.json", "val2019.json")
 IMAGES = "train_val2019"
 LISTS = ("splits_inat19", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
 RANKS = ("kingdom", "phylum", "class", "order", "family", "genus", "name")
-FRACTIONS = (0.7, 0.15, 0.15)  # of train, val and test, in the paper
-Samples = list[tuple[SplitEntry, int]]  # an image of a split, and its class
+FRACTIONS = (0.7, 0.15, 0.15)  # shares of train, val and test in the paper
+Samples = list[tuple[SplitEntry, int]]  # entry of a split, and its class
 SERVER = "https://ml-inat-competition-datasets.s3.amazonaws.com/2019"
 DOWNLOADS = (
     Download(f"{SERVER}/categories.json.tar.gz", 40_000, "", FOLDER, (CATEGORIES,)),
@@ -54,14 +54,13 @@ def inaturalist19(root: Path) -> Dataset:
     """iNaturalist-19 with the tree of its category file.
 
     Classes are the categories in the order of their ids. The split is that of the folders or of the lists if there are
-    any, and otherwise made here: 70% of the images of each class to train on, 15% to validate and the rest to test,
-    by the hash of each file's name.
+    any, and otherwise by hash of the file names: 70% train, 15% val and 15% test images of each class.
 
     Args:
-        root: the folder that `inaturalist19` is in, or that folder itself.
+        root: folder that contains `inaturalist19`, or that folder itself.
 
     Raises:
-        DataError: if there are no such files, one has another form, or an image is missing.
+        DataError: if files or images are missing, or a file has another form.
     """
     folder = _found(root)
     if folder is None:
@@ -93,7 +92,7 @@ def _found(root: Path) -> Path | None:
 
 
 def _classes(folder: Path) -> tuple[dict[int, int], Taxonomy]:
-    """The class of each category id, and the tree; without a category file, the names are the obfuscated ones."""
+    """Class of each category id, and the taxonomy; without a category file, the names are obfuscated."""
     file = folder / (CATEGORIES if (folder / CATEGORIES).is_file() else ANNOTATIONS[0])
     value = read_json(file)
     categories: Any = value.get("categories") if isinstance(value, dict) else value
@@ -108,7 +107,7 @@ def _classes(folder: Path) -> tuple[dict[int, int], Taxonomy]:
 
 
 def _faults(categories: Any) -> list[str]:
-    """What is wrong with each category, "" for nothing."""
+    """Fault of each category; "" for none."""
     if not isinstance(categories, list) or not categories:
         return ["expected a list of categories, with at least one"]
     return [_fault(category) for category in categories]
@@ -122,17 +121,17 @@ def _fault(category: Any) -> str:
 
 
 def _in_folders(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[str, ...]]:
-    """The samples of images that lie in folders of their splits."""
+    """Samples in the folders of their splits."""
     return _with_labels(foldered_split(folder), labels), ()
 
 
 def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[str, ...]]:
-    """The samples of the annotation files, in the split that the user has or in one made here."""
+    """Samples of the annotation files, in the split of the lists or in one by hash."""
     category_of = {path: category for name in ANNOTATIONS for path, category in _annotations(folder / name).items()}
     lists = next((folder / name for name in LISTS if (folder / name).exists()), None)
     if lists is None:
         samples = _split_here(folder, category_of, labels)
-        note = "the paper's split is not here: 70% train, 15% val and 15% test of each class were chosen by hash."
+        note = "the paper's split is missing: 70% train, 15% val and 15% test of each class were chosen by hash."
     else:
         samples, note = _split_by_lists(folder, lists, category_of, labels)
     if missing := missing_files([Path(entry.file) for entry, _ in samples]):
@@ -141,7 +140,7 @@ def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[
 
 
 def _annotations(file: Path) -> dict[str, int]:
-    """The category of each image, by the image's path below the folder."""
+    """Category of each image by its path below the folder."""
     value = read_json(file)
     try:
         path_of = {image["id"]: image["file_name"] for image in value["images"]}
@@ -161,14 +160,14 @@ def _split_here(folder: Path, category_of: Mapping[str, int], labels: Mapping[in
 
 
 def split_within_classes(keys: Sequence[str], labels: IntArray, fractions: Sequence[float] = FRACTIONS) -> TextArray:
-    """The split of each sample, shape (M,): within each class, the samples in the order of their hash are cut.
+    """Split of each sample, shape (M,): the samples of each class are ordered by hash and cut.
 
-    So every class has its share of every split (rounded down for train and val), which `hash_split` leaves to chance.
+    So every class has its exact share of every split (rounded down for train and val), unlike in `hash_split`.
 
     Args:
-        keys: what the place of each sample depends on, M of them.
-        labels: the class of each, shape (M,).
-        fractions: the shares of train, val and test.
+        keys: texts that are hashed, M keys.
+        labels: class of each sample, shape (M,).
+        fractions: shares of train, val and test.
     """
     hashes = np.array([hash_fraction(key) for key in keys])
     order = np.lexsort((hashes, labels))  # by class, then by hash
@@ -183,7 +182,7 @@ def split_within_classes(keys: Sequence[str], labels: IntArray, fractions: Seque
 def _split_by_lists(
     folder: Path, lists: Path, category_of: Mapping[str, int], labels: Mapping[int, int]
 ) -> tuple[Samples, str]:
-    """The listed images, found by their names, and a sentence about those that no list has."""
+    """Listed images, found by their names, and a note about images in no list."""
     path_of = {path.rpartition("/")[2]: path for path in category_of}
     entries = listed_split(lists)
     faults = [
@@ -205,7 +204,7 @@ def _split_by_lists(
 
 
 def _with_labels(entries: Sequence[SplitEntry], labels: Mapping[int, int]) -> Samples:
-    """Each entry with its class, which it names by the category's id: 42 or nat0042."""
+    """Each entry with its class, found by the category id in its label: 42 or nat0042."""
     samples = []
     unknown: dict[str, str] = {}
     for entry in entries:

@@ -1,4 +1,4 @@
-"""Which image belongs to which class and split, as the users of published splits have it: lists, JSON or folders."""
+"""Class and split of each image in published splits: lists, JSON or folders."""
 
 import json
 from collections import defaultdict
@@ -16,10 +16,10 @@ class SplitEntry(NamedTuple):
     """One image of a split.
 
     Attributes:
-        split: train, val or test.
-        label: what the split calls its class.
-        file: the name of the image within its class, or its path.
-        where: the place of the entry, for messages.
+        split: split of the image: train, val or test.
+        label: name of its class in the split.
+        file: name of the image within its class, or its path.
+        where: file and row of the entry, for messages.
     """
 
     split: str
@@ -29,15 +29,15 @@ class SplitEntry(NamedTuple):
 
 
 def listed_split(place: Path) -> list[SplitEntry]:
-    """The entries of a published split, in its order.
+    """Entries of a published split in order.
 
     Args:
-        place: a folder with `train`, `val` and `test`, each with a file CLASS.txt for every class and in it the name of
-            one image a line; or a JSON file `{"train": {"CLASS": ["NAME", …], …}, "val": …, "test": …}`, in which the
+        place: folder with `train`, `val` and `test`, each with a file CLASS.txt for every class that has one image name
+            per line; or a JSON file `{"train": {"CLASS": ["NAME", …], …}, "val": …, "test": …}`, in which the
             images of a split may also be a list of `CLASS/NAME`.
 
     Raises:
-        DataError: for a file of another form, an image that is listed twice, or no images at all.
+        DataError: for a file of another form, an image that is listed twice, or no images.
     """
     entries = list(_json_entries(place) if place.is_file() else _list_entries(place))
     _check_distinct(entries, place)
@@ -45,7 +45,7 @@ def listed_split(place: Path) -> list[SplitEntry]:
 
 
 def foldered_split(folder: Path) -> list[SplitEntry]:
-    """The images in the folders `train/CLASS`, `val/CLASS` and `test/CLASS`, sorted; hidden files do not count."""
+    """Images in the folders `train/CLASS`, `val/CLASS` and `test/CLASS`, sorted; hidden files are ignored."""
     entries = [
         SplitEntry(split, label.name, str(image), str(image))
         for split in SPLITS
@@ -60,12 +60,12 @@ def foldered_split(folder: Path) -> list[SplitEntry]:
 
 
 def is_foldered(folder: Path) -> bool:
-    """Whether there are folders for all three splits."""
+    """Whether the folder has subfolders for all three splits."""
     return all((folder / split).is_dir() for split in SPLITS)
 
 
 def missing_files(paths: Sequence[Path]) -> list[Path]:
-    """Those of the files that are not there; each folder is listed once instead of asking for every file."""
+    """Files that do not exist; each folder is listed once, which is faster than a check of every file."""
     names: dict[Path, set[str]] = defaultdict(set)
     for folder in {path.parent for path in paths}:
         if folder.is_dir():
@@ -89,7 +89,7 @@ def _list_entries(folder: Path) -> Iterator[SplitEntry]:
 
 
 def _class_entries(split: str, file: Path) -> Iterator[SplitEntry]:
-    """The images of one class, a line each; blank lines do not count."""
+    """Images of one class, one per line; blank lines are skipped."""
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), 1):
         if line.strip():
             yield SplitEntry(split, file.stem, line.strip(), f"{file}: row {number}")
@@ -108,7 +108,7 @@ def _json_entries(file: Path) -> Iterator[SplitEntry]:
 
 
 def _named_images(images: Any) -> Iterator[tuple[str, Any]]:
-    """The class and the name of each image; what is neither is given back as it is, for the message."""
+    """Class and name of each image; a malformed entry is returned as it is, for the error message."""
     if isinstance(images, dict):
         for label, names in images.items():
             yield from ((label, name) for name in (names if isinstance(names, list) else [[names]]))
@@ -122,7 +122,7 @@ def _named_images(images: Any) -> Iterator[tuple[str, Any]]:
 
 
 def _check_distinct(entries: Iterable[SplitEntry], place: Path) -> None:
-    """Raise a DataError for every image that is listed twice: it would be trained on and tested on."""
+    """Raise a DataError for every image that is listed twice, because it could be in train and in test."""
     first: dict[tuple[str, str], SplitEntry] = {}
     faults = [
         f"{entry.where}: {entry.file!r} is already listed in {earlier.where}"
@@ -136,7 +136,7 @@ def _check_distinct(entries: Iterable[SplitEntry], place: Path) -> None:
 
 
 def read_json(file: Path) -> Any:
-    """The value of a JSON file, or a DataError with the line and the column of what is wrong."""
+    """Value of a JSON file; a DataError gives the line and the column of a fault."""
     try:
         return json.loads(file.read_bytes())
     except json.JSONDecodeError as error:

@@ -1,4 +1,4 @@
-"""tieredImageNet-H: 608 classes of ImageNet under a pruned WordNet, from an edge list and a split the user has."""
+"""tieredImageNet-H: 608 classes of ImageNet under a pruned WordNet, from the user's edge list and split."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +14,7 @@ from hiercos.taxonomy import EdgeRow, Taxonomy, TaxonomyError, tree_from_edge_ro
 FOLDER = "tiered-imagenet-h"
 EDGES = "*isa.txt"
 LISTS = ("splits_tieredImageNet-H", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
-IMAGE_FOLDERS = ("images", "train", "val")  # where listed images are looked for, in folders of their synsets
+IMAGE_FOLDERS = ("images", "train", "val")  # folders with listed images in subfolders of their synsets
 LAYOUT = (
     f'{FOLDER}/ with a file isa.txt (or one whose name ends so) of lines "parent child" such as "n01439121 n01440764", '
     "and either images in train/SYNSET, val/SYNSET and test/SYNSET, or the split as "
@@ -24,15 +24,15 @@ LAYOUT = (
 
 
 def tiered_imagenet(root: Path) -> Dataset:
-    """tieredImageNet-H with the tree of the edge list, cut down to the classes of the split.
+    """tieredImageNet-H with the tree of the edge list, pruned to the classes of the split.
 
-    Classes are the synsets of the split in alphabetical order, and nodes are called by their synset ids.
+    Classes are the synsets of the split in alphabetical order, and nodes are named by their synset ids.
 
     Args:
-        root: the folder that `tiered-imagenet-h` is in, or that folder itself.
+        root: folder that contains `tiered-imagenet-h`, or that folder itself.
 
     Raises:
-        DataError: if there are no such files, the edges are no tree, a class is not in it, or an image is missing.
+        DataError: if files or images are missing, the edges do not form a tree, or a class is not in it.
     """
     folder = _found(root)
     if folder is None:
@@ -72,7 +72,7 @@ def _edge_file(folder: Path) -> Path:
 
 
 def _taxonomy(file: Path, classes: Sequence[str]) -> Taxonomy:
-    """The tree of an edge list, as far as it leads to the classes; a lone name at the top is the root."""
+    """Tree of an edge list, pruned to the classes; a single name at the top is the root."""
     faults: list[str] = []
     rows = _edge_rows(file, faults)
     tops = {row.parent for row in rows} - {row.child for row in rows}
@@ -102,7 +102,7 @@ def _edge_rows(file: Path, faults: list[str]) -> list[EdgeRow]:
 
 
 def _with_paths(folder: Path, entries: Sequence[SplitEntry]) -> list[SplitEntry]:
-    """The entries with the paths of their images."""
+    """Entries with the paths of their images."""
     places = {label: _images_of(folder, label) for label in {entry.label for entry in entries}}
     found = [entry._replace(file=places[entry.label].get(entry.file, "")) for entry in entries]
     missing = [entry for entry, known in zip(entries, found, strict=True) if not known.file]
@@ -113,7 +113,7 @@ def _with_paths(folder: Path, entries: Sequence[SplitEntry]) -> list[SplitEntry]
 
 
 def _images_of(folder: Path, label: str) -> dict[str, str]:
-    """The path of each image of a synset by its name; of two with the same name, the first place's."""
+    """Path of each image of a synset by name; for equal names, the path in the first folder."""
     paths: dict[str, str] = {}
     for name in IMAGE_FOLDERS:
         if (folder / name / label).is_dir():

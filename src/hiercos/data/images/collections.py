@@ -1,4 +1,4 @@
-"""Ordered collections of images that are decoded on demand, so that they never fill the memory."""
+"""Ordered collections of images, decoded on demand so that memory does not grow with their number."""
 
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
@@ -18,9 +18,9 @@ __all__ = ["EncodedImages", "ImageError", "ImageFiles", "Images", "PixelImages",
 
 
 class Images(Inputs):
-    """M images in order, each decoded when it is asked for.
+    """M images in order, each decoded on demand.
 
-    A subclass says what its images are called and what they are made of, for rows from 0 to M - 1.
+    A subclass gives the name and the content of each image, for rows from 0 to M - 1.
     """
 
     kind = "images"
@@ -30,7 +30,7 @@ class Images(Inputs):
         """One image, decoded fully, upright and RGB.
 
         Raises:
-            ImageError: in one sentence that names it.
+            ImageError: for an image that cannot be decoded.
         """
         return decoded(self.content(row), self.name(row))
 
@@ -38,8 +38,8 @@ class Images(Inputs):
         """Decoded images at these rows."""
         return [self.open(row) for row in rows]
 
-    def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # decoding finds the others
-        """No sentences: `usable_rows` decodes images to find the faulty ones."""
+    def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # faulty images are found by decoding
+        """Empty: `usable_rows` decodes images to find the faulty ones."""
         return []
 
     def split_keys(self) -> list[bytes]:
@@ -67,7 +67,7 @@ class ImageFiles(Images):
     """Images in files.
 
     Args:
-        paths: of the files, M of them.
+        paths: paths of M files.
     """
 
     def __init__(self, paths: Sequence[str | PathLike[str]]) -> None:
@@ -90,12 +90,12 @@ class ImageFiles(Images):
 
 
 class PixelImages(Images):
-    """Images whose pixels are in one array, which parts of the collection share.
+    """Images whose pixels are in one array, shared by the parts of the collection.
 
     Args:
-        pixels: red, green and blue from 0 to 255, shape (M, H, W, 3), uint8; it may be mapped from a file.
-        names: what messages call them, M texts.
-        rows: which of these images the collection holds; all by default.
+        pixels: red, green and blue from 0 to 255, shape (M, H, W, 3), uint8; may be memory-mapped.
+        names: name of each image in messages, M texts.
+        rows: indices of the images in the collection; all by default.
     """
 
     needs_decoding = False
@@ -113,7 +113,7 @@ class PixelImages(Images):
         return len(self._rows)
 
     def name(self, row: int) -> str:
-        """As named when made."""
+        """Name given to the constructor."""
         return self._names[int(self._rows[row])]
 
     def content(self, row: int) -> bytes:
@@ -121,7 +121,7 @@ class PixelImages(Images):
         return bytes(self._pixels[self._rows[row]].tobytes())
 
     def open(self, row: int) -> "Image":
-        """The pixels as an image, with nothing to decode."""
+        """The pixels as an image."""
         image: Image = pillow().fromarray(self._pixels[self._rows[row]])
         return image
 
@@ -132,7 +132,7 @@ class PixelImages(Images):
 
 
 class Contents(Protocol):
-    """The bytes of files by row: a list, or whatever reads them on demand."""
+    """Bytes of files by row: a list, or an object that reads them on demand."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, row: int, /) -> bytes: ...
@@ -142,9 +142,9 @@ class EncodedImages(Images):
     """Images as the bytes of their files, in memory or read on demand.
 
     Args:
-        contents: the bytes of each file, M of them.
-        names: what messages call them, M texts.
-        rows: which of these images the collection holds; all by default.
+        contents: bytes of M files.
+        names: name of each image in messages, M texts.
+        rows: indices of the images in the collection; all by default.
     """
 
     def __init__(self, contents: Contents, names: Sequence[str], rows: Rows | None = None) -> None:
@@ -158,7 +158,7 @@ class EncodedImages(Images):
         return len(self._rows)
 
     def name(self, row: int) -> str:
-        """As named when made."""
+        """Name given to the constructor."""
         return self._names[int(self._rows[row])]
 
     def content(self, row: int) -> bytes:

@@ -1,4 +1,4 @@
-"""One image from its bytes: whole, upright, three channels of eight bits. docs/data/images.md states the rules."""
+"""Decoding of one image: complete, upright, three channels of eight bits. docs/data/images.md states the rules."""
 
 import io
 import threading
@@ -16,7 +16,7 @@ from hiercos.taxonomy import AnyArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-# What photographs and drawings come in. Formats that hold no raster or run other programs (EPS) are never opened.
+# Formats of photographs and drawings. Formats without pixels or that run other programs (EPS) are never opened.
 FORMATS = {
     "JPEG": (".jpg", ".jpeg", ".jpe", ".jfif"),
     "PNG": (".png",),
@@ -29,24 +29,24 @@ FORMATS = {
     "PPM": (".ppm", ".pgm", ".pbm", ".pnm"),
 }
 SUFFIXES = tuple(suffix for suffixes in FORMATS.values() for suffix in suffixes)
-DEEPEST = 65535  # the largest value of 16 bits
-DEEP_GREY = "I"  # Pillow's modes for more than eight bits of grey begin so
+DEEPEST = 65535  # largest value of 16 bits
+DEEP_GREY = "I"  # prefix of Pillow's modes for more than eight bits of grey
 WHITE = (255, 255, 255, 255)
 
 
 class ImageError(DataError):
-    """An image that cannot be used, in one sentence that names it."""
+    """An unusable image; the message names it."""
 
 
 def decoded(content: bytes, name: str) -> "Image":
-    """The image in these bytes, decoded to its last pixel, upright and RGB.
+    """Decode an image completely, upright and in RGB.
 
     Args:
-        content: a file of one of the `FORMATS`.
-        name: what messages call it.
+        content: bytes of a file in one of the `FORMATS`.
+        name: name of the image in messages.
 
     Raises:
-        ImageError: for anything else, a file that ends early, or more pixels than Pillow's limit.
+        ImageError: for another format, a truncated file, or more pixels than Pillow's limit.
         DataError: without Pillow.
     """
     image_module = pillow()
@@ -58,10 +58,10 @@ def decoded(content: bytes, name: str) -> "Image":
 
 
 def upright_rgb(image: "Image", name: str) -> "Image":
-    """An image that somebody opened, as `decoded` would give it.
+    """A Pillow image converted as `decoded` does.
 
     Raises:
-        ImageError: for one whose file ends early, or whose grey is beyond what is expected.
+        ImageError: for a truncated file, or grey values out of range.
     """
     with _named_faults(name):
         image.load()
@@ -70,9 +70,9 @@ def upright_rgb(image: "Image", name: str) -> "Image":
 
 @contextmanager
 def _named_faults(name: str) -> Iterator[None]:
-    """Let Pillow decode an image of this name, quietly; an `ImageError` says what is wrong with it."""
+    """Silence Pillow's warnings and turn its errors into an `ImageError` that names the image."""
     image_module = pillow()
-    with _pillow_is_quiet:
+    with _quiet_pillow:
         try:
             yield
         except image_module.DecompressionBombError as error:
@@ -86,7 +86,7 @@ def _named_faults(name: str) -> Iterator[None]:
 
 
 def pillow() -> Any:
-    """The module PIL.Image; a DataError without Pillow, which is no fault of the image."""
+    """The module PIL.Image; a DataError without Pillow."""
     try:
         from PIL import Image
     except ImportError as error:
@@ -104,13 +104,13 @@ def _formats() -> tuple[str, ...]:
 
 
 def _check_size(image: "Image", limit: int | None) -> None:
-    """Refuse before decoding what Pillow itself only warns of."""
+    """Refuse an image above the pixel limit, about which Pillow only warns."""
     if limit is not None and image.width * image.height > limit:
         raise ValueError(f"expected at most {limit:,} pixels, got {image.width:,} x {image.height:,}")
 
 
 def _rgb(image: "Image") -> "Image":
-    """Three channels of eight bits: deep grey scaled, transparency laid over white, the rest as Pillow converts it."""
+    """Convert to three channels of eight bits: deep grey is scaled, transparency is laid over white."""
     from PIL import Image
 
     if image.mode.startswith(DEEP_GREY):
@@ -133,7 +133,7 @@ def _grey(values: AnyArray, largest: int) -> "Image":
 
 
 def _upright(pixels: "Image", image: "Image") -> "Image":
-    """The pixels turned and flipped as the EXIF data of the image say."""
+    """Rotate and flip the pixels by the EXIF orientation of the image."""
     from PIL.ExifTags import Base
     from PIL.Image import Transpose
 
@@ -150,8 +150,8 @@ def _upright(pixels: "Image", image: "Image") -> "Image":
     return pixels if turn is None else pixels.transpose(turn)
 
 
-class _PillowIsQuiet:
-    """Silences Pillow's warnings while any thread decodes: what they are about is decided here.
+class _QuietPillow:
+    """Context manager that silences Pillow's warnings while any thread decodes.
 
     `warnings.catch_warnings` alone, entered and left by several threads in turn, would leave the filters changed.
     """
@@ -176,4 +176,4 @@ class _PillowIsQuiet:
                 self._caught.__exit__(None, None, None)
 
 
-_pillow_is_quiet = _PillowIsQuiet()
+_quiet_pillow = _QuietPillow()

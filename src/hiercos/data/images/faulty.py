@@ -1,4 +1,4 @@
-"""Images that cannot be decoded: found before any work is done with the others, every one by name."""
+"""Check for images that cannot be decoded, with a cache of those that can."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -19,12 +19,12 @@ from hiercos.options import check_choice
 from hiercos.taxonomy import IntArray
 
 CACHE_VARIABLE = "HIERCOS_CACHE"
-RULES = 1  # of decoding; another number when what counts as decodable changes
-DIGEST = 32  # bytes
+RULES = 1  # version of the decoding rules; raise it when other images become decodable
+DIGEST = 32  # bytes of a digest
 
 
 def decodable_file() -> Path:
-    """The file for this version of Pillow: in the folder HIERCOS_CACHE, else in `~/.cache/hiercos`."""
+    """Cache file of this version of Pillow: in the folder HIERCOS_CACHE, else in `~/.cache/hiercos`."""
     from PIL import __version__
 
     named = os.environ.get(CACHE_VARIABLE)
@@ -33,7 +33,7 @@ def decodable_file() -> Path:
 
 
 def read_decodable(file: Path) -> set[bytes]:
-    """The digests in the file; none where there is no such file, or one that something else has written."""
+    """Digests of decodable images in the cache file; empty if it is missing or damaged."""
     content = file.read_bytes() if file.is_file() else b""
     if len(content) % DIGEST:
         return set()
@@ -41,21 +41,21 @@ def read_decodable(file: Path) -> set[bytes]:
 
 
 def add_decodable(file: Path, digests: Iterable[bytes]) -> None:
-    """Add digests to the file, if it can be written."""
-    with suppress(OSError):  # a home that is read-only or full costs time, not the result
+    """Add digests to the cache file, if it can be written."""
+    with suppress(OSError):  # without the cache, only time is lost
         file.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(file, b"".join(sorted({*read_decodable(file), *digests})))
 
 
 ON_ERROR = ("fail", "skip")
-AT_ONCE = 1024  # images handed to the threads together, so that memory does not grow with their number
-NO_DIGEST = bytes(32)  # of a file that cannot be read
+AT_ONCE = 1024  # images checked at a time, so that memory does not grow with their number
+NO_DIGEST = bytes(32)  # stands for a file that cannot be read
 
 CheckCallback = Callable[[int, int], None]
 
 
 def check_on_error(on_error: str) -> None:
-    """Raise a DataError unless this says what to do with faulty images."""
+    """Raise a DataError for another value than "fail" or "skip"."""
     try:
         check_choice("on_error", on_error, ON_ERROR)
     except ValueError as error:
@@ -71,20 +71,20 @@ def usable_rows(
     callback: CheckCallback | None = None,
     workers: int | None = None,
 ) -> tuple[IntArray, tuple[str, ...]]:
-    """The images that can be decoded to their last pixel, found by decoding all but those that once were.
+    """Rows of the images that can be decoded completely; images in the cache are not decoded again.
 
-    Every content is read once: its digest is kept by the images for the split and the fingerprint.
+    Every content is read once: the images keep its digest for the split and the fingerprint.
 
     Args:
         images: M images; inputs that need no decoding are all usable.
-        source: what messages call them together.
+        source: name of the collection in messages.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
-        row_name: what messages call the row of an image beside its name, for images that a table lists.
-        callback: called now and then with how many of the images are examined, and how many there are.
-        workers: how many threads decode; one for each processor by default.
+        row_name: function from a row index to its name in messages, for images that a table lists.
+        callback: progress callback, called with the number of images checked and the total.
+        workers: number of decoding threads; one per processor by default.
 
     Returns:
-        Their rows, and what to tell the user: nothing, or how many were left out, then each by name and fault.
+        Row indices, and notes about the images that were left out, each by name and fault.
 
     Raises:
         DataError: with every fault, or if no image is left.
@@ -92,7 +92,7 @@ def usable_rows(
     check_on_error(on_error)
     if not images.needs_decoding:
         return np.arange(len(images)), ()
-    pillow()  # without it nothing can be decoded, which is no fault of the images
+    pillow()  # a missing Pillow must not count as a fault of every image
     file = decodable_file()
     before = read_decodable(file)
     examined: list[tuple[bytes, str | None]] = []
@@ -118,7 +118,7 @@ def usable_rows(
 
 
 def _examined(images: Inputs, before: AbstractSet[bytes], workers: int) -> Iterator[list[tuple[bytes, str | None]]]:
-    """The digest of each image and what is wrong with it, if anything, in parts; decoders run in threads."""
+    """Digest and fault (or None) of each image, in batches; decoders run in threads."""
     with ThreadPoolExecutor(workers) as pool:
         for start in range(0, len(images), AT_ONCE):
             rows = range(start, min(start + AT_ONCE, len(images)))
@@ -138,12 +138,12 @@ def _examination(images: Inputs, row: int, before: AbstractSet[bytes]) -> tuple[
 
 
 def dataset_of_usable_images(dataset: Dataset, on_error: str, callback: CheckCallback | None = None) -> Dataset:
-    """The part of a data set whose images can be decoded, with a note; other kinds of data stay as they are.
+    """A data set without the images that cannot be decoded, with a note; other kinds of data are unchanged.
 
     Args:
-        dataset: samples of any kind.
+        dataset: data set of any kind.
         on_error: "fail" to raise for faulty images, "skip" to leave them out.
-        callback: as in `usable_rows`.
+        callback: progress callback, called with the number of images checked and the total.
 
     Raises:
         DataError: with every faulty image.

@@ -1,4 +1,4 @@
-"""Readers that come with the package; of two that take a source, the later one here is asked first."""
+"""Readers that come with the package; of two that take a source, the later one here is used."""
 
 import sys
 from pathlib import Path
@@ -29,12 +29,12 @@ from hiercos.data.samples import PATH_COLUMN, TEXT_COLUMN, SourceOptions, Source
 
 STANDARD_INPUT = "-"
 
-__all__ = ["READERS", "STANDARD_INPUT"]  # who asks for the registry finds these readers in it
+__all__ = ["READERS", "STANDARD_INPUT"]  # importing the registry from here registers these readers
 
 
 @READERS.register("image")
 class ImageReader(Reader):
-    """A single image, to predict."""
+    """A single image, for prediction."""
 
     suffixes = SUFFIXES
     labelled = False
@@ -47,7 +47,7 @@ class ImageReader(Reader):
 
 @READERS.register("folder")
 class FolderReader(Reader):
-    """A folder of images, labelled by the folders within."""
+    """A folder of images, labelled by its subfolders."""
 
     kinds: ClassVar[tuple[Kind, ...]] = ("images",)
 
@@ -60,7 +60,7 @@ class FolderReader(Reader):
         return read_folder(Path(source), options)
 
     def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:  # noqa: ARG002
-        """Every image below the folder, in the order of the paths."""
+        """Every image below the folder, sorted by path."""
         return usable_images(images_below(Path(source)), options.on_error, options.callback)
 
 
@@ -77,7 +77,7 @@ class HubReader(Reader):
 
 @READERS.register("hugging-face-folder")
 class SavedReader(Reader):
-    """A folder that `save_to_disk` of Hugging Face left."""
+    """A folder that `save_to_disk` of Hugging Face wrote."""
 
     def takes(self, source: str) -> bool:
         """A folder with the files that `save_to_disk` writes."""
@@ -112,7 +112,7 @@ class TableReader(Reader):
     kinds: ClassVar[tuple[Kind, ...]] = ("texts", "images")
 
     def samples(self, source: str, options: SourceOptions) -> SourceSamples:
-        """Rows with labels and, if there is a column of them, splits."""
+        """Rows with labels and, if the table has them, splits."""
         return read_table_samples(Path(source), options)
 
     def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:
@@ -131,11 +131,11 @@ class LineReader(Reader):
     kinds: ClassVar[tuple[Kind, ...]] = ("texts", "images")
 
     def takes(self, source: str) -> bool:
-        """The sign for standard input."""
+        """The source "-"."""
         return source == STANDARD_INPUT
 
     def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:  # noqa: ARG002
-        """Texts streamed line by line, or the images whose paths stand there."""
+        """Texts streamed line by line, or the images at these paths."""
         stream = options.stdin or sys.stdin
         if kind == "texts":
             return texts_of_lines(stream)

@@ -1,7 +1,7 @@
 """Folders of images: nested folders are the taxonomy, and the innermost ones are the classes.
 
-Folders `train`, `val` and `test` at the top are splits. Hidden files and what file managers leave behind are passed
-over; any other file that is no image is counted and said.
+Folders `train`, `val` and `test` at the top are splits. Hidden files and files of file managers are ignored; a
+note counts all other files that are not images.
 """
 
 import os
@@ -18,20 +18,20 @@ from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import MOST_NAMES, DataError
 from hiercos.taxonomy import PATH_SEPARATOR
 
-LEFT_BEHIND = ("thumbs.db", "desktop.ini", "__macosx")  # by Windows and macOS
-MOST_KINDS = 5  # of other files, told by their extension
+SYSTEM_FILES = ("thumbs.db", "desktop.ini", "__macosx")  # written by Windows and macOS
+MOST_KINDS = 5  # extensions of other files shown in a note
 
 Parts = tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class ImageTree:
-    """What lies below a folder.
+    """Images and other files below a folder.
 
     Attributes:
-        images: the image files, by path from the folder, in sorted order.
-        others: how many other files there are of each extension.
-        empty: the innermost folders without an image, by path from the folder.
+        images: paths of the image files relative to the folder, sorted.
+        others: number of other files by extension.
+        empty: paths of the innermost folders without an image, relative to the folder.
     """
 
     images: tuple[PurePath, ...]
@@ -40,10 +40,10 @@ class ImageTree:
 
 
 def image_tree(folder: Path) -> ImageTree:
-    """Every image below a folder, by the extension of its name.
+    """Find every image below a folder by its extension.
 
     Raises:
-        DataError: for a folder that cannot be read, a link to a folder around it, or no image at all.
+        DataError: for a folder that cannot be read, a link to a folder that contains it, or no images.
     """
     images: list[PurePath] = []
     others: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def image_tree(folder: Path) -> ImageTree:
 
 
 def _counts(name: str) -> bool:
-    return not name.startswith(".") and name.lower() not in LEFT_BEHIND
+    return not name.startswith(".") and name.lower() not in SYSTEM_FILES
 
 
 def _refuse(error: OSError) -> NoReturn:
@@ -72,18 +72,18 @@ def _refuse(error: OSError) -> NoReturn:
 
 
 def _check_links(place: Path, folders: Sequence[str]) -> None:
-    """Raise a DataError for a link to a folder that it lies in, where walking would never end."""
+    """Raise a DataError for a link to a folder that contains it, where walking would never end."""
     for link in (place / name for name in folders if (place / name).is_symlink()):
         if place.resolve().is_relative_to(link.resolve()):
-            raise DataError(f"{link}: the link leads to a folder that it lies in")
+            raise DataError(f"{link}: the link leads to a folder that contains it")
 
 
 def read_folder(folder: Path, options: SourceOptions) -> SourceSamples:
-    """The images below a folder, labelled by the path of the folders they are in.
+    """Images below a folder, labelled by the path of their folder.
 
     Raises:
-        DataError: for images beside folders of images or in none, splits beside other folders, or (unless
-            `options.on_error` is "skip") images that cannot be decoded.
+        DataError: for images outside the innermost folders, splits beside other folders, or (unless `options.on_error`
+            is "skip") images that cannot be decoded.
     """
     tree = image_tree(folder)
     splits = _splits(folder, tree.images)
@@ -101,26 +101,26 @@ def read_folder(folder: Path, options: SourceOptions) -> SourceSamples:
 
 
 def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
-    """A sentence about the files that are no images, where there are such."""
+    """A note about the files that are not images, if there are any."""
     if not tree.others:
         return ()
     kinds = [f"{count:,} {kind or 'without an extension'}" for kind, count in tree.others.most_common(MOST_KINDS)]
     shown = ", ".join([*kinds, *["…"] * (len(tree.others) > MOST_KINDS)])
-    return (f"{folder}: left out what is no image: {shown} ({tree.others.total():,} in all).",)
+    return (f"{folder}: files that are not images are left out: {shown} ({tree.others.total():,} in all).",)
 
 
 def _empty_folders(folder: Path, tree: ImageTree) -> tuple[str, ...]:
-    """A sentence about the folders that are no classes for want of images, where there are such."""
+    """A note about the folders that are not classes because they have no images, if there are any."""
     if not tree.empty:
         return ()
     shown = ", ".join([*map(str, tree.empty[:MOST_NAMES]), *["…"] * (len(tree.empty) > MOST_NAMES)])
-    return (f"{folder}: without images, and so no classes: {shown} ({len(tree.empty):,} in all).",)
+    return (f"{folder}: folders without images are not classes: {shown} ({len(tree.empty):,} in all).",)
 
 
 def _splits(folder: Path, images: Sequence[PurePath]) -> dict[str, str]:
-    """The split that each folder at the top stands for; none where they are classes.
+    """Split of each folder at the top; empty if they are classes.
 
-    A lone folder `train` among others may well be a class of vehicles; with `test` or `val` beside it, it is a split.
+    A folder `train` among others may be a class of vehicles; with `test` or `val` beside it, it is a split.
     """
     top = sorted({image.parts[0] for image in images if len(image.parts) > 1})
     splits = {name: split for name in top if (split := OTHER_NAMES.get(folded(name), folded(name))) in SPLITS}
@@ -133,7 +133,7 @@ def _splits(folder: Path, images: Sequence[PurePath]) -> dict[str, str]:
 
 
 def _check_places(folder: Path, images: Sequence[PurePath], parts: Sequence[Parts]) -> None:
-    """Raise a DataError for every folder with images that is no class: one around other folders, in any split."""
+    """Raise a DataError for every folder that has images and is not an innermost folder in every split."""
     inside = {part[:end]: part[end] for part in parts for end in range(len(part))}  # a folder within each inner one
     misplaced = [row for row, part in enumerate(parts) if not part or part in inside]
     counts = Counter(images[row].parent for row in misplaced)
@@ -142,6 +142,6 @@ def _check_places(folder: Path, images: Sequence[PurePath], parts: Sequence[Part
         raise DataError(
             f"{folder / place}: expected images in the innermost folders only, which are the classes, "
             f"got {counts[place]:,} (such as {images[row].name!r}) "
-            + (f"beside the folder {inside[parts[row]]!r}" if parts[row] in inside else "in no such folder")
+            + (f"beside the folder {inside[parts[row]]!r}" if parts[row] in inside else "in no folder")
             for place, row in sorted(first.items())
         )

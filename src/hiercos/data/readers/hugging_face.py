@@ -1,4 +1,4 @@
-"""Data sets of Hugging Face: a folder that `save_to_disk` left, or `hf:NAME` of the hub."""
+"""Data sets of Hugging Face: a folder that `save_to_disk` wrote, or `hf:NAME` of the hub."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ PREFIX = "hf:"
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` left this folder."""
+    """Whether `save_to_disk` wrote this folder."""
     return (folder / "dataset_dict.json").is_file() or (
         (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
     )
 
 
 def read_saved(folder: Path, options: SourceOptions) -> SourceSamples:
-    """The samples of a folder that `save_to_disk` left; see `read_hub`."""
+    """Samples of a folder that `save_to_disk` wrote; see `read_hub`."""
     library = _library(str(folder))
     try:
         loaded = library.load_from_disk(str(folder))
@@ -33,14 +33,13 @@ def read_saved(folder: Path, options: SourceOptions) -> SourceSamples:
 
 
 def read_hub(source: str, options: SourceOptions) -> SourceSamples:
-    """The samples of `hf:NAME`, or of one configuration of it, `hf:NAME:CONFIGURATION`.
+    """Samples of `hf:NAME`, or of one configuration, `hf:NAME:CONFIGURATION`.
 
-    The library downloads what is not in its cache, with a progress bar. Images stay encoded and are fetched when
-    they are opened.
+    The library downloads data that are not in its cache, with a progress bar. Images stay encoded until opened.
 
     Raises:
         DataError: without the library, if the hub cannot be reached or has no such data set, for a missing column, a
-            cell that is no text, or images that cannot be decoded.
+            cell that is not text, or images that cannot be decoded.
     """
     library = _library(source)
     name, _, configuration = source.removeprefix(PREFIX).partition(":")
@@ -48,8 +47,8 @@ def read_hub(source: str, options: SourceOptions) -> SourceSamples:
         loaded = library.load_dataset(name, configuration or None)
     except ConnectionError as error:
         raise DataError(
-            f"{source}: the hub of Hugging Face cannot be reached and {name!r} is not in its cache here; expected a "
-            "connection, or the folder that save_to_disk left on a machine that has one"
+            f"{source}: the Hugging Face Hub cannot be reached and {name!r} is not in the local cache; expected a "
+            "connection, or a folder that save_to_disk wrote on a machine that has one"
         ) from error
     except (library.exceptions.DatasetsError, OSError, ValueError) as error:
         raise DataError(f"{source}: the data set cannot be loaded ({_first_line(error)})") from error
@@ -74,9 +73,9 @@ class _Rows:
 
     Attributes:
         table: the `datasets.Dataset`.
-        names: what messages call each row.
-        split: of each row, if the data set has splits.
-        notes: about splits that were left out.
+        names: name of each row in messages.
+        split: split of each row; None if the data set has no splits.
+        notes: sentences about splits that were left out.
     """
 
     table: Any
@@ -108,7 +107,7 @@ def _samples(source: str, loaded: Any, options: SourceOptions) -> SourceSamples:
 
 
 def _joined(source: str, parts: Mapping[str, Any]) -> _Rows:
-    """The splits train, val and test, under whatever usual name; others are left out."""
+    """The splits train, val and test, also under other usual names; further splits are left out."""
     named = {name: OTHER_NAMES.get(folded(name), folded(name)) for name in parts}
     others = [name for name, split in named.items() if split not in SPLITS]
     kept = [(split, parts[name]) for name, split in named.items() if split in SPLITS]
@@ -121,7 +120,7 @@ def _joined(source: str, parts: Mapping[str, Any]) -> _Rows:
 
 
 def _input_column(source: str, features: Mapping[str, Any], options: SourceOptions) -> tuple[str, bool]:
-    """The column of inputs, and whether they are images: what the user named, else the images, else the texts."""
+    """The column of inputs, and whether they are images: the user's choice, else the images, else the texts."""
     image_type = _library(source).Image
     pictures = [name for name, feature in features.items() if isinstance(feature, image_type)]
     column = options.text_column or options.path_column or (pictures[0] if len(pictures) == 1 else TEXT_COLUMN)
@@ -138,7 +137,7 @@ def _texts(source: str, rows: _Rows, column: str) -> tuple[str, ...]:
     if feature is None:
         raise DataError(f"{source}: expected a column {column!r}{suggestion(column, list(rows.table.features))}")
     cells = list(rows.table[column])
-    names = getattr(feature, "names", None)  # of a ClassLabel, whose cells are numbers
+    names = getattr(feature, "names", None)  # class names of a ClassLabel, whose cells are numbers
     if names is not None:
         return tuple(names[cell] if cell is not None and 0 <= cell < len(names) else "" for cell in cells)
     texts = [cell_text(cell) for cell in cells]
@@ -149,7 +148,7 @@ def _texts(source: str, rows: _Rows, column: str) -> tuple[str, ...]:
 
 
 class _ImageColumn:
-    """The encoded images of a column, each fetched from the table when it is asked for."""
+    """Encoded images of a column, each read from the table on access."""
 
     def __init__(self, table: Any, column: str) -> None:
         self._table = table

@@ -1,4 +1,4 @@
-"""The user's own vectors: an .npz file with `features`, `labels` and, if there is one, `split`."""
+"""Vectors in .npz files with `features`, `labels` and an optional `split`."""
 
 import json
 import zipfile
@@ -18,11 +18,11 @@ from hiercos.errors import DataError
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import read_json
 
-OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays that may be beside features and labels
+OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays beside features and labels
 
 
 def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, AnyArray]:
-    """The named arrays of a file, texts as text; pickled objects are refused.
+    """Read the named arrays of a file, bytes as UTF-8 text; pickled objects are refused.
 
     Raises:
         DataError: for a file that is not .npz, a missing array, or an array of Python objects.
@@ -33,7 +33,7 @@ def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ())
 
 
 def open_npz(path: Path, stream: BinaryIO) -> NpzFile:
-    """The arrays of a file by name; a DataError unless it is .npz."""
+    """Open a file of arrays; a DataError unless it is .npz."""
     try:
         file = np.load(stream, allow_pickle=False)
     except (zipfile.BadZipFile, EOFError, ValueError) as error:
@@ -44,14 +44,14 @@ def open_npz(path: Path, stream: BinaryIO) -> NpzFile:
 
 
 def require_arrays(path: Path, names: Sequence[str], required: Sequence[str]) -> None:
-    """Raise a DataError for each required array that is not among the names of a file."""
+    """Raise a DataError for each required array that a file lacks."""
     listed = ", ".join(repr(name) for name in names) or "nothing"
     if missing := [name for name in required if name not in names]:
         raise DataError(f"{path}: expected an array {name!r}, got {listed}" for name in missing)
 
 
-def unpickled(path: Path, name: str) -> str:
-    """A sentence about an array of Python objects."""
+def object_array_fault(path: Path, name: str) -> str:
+    """Error message about an array of Python objects."""
     return (
         f"{path}: array {name!r} holds Python objects, which are never unpickled here; "
         "expected numbers or texts, such as array.astype(str)"
@@ -64,7 +64,7 @@ def _array(path: Path, name: str, file: NpzFile) -> AnyArray:
     except (zipfile.BadZipFile, zlib.error, EOFError) as error:
         raise DataError(f"{path}: array {name!r} is damaged ({error})") from error
     except ValueError as error:
-        raise DataError(unpickled(path, name)) from error
+        raise DataError(object_array_fault(path, name)) from error
     try:
         return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
     except UnicodeDecodeError as error:
@@ -72,13 +72,13 @@ def _array(path: Path, name: str, file: NpzFile) -> AnyArray:
 
 
 def feature_matrix(path: Path, features: AnyArray) -> FloatArray:
-    """The features as float32, shape (M, F); a DataError for any other shape or for anything but real numbers."""
+    """Features as float32, shape (M, F); a DataError for another shape or type than real numbers."""
     check_features(path, features.shape, features.dtype)
     return float_features(features)
 
 
 def check_features(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise a DataError unless an array is a matrix of real numbers with rows and columns."""
+    """Raise a DataError unless an array is a non-empty matrix of real numbers."""
     if dtype.kind not in "fiub":
         raise DataError(f"{path}: expected numbers in 'features', got the type {dtype}")
     if len(shape) != 2 or 0 in shape:
@@ -87,20 +87,20 @@ def check_features(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 
 def float_features(features: AnyArray) -> FloatArray:
     """Features as float32, of the same shape."""
-    with np.errstate(over="ignore"):  # what float32 cannot hold becomes inf, and inf is reported by row and column
+    with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
         return features.astype(np.float32)
 
 
 def array_row_name(row: int) -> str:
-    """What messages call the row of an array: both as people count and as Python does."""
+    """Name of an array's row in messages, counted from 1 and as an index."""
     return f"row {row + 1} (index {row})"
 
 
 def read_vectors(path: Path) -> SourceSamples:
-    """The rows of a file; `taxonomy` is a text, the tree as JSON, whose classes integer labels count.
+    """Labelled vectors of a file; its `taxonomy`, if any, is one text of JSON, and integer labels are its classes.
 
     Raises:
-        DataError: for a missing array, features that are no finite numbers, arrays of another length, or a taxonomy
+        DataError: for a missing array, features that are not finite numbers, arrays of another length, or a taxonomy
             that cannot be read.
     """
     arrays = read_npz(path, arrays=("features", "labels"), optional=OPTIONAL)
@@ -120,7 +120,7 @@ def read_vectors(path: Path) -> SourceSamples:
 
 
 def _origin(arrays: Mapping[str, AnyArray]) -> FeatureOrigin | None:
-    """Origin of features that `hiercos embed` wrote; None for an array `backbone` that holds something else."""
+    """Origin of features that `hiercos embed` wrote; None for any other array `backbone`."""
     identity = _json_object(arrays.get("backbone"))
     if not isinstance(identity.get("name"), str) or not isinstance(identity.get("options"), dict):
         return None
@@ -128,7 +128,7 @@ def _origin(arrays: Mapping[str, AnyArray]) -> FeatureOrigin | None:
 
 
 def _json_object(array: AnyArray | None) -> dict[str, Any]:
-    """The JSON object in an array of one text; empty for anything else."""
+    """JSON object in an array of one text; empty for any other array."""
     if array is None or array.dtype.kind != "U" or array.size != 1:
         return {}
     try:
@@ -153,13 +153,13 @@ FEATURES = "features"
 class FeatureStream:
     """Rows of the array `features` of an .npz file, stored or deflated; each pass opens the file again.
 
-    An array in Fortran order keeps no row together, so it is read whole.
+    An array in Fortran order is read whole, because its rows are not contiguous.
 
     Args:
         path: the .npz file.
 
     Attributes:
-        shape: (M, F).
+        shape: shape (M, F) of the array.
 
     Raises:
         DataError: for a file that is not .npz, no array `features`, or one that is not a matrix of real numbers.
@@ -178,7 +178,7 @@ class FeatureStream:
         """Consecutive rows as float32, shape (B, F) with B at most `size`.
 
         Raises:
-            DataError: for a file that is damaged or was cut short.
+            DataError: for a damaged or truncated file.
         """
         count, width = self.shape
         size = min(size, count)
@@ -213,7 +213,7 @@ def _member(path: Path, archive: zipfile.ZipFile) -> IO[bytes]:
 
 
 def _header(path: Path, member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, whether columns come first, and type of the array that a stream is at the beginning of."""
+    """Shape, Fortran order and type of an array, from the beginning of its stream."""
     try:
         version = npy.read_magic(member)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
@@ -221,5 +221,5 @@ def _header(path: Path, member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dt
     except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
         raise DataError(f"{path}: array {FEATURES!r} is damaged ({error})") from error
     if dtype.hasobject:
-        raise DataError(unpickled(path, FEATURES))
+        raise DataError(object_array_fault(path, FEATURES))
     return shape, by_columns, dtype

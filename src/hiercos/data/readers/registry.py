@@ -1,4 +1,4 @@
-"""Registry of readers: each says which sources it takes, and gives their samples or inputs."""
+"""Registry of readers, which give the samples or inputs of the sources that they take."""
 
 from abc import ABC
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from hiercos.registry import Registry
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Settings for reading inputs without labels; `read_inputs` says what each means."""
+    """Options for reading inputs without labels; see `read_inputs`."""
 
     text_column: str | None = None
     path_column: str | None = None
@@ -34,10 +34,10 @@ class Reader(ABC):
 
     Attributes:
         name: name in the registry.
-        suffixes: extensions of the files that it reads, in lower case.
-        prefix: beginning of sources that are no files, such as "hf:".
-        labelled: whether it gives labelled samples.
-        kinds: kinds of inputs without labels that it gives.
+        suffixes: file extensions in lower case.
+        prefix: prefix of sources that are not files, such as "hf:".
+        labelled: whether the reader gives labelled samples.
+        kinds: kinds of inputs without labels that the reader gives.
     """
 
     name: ClassVar[str]
@@ -98,12 +98,12 @@ def input_suffixes(kind: Kind) -> tuple[str, ...]:
 
 
 def prefix_of(source: str) -> str:
-    """The registered prefix that a source begins with; "" for none."""
+    """Registered prefix of a source; "" for none."""
     return next((reader.prefix for reader in READERS.values() if source.startswith(reader.prefix or "\0")), "")
 
 
 def existing_suffix(path: Path, suffixes: Sequence[str], others: str) -> str:
-    """The extension of a file that is there and is one of these; otherwise a DataError says what else is expected."""
+    """Extension of an existing file; a DataError if the file is missing or has another extension than these."""
     expected = f"expected a file ({', '.join(suffixes)}){others}"
     if not path.exists():
         raise DataError(f"{path}: there is no such file; {expected}")

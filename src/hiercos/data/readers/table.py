@@ -1,6 +1,6 @@
-"""Tables of the user: CSV, TSV, Parquet and JSON Lines, some of whose columns are read.
+"""Columns of tables: CSV, TSV, Parquet and JSON Lines.
 
-Every cell stays text, so a code such as 06.10 is never a number.
+Every cell stays text, so that a code such as 06.10 does not become a number.
 """
 
 import json
@@ -34,33 +34,33 @@ from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
 MOST_SHOWN = 60  # characters of a cell in a message
-ROWS_AT_ONCE = 8192  # of a Parquet file, at most a row group
+ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
-Row = tuple[int, dict[str, str]]  # the number of a row as people count, and its cells by column
+Row = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
 
 
 @dataclass(frozen=True)
 class Table:
-    """Some columns of a table as text.
+    """Selected columns of a table as text.
 
     Attributes:
-        columns: the cells of each column by its name, M each.
-        numbers: the number of each row as people count, M of them: the line in a text file, whose header is 1.
+        columns: cells by column name, M each.
+        numbers: row number of each row, M numbers: the line in a text file, where the header is line 1, else from 1.
     """
 
     columns: Mapping[str, tuple[str, ...]]
     numbers: tuple[int, ...]
 
     def row_name(self, row: int) -> str:
-        """What messages call the row at an index."""
+        """Name of a row in messages."""
         return f"row {self.numbers[row]}"
 
 
 def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = ()) -> Table:
-    """Read the named columns into memory; those that are optional may be missing.
+    """Read the named columns into memory; optional columns may be missing.
 
     Raises:
-        DataError: as `table_rows`, or for a table without rows.
+        DataError: see `table_rows`; also for a table without rows.
     """
     wanted, others = list(columns), list(optional)
     cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others)}
@@ -77,7 +77,7 @@ def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = 
 
 
 def no_rows(path: Path) -> str:
-    """A sentence about a table without rows."""
+    """Error message about a table without rows."""
     return f"{path}: expected at least one row below the header, got none"
 
 
@@ -85,11 +85,11 @@ def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = 
     """Stream the named columns row by row; memory does not grow with the number of rows.
 
     Yields:
-        The number of each row as people count, and its cells by the name of their column.
+        Row number and cells by column name.
 
     Raises:
         DataError: at once for an empty file, another separator, a missing column, text that is not UTF-8 or Parquet
-            without pyarrow; behind the last row for every row of another length or with a cell that is neither text
+            without pyarrow; after the last row for every row of another length or with a cell that is neither text
             nor an integer (and in JSON Lines, for a missing column).
     """
     readers = {PARQUET: _parquet_rows, JSONL: _json_rows}
@@ -97,10 +97,10 @@ def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = 
 
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
-    """The columns to read; a DataError names every missing one and the nearest that is there, or all."""
+    """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one."""
     faults = [f"{path}: expected a column {name!r}{suggestion(name, names)}" for name in wanted if name not in names]
     kept = [name for name in (*wanted, *optional) if name in names]
-    faults += [f"{path}: the column {name!r} is there twice" for name in kept if names.count(name) > 1]
+    faults += [f"{path}: the column {name!r} appears twice" for name in kept if names.count(name) > 1]
     if faults:
         raise DataError(faults)
     return kept
@@ -124,7 +124,7 @@ def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Itera
 
 
 def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
-    """Rows of one row group after the other."""
+    """Rows of a Parquet file, row group by row group."""
     number = 0
     with parquet_file(path) as file:
         kept = _present(path, list(file.schema_arrow.names), wanted, optional)
@@ -136,7 +136,7 @@ def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterato
 
 
 def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
-    """The cells as text: integers in their shortest form, null as empty; anything else is an error."""
+    """Cells as text: integers in their shortest form, null as empty; a DataError for other types."""
     from pyarrow import types
 
     kind = column.type.value_type if types.is_dictionary(column.type) else column.type
@@ -146,7 +146,7 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
 
 
 def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
-    """Objects may lack a key or have null there, which is an empty cell; a column is there if any object has it."""
+    """Rows of JSON Lines: a missing key or null is an empty cell; a column exists if any object has its key."""
     names: dict[str, None] = {}
     faults = []
     for line, values in json_lines(path):
@@ -165,7 +165,7 @@ def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[R
 
 
 def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
-    """The rows of a table.
+    """Labelled samples of a table.
 
     Raises:
         DataError: for a missing column, an empty text or path, or (unless `options.on_error` is "skip") images that
@@ -173,7 +173,7 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     """
     column, is_text = input_column(options, column_names(path), source=str(path))
     label, split = options.label_column, options.split_column
-    named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # what the user named must be there
+    named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # named columns must exist
     table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
     cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
     if is_text:
@@ -186,10 +186,10 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
 
 
 def input_column(options: SourceOptions, names: Collection[str], *, source: str) -> tuple[str, bool]:
-    """The column of inputs, and whether they are texts: what the user named, or what is there by the default name.
+    """The column of inputs, and whether they are texts: the user's choice, or the column of the default name.
 
     Raises:
-        DataError: if the user named both or neither is there, or both are and the user named none.
+        DataError: if the user named both columns, or named none and the table has both or neither.
     """
     text, path = options.text_column, options.path_column
     if text is not None and path is not None:
@@ -199,7 +199,7 @@ def input_column(options: SourceOptions, names: Collection[str], *, source: str)
     there = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in names]
     if len(there) == 2:
         raise DataError(
-            f"{source}: there are both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
+            f"{source}: the table has both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
             "expected --text-column or --path-column to choose one"
         )
     if not there:
@@ -208,7 +208,7 @@ def input_column(options: SourceOptions, names: Collection[str], *, source: str)
 
 
 def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, row_name: RowName) -> ImageFiles:
-    """The images at the paths in a column, which start from the root, or else from the folder of the table."""
+    """Images at the paths in a column, relative to the root or else to the folder of the table."""
     if faults := [f"{table}: {row_name(row)}: the path is empty" for row, cell in enumerate(cells) if not cell.strip()]:
         raise DataError(faults)
     base = table.parent if root is None else Path(root)

@@ -1,4 +1,4 @@
-"""Files that hold tables, opened: CSV and TSV record by record, Parquet by its columns."""
+"""Table files: CSV and TSV record by record, Parquet by columns, JSON Lines by objects."""
 
 import csv
 import json
@@ -11,19 +11,19 @@ from hiercos.errors import DataError
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
-TABLES = (*DELIMITERS, PARQUET)  # what scores come in
+TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
 JSONL = ".jsonl"
-SAMPLE_TABLES = (*TABLES, JSONL)  # what samples come in
+SAMPLE_TABLES = (*TABLES, JSONL)  # extensions of sample tables
 
-Record = tuple[int, list[str]]  # the line a record begins on, and its cells
+Record = tuple[int, list[str]]  # first line of a record, and its cells
 
 
 @contextmanager
 def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
-    """The names in the header of a CSV or TSV file, and the records below it, read one at a time.
+    """Column names of a CSV or TSV file, and its records, read one at a time.
 
     Raises:
-        DataError: now or while records are read, for an empty file, text that is not UTF-8 or quotes that do not close.
+        DataError: at once or while reading, for an empty file, text that is not UTF-8 or unclosed quotes.
     """
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
@@ -37,7 +37,7 @@ def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
 
 
 def _records(path: Path, reader: Any) -> Iterator[Record]:
-    """Each record with its line; blank lines are left out."""
+    """Each record with its line; blank lines are skipped."""
     while True:
         line = reader.line_num + 1
         try:
@@ -51,7 +51,7 @@ def _records(path: Path, reader: Any) -> Iterator[Record]:
 
 
 def length_fault(path: Path, record: Record, width: int) -> str | None:
-    """A sentence about a record that has not as many cells as the header."""
+    """Error message about a record with more or fewer cells than the header; None for a correct one."""
     line, cells = record
     if len(cells) == width:
         return None
@@ -59,7 +59,7 @@ def length_fault(path: Path, record: Record, width: int) -> str | None:
 
 
 def _encoding_fault(path: Path) -> str:
-    """Where a file first is not UTF-8."""
+    """Row and byte at which a file is first not UTF-8."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             try:
@@ -74,7 +74,7 @@ def parquet_file(path: Path) -> Iterator[Any]:
     """A `pyarrow.parquet.ParquetFile`.
 
     Raises:
-        DataError: now or while it is read, for another kind of file or a damaged one, and without pyarrow.
+        DataError: at once or while reading, for another kind of file or a damaged one, and without pyarrow.
     """
     try:
         from pyarrow import ArrowException, parquet
@@ -88,7 +88,7 @@ def parquet_file(path: Path) -> Iterator[Any]:
 
 
 def column_names(path: Path) -> list[str]:
-    """The names of a table's columns, in their order; of JSON Lines, the keys of every object."""
+    """Column names of a table in order; for JSON Lines, the keys of all objects."""
     if path.suffix.lower() == JSONL:
         return list(dict.fromkeys(name for _, values in json_lines(path) for name in values))
     if path.suffix.lower() == PARQUET:
@@ -98,14 +98,14 @@ def column_names(path: Path) -> list[str]:
         return names
 
 
-Object = tuple[int, dict[str, Any]]  # a line as people count, and what stands on it
+Object = tuple[int, dict[str, Any]]  # line number from 1, and the object on it
 
 
 def json_lines(path: Path) -> Iterator[Object]:
-    """The objects of a file, read one at a time; blank lines are left out.
+    """Objects of a JSON Lines file, read one at a time; blank lines are skipped.
 
     Raises:
-        DataError: while they are read, for a line that is no JSON object, text that is not UTF-8, or an empty file.
+        DataError: while reading, for a line that is not a JSON object, text that is not UTF-8, or an empty file.
     """
     found = False
     with path.open("rb") as file:
@@ -115,7 +115,7 @@ def json_lines(path: Path) -> Iterator[Object]:
                 found = True
                 yield line, _object(path, line, text)
     if not found:
-        raise DataError(f"{path}: the file is empty; expected an object a line")
+        raise DataError(f"{path}: the file is empty; expected one object per line")
 
 
 def _decoded(path: Path, line: int, content: bytes) -> str:

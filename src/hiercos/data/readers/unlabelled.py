@@ -16,7 +16,7 @@ from hiercos.data.readers.table import listed_images, no_rows, read_table, table
 from hiercos.errors import DataError, RowName
 from hiercos.options import check_count
 
-CHECKED_AT_ONCE = 1024  # vectors that are checked together
+CHECKED_AT_ONCE = 1024  # vectors checked at a time
 
 NumberedText = tuple[int, str]
 
@@ -26,7 +26,7 @@ class InputBatch:
     """A batch of inputs without labels.
 
     Attributes:
-        numbers: row number of each input as people count, B of them: the line of a text file, else from 1.
+        numbers: row number of each input, B numbers: the line in a text file, else counted from 1.
         inputs: B texts, vectors or images.
     """
 
@@ -39,13 +39,13 @@ class InputBatch:
 
 @dataclass(frozen=True)
 class UnlabelledInputs:
-    """Inputs to predict, read in batches as they are needed.
+    """Inputs for prediction, streamed in batches.
 
     Attributes:
         kind: "texts", "vectors" or "images".
-        count: number of inputs; None for standard input, where it is not known.
-        notes: sentences about what was left out, for the user to see.
-        read: gives the batches of at most so many inputs each.
+        count: number of inputs; None for standard input, where it is unknown.
+        notes: sentences for the user about inputs that were left out.
+        read: function from a batch size to the batches.
     """
 
     kind: Kind
@@ -58,7 +58,7 @@ class UnlabelledInputs:
 
         Raises:
             ValueError: for a size below 1.
-            DataError: for a fault that could not be found before, as on standard input.
+            DataError: for a fault that is found only while reading, as on standard input.
         """
         check_count("size", size)
         return self.read(size)
@@ -72,12 +72,12 @@ class UnlabelledInputs:
     def in_memory(
         cls, inputs: Inputs, numbers: Sequence[int] | None = None, notes: tuple[str, ...] = ()
     ) -> "UnlabelledInputs":
-        """Inputs that are in memory already.
+        """`UnlabelledInputs` over inputs in memory.
 
         Args:
             inputs: M texts, vectors or images.
-            numbers: row number of each, M of them; by default from 1.
-            notes: sentences for the user to see.
+            numbers: row number of each input, M numbers; by default from 1.
+            notes: sentences for the user.
         """
         shown = range(1, len(inputs) + 1) if numbers is None else numbers
 
@@ -90,10 +90,10 @@ class UnlabelledInputs:
 
 
 def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
-    """Lines that are not blank, with their numbers, as they come.
+    """Lines that are not blank, with their numbers, as they are read.
 
     Raises:
-        DataError: for text that is not UTF-8, or behind the last line if all are blank.
+        DataError: for text that is not UTF-8, or at the end if all lines are blank.
     """
     found = False
     try:
@@ -115,7 +115,7 @@ def _text_batches(texts: Iterable[NumberedText], size: int) -> Iterator[InputBat
 
 
 def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
-    """Texts of a stream, one a line; their number is not known."""
+    """Texts of a stream, one per line; their number is unknown."""
     lines = numbered_lines(stream)
     return UnlabelledInputs("texts", None, lambda size: _text_batches(lines, size))
 
@@ -157,7 +157,7 @@ def vectors_of_npz(path: Path) -> UnlabelledInputs:
 
 
 def usable_images(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:
-    """The images that can be decoded, with their numbers in the whole list and a note about the others."""
+    """Images that can be decoded, with their row numbers and a note about the others."""
     rows, notes = usable_rows(
         listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
     )
@@ -167,14 +167,14 @@ def usable_images(listed: "ListedImages", on_error: str, callback: CheckCallback
 
 @dataclass(frozen=True)
 class ListedImages:
-    """Names of images, not yet decoded.
+    """Images that are not yet decoded.
 
     Attributes:
         images: M images.
-        numbers: row number of each as people count: the line of a text file, else from 1.
-        source: name of them all in messages.
-        row_name: name of each row in messages, where a table or standard input lists them.
-        notes: sentences about what was left out.
+        numbers: row number of each image: the line in a text file, else counted from 1.
+        source: name of the folder, table or stream in messages.
+        row_name: function from a row index to its name in messages; None for a folder or a single image.
+        notes: sentences for the user about files that were left out.
     """
 
     images: ImageFiles
@@ -185,21 +185,21 @@ class ListedImages:
 
 
 def images_below(folder: Path) -> ListedImages:
-    """Every image below a folder in the order of the paths."""
+    """Every image below a folder, sorted by path."""
     tree = image_tree(folder)
     images = ImageFiles([folder / image for image in tree.images])
     return ListedImages(images, range(1, len(images) + 1), str(folder), notes=other_files(folder, tree))
 
 
 def images_of_table(path: Path, column: str, root: str | Path | None) -> ListedImages:
-    """The images that a table lists; their paths start from the root, or else from the folder of the table."""
+    """Images that a table lists; paths are relative to the root, or else to the folder of the table."""
     table = read_table(path, columns=(column,))
     images = listed_images(table.columns[column], path, root, table.row_name)
     return ListedImages(images, table.numbers, str(path), table.row_name)
 
 
 def images_of_lines(lines: Iterable[NumberedText], *, root: str | Path | None) -> ListedImages:
-    """The images whose paths stand on the lines of standard input; they start from the root, if one is given."""
+    """Images whose paths are lines of standard input, relative to the root if one is given."""
     numbers, paths = zip(*lines, strict=True)
     images = ImageFiles([Path(root or ".") / path for path in paths])
     return ListedImages(images, numbers, "standard input", lambda row: f"row {numbers[row]}")
