@@ -34,7 +34,7 @@ def ablate(
     columns.check(data)
     place.check_names()
     training.check_names()
-    from hiercos.benchmark import MEANINGS, METHOD, axis_settings
+    from hiercos.benchmark import AXIS_DESCRIPTIONS, METHOD, axis_settings
     from hiercos.benchmark import ablate as run_settings
     from hiercos.cli.display.training import observer
     from hiercos.engine import prepare
@@ -54,7 +54,7 @@ def ablate(
         if fabric.is_global_zero:
             named = zip(settings, records, strict=True)
             groups = [
-                AblationGroup(each.axis, MEANINGS[each.axis], each.name, not each.changes, group)
+                AblationGroup(each.axis, AXIS_DESCRIPTIONS[each.axis], each.name, not each.changes, group)
                 for each, group in named
             ]
             shown.tell(ablation_results(groups, interval=shown.convention), out)

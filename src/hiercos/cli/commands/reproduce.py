@@ -45,7 +45,7 @@ def reproduce(
     What an earlier, interrupted call with the same --out finished is not run again.
     """
     check_format(format, None)
-    from hiercos.benchmark import Attempt, Conditions, RecipeError, load_recipes, table_recipes
+    from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig, load_recipes, table_recipes
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.published_table import results_json
@@ -66,7 +66,7 @@ def reproduce(
     if place.precision != DeviceOptions.precision:
         changes["training.precision"] = place.precision
     with place.processes() as fabric:
-        conditions = Conditions(
+        config = ReproductionConfig(
             read_config=ReadConfig(fabric, workers=workers),
             folder=out,
             watcher=watcher,
@@ -75,7 +75,7 @@ def reproduce(
             changes=changes,
             limit=limit,
         )
-        attempts = run_recipes(chosen, recipes, conditions)
+        attempts = run_recipes(chosen, recipes, config)
         if not any(attempt.records for attempt in attempts):
             raise RecipeError(dict.fromkeys(str(attempt.obstacle) for attempt in attempts))
         if fabric.is_global_zero:
@@ -97,12 +97,12 @@ def _tell(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> No
 
 def _list_tables(root: Path | None, format: str) -> None:
     """Print the tables of the paper, and whether their data are present."""
-    from hiercos.benchmark import absence
+    from hiercos.benchmark import missing_data_hint
     from hiercos.benchmark.published import published_tables
     from hiercos.cli.display.output import emit
 
     tables = published_tables().values()
-    absent = {dataset: absence(dataset, root) for table in tables for dataset in table.datasets}
+    absent = {dataset: missing_data_hint(dataset, root) for table in tables for dataset in table.datasets}
     rows = [
         {
             "table": table.name,

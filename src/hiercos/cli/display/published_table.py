@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hiercos.benchmark import EVERYWHERE, Attempt
+from hiercos.benchmark import COMMON_DIFFERENCES, Attempt
 from hiercos.benchmark.published import PublishedRow, PublishedTable
 from hiercos.metric_table import metric_spec
 from hiercos.report import MARK, Estimate, Pair, pairs
@@ -131,7 +131,7 @@ def notes(table: PublishedTable, attempts: Sequence[Attempt]) -> list[str]:
     if any(row.unmatchable for _, _, row in attempted_rows(table, attempts)):
         lines.insert(0, f"{MARK} A correct implementation cannot match this figure; the notes say why.")
     if any(attempt.records for attempt in attempts):
-        lines += [f"All rows: {sentence}" for sentence in EVERYWHERE]
+        lines += [f"All rows: {sentence}" for sentence in COMMON_DIFFERENCES]
     return [*lines, *dict.fromkeys(remark for attempt in attempts for remark in attempt.remarks)]
 
 
