@@ -224,12 +224,12 @@ class Reporter:
     """Progress callback that sends its calls to the main process, at most one about batches per interval."""
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self.told = connection, 0.0
+        self.connection, self.reported = connection, 0.0
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Send the progress, unless the last report was less than `REPORT_INTERVAL` ago."""
-        if time.monotonic() - self.told >= REPORT_INTERVAL:
-            self.told = time.monotonic()
+        if time.monotonic() - self.reported >= REPORT_INTERVAL:
+            self.reported = time.monotonic()
             self.connection.send(("batch", (epoch, done, total)))
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:

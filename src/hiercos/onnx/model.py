@@ -240,9 +240,7 @@ def open_onnx_model(
     runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
-    options.add_session_config_entry(
-        "session.disable_quant_qdq", "1"
-    )  # convert int8 weights once, not in each run
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # convert int8 weights once, not in each run
     try:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime's errors have no other common base
