@@ -8,8 +8,8 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos.benchmark.ablation import (
     AXES,
+    AXIS_DESCRIPTIONS,
     COSINE,
-    MEANINGS,
     AblationError,
     Setting,
     ablate,
@@ -39,7 +39,7 @@ def spans(fabric: Fabric, tmp_path_factory: pytest.TempPathFactory) -> tuple[Pat
 
 
 def test_every_axis_holds_the_published_setting_once_and_has_a_meaning() -> None:
-    assert AXES.keys() == MEANINGS.keys()
+    assert AXES.keys() == AXIS_DESCRIPTIONS.keys()
     for axis in AXES:
         assert sum(not setting.changes for setting in axis_settings([axis])) == 1
 

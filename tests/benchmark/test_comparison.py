@@ -8,7 +8,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.benchmark import Entry, Tuning, compare
-from hiercos.benchmark.jobs import Nobody, Result, Task
+from hiercos.benchmark.jobs import NullObserver, Result, Task
 from hiercos.engine import RunError, TrainConfig
 from hiercos.engine.training import TrainingError
 from hiercos.records import Record
@@ -34,7 +34,7 @@ def one_thread() -> Iterator[None]:
     torch.set_num_threads(before)
 
 
-class Beginnings(Nobody):
+class Beginnings(NullObserver):
     """An observer that remembers what began."""
 
     def __init__(self) -> None:

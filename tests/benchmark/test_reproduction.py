@@ -13,10 +13,10 @@ from hiercos.benchmark.recipe import Recipe, RecipeError, find_recipe
 from hiercos.benchmark.recipe_files import load_recipes
 from hiercos.benchmark.reproduction import (
     Attempt,
-    Conditions,
-    absence,
+    ReproductionConfig,
     backbone_obstacle,
     limited,
+    missing_data_hint,
     reproduce,
     table_recipes,
 )
@@ -51,8 +51,10 @@ def recipe(name: str) -> Recipe:
     return find_recipe(RECIPES, "cifar100", name)
 
 
-def conditions(fabric: Fabric, folder: Path, root: Path, **others: Any) -> Conditions:
-    return Conditions(ReadConfig(fabric), folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others})
+def conditions(fabric: Fabric, folder: Path, root: Path, **others: Any) -> ReproductionConfig:
+    return ReproductionConfig(
+        ReadConfig(fabric), folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others}
+    )
 
 
 @pytest.fixture(scope="session")
@@ -133,7 +135,7 @@ def test_absent_data_and_absent_weights_are_obstacles_that_say_what_to_do(
     how = conditions(fabric, tmp_path, root, changes={"backbone.pretrained": True})
     (untrained,) = reproduce(CIFAR, [recipe("haframe")], how)
     assert "comes without trained weights; give weights=FILE.safetensors" in str(untrained.obstacle)
-    assert absence("cifar100", root) is None
+    assert missing_data_hint("cifar100", root) is None
 
 
 def test_a_backbone_without_its_file_of_weights_says_which_to_get() -> None:

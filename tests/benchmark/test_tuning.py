@@ -7,7 +7,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.benchmark import Entry, Tuning, compare
-from hiercos.benchmark.jobs import Nobody, crew
+from hiercos.benchmark.jobs import NullObserver, executor
 from hiercos.benchmark.tuning import Tuned, TuningError, searched_settings, spaces, trial_config, tune
 from hiercos.engine import PreparedData, TrainConfig
 from hiercos.engine.batches import LabelledVectors
@@ -40,8 +40,8 @@ def untestable() -> PreparedData:
 
 
 def search(fabric: Fabric, folder: Path, *configs: TrainConfig, tuning: Tuning, data: PreparedData) -> list[Tuned]:
-    with crew(fabric, data, 1, folder) as workers:
-        return tune(workers, configs, tuning, folder, observer=Nobody())
+    with executor(fabric, data, 1, folder) as workers:
+        return tune(workers, configs, tuning, folder, observer=NullObserver())
 
 
 def test_a_search_never_reads_the_test_split(fabric: Fabric, tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def test_wrong_usage_names_the_help_of_the_command(
     arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(arguments) == 2
-    assert capsys.readouterr().err.endswith(f"; {command} --help says what is expected\n")
+    assert capsys.readouterr().err.endswith(f"; see {command} --help\n")
 
 
 def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
@@ -284,7 +284,7 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
         (["train", DATA, "--out", "m", "--set", "width=0"], "width"),
         (["train", DATA, "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
-        (["train", DATA, "--out", "m", "--device", "mps"], "--device mps: there is no such device here"),
+        (["train", DATA, "--out", "m", "--device", "mps"], "--device mps: this machine has no such device"),
         (["compare", DATA, "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
         (
             ["compare", DATA, "--out", "m", "--rules", "crmm"],
@@ -369,7 +369,7 @@ def test_the_figures_of_the_epochs_are_explained(
     lines = capsys.readouterr().err.splitlines()
     assert lines[-3:-1] == [
         "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept.",
-        "val HOPS is that before the rule hops; the results are under it.",
+        "val HOPS is without the rule hops; the results are with it.",
     ]
     assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
     assert "before the rule" not in capsys.readouterr().err

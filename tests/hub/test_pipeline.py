@@ -108,7 +108,7 @@ def test_what_no_pipeline_can_be_made_of_is_refused() -> None:
         load_pipeline(model, batch_size=0)
     with pytest.raises(ValueError, match="expected workers of at least 0, got -1"):
         load_pipeline(model, workers=-1)
-    with pytest.raises(ValueError, match="expected no revision of a model that is loaded, got 'main'"):
+    with pytest.raises(ValueError, match="expected no revision with a loaded model, got 'main'"):
         load_pipeline(model, revision="main")
 
 

@@ -126,7 +126,7 @@ def test_the_card_names_a_backbone_that_is_not_in_the_folder() -> None:
     frozen = StoredModel(Model(TREE, 6, "cross-entropy").eval(), FrozenEncoder(backbone))
     card = model_card(frozen, None, "someone/colours")
     assert "\npip install 'hiercos[hf,images,timm]'\n" in card
-    assert "The frozen backbone `timm:tiny` is not among the files: it is found by its name." in card
+    assert "The frozen backbone `timm:tiny` is not among the files: it is loaded by its name." in card
     whole = model_card(replace(frozen, encoder=FrozenEncoder(backbone, found_by_name=False)), None, "colours")
     assert "not among the files" not in whole
 
@@ -217,7 +217,7 @@ def test_a_hub_out_of_reach_is_one_sentence(trained: Path, monkeypatch: pytest.M
 
 
 def test_a_name_that_no_repository_can_have_is_one_sentence() -> None:
-    with pytest.raises(HubError, match=r"^some one/toys: .+ the Hugging Face Hub takes no such name \(.+\)$"):
+    with pytest.raises(HubError, match=r"^some one/toys: .+ the Hugging Face Hub rejects this name \(.+\)$"):
         PretrainedModel.from_pretrained("some one/toys")
 
 

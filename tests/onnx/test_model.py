@@ -140,6 +140,6 @@ def test_what_the_file_cannot_do_is_one_sentence(tmp_path: Path, capsys: pytest.
     np.savez(tmp_path / "narrow.npz", features=cloud(TOY17, 16)[0].numpy()[:, :5])
     command = ["predict", str(tmp_path / "model.onnx"), str(tmp_path / "narrow.npz")]
     assert run([*command, "--device", "cuda"]) == 2
-    assert capsys.readouterr().err.endswith("runs on the CPU as it is: expected no --device and no --precision\n")
+    assert capsys.readouterr().err.endswith("always runs on the CPU: expected no --device and no --precision\n")
     assert run(command) == 2
     assert capsys.readouterr().err == "error: this model takes vectors of 12 features, got 5\n"

@@ -17,7 +17,7 @@ def test_a_certain_gain_and_a_certain_loss_are_called_so() -> None:
 
 def test_a_difference_within_the_noise_is_not_sold_as_a_gain() -> None:
     sentence = told([(0.90, 0.80), (0.20, 0.81)], [(0.40, 0.80), (0.41, 0.81)])
-    assert "shows no certain difference in HOPS" in sentence
+    assert "shows no significant difference in HOPS" in sentence
 
 
 def test_one_seed_claims_no_interval() -> None:
@@ -29,7 +29,7 @@ def test_a_rule_on_a_flat_method_counts_as_using_the_tree() -> None:
     records += [record("cross-entropy", seed, rule="crm", hops=0.9, top1=0.8 + seed / 100) for seed in (0, 1)]
     sentence = verdict(summarize(records))
     assert sentence.startswith("Against cross-entropy, the most accurate flat method: cross-entropy + crm gains 0.500")
-    assert "shows no certain difference in top-1" in sentence
+    assert "shows no significant difference in top-1" in sentence
 
 
 def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
@@ -37,4 +37,4 @@ def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
 
 
 def test_nothing_is_weighed_without_a_flat_method() -> None:
-    assert verdict(summarize([record("hier-cos")])).startswith("Nothing to weigh")
+    assert verdict(summarize([record("hier-cos")])).startswith("No verdict")

@@ -68,5 +68,5 @@ def test_a_folder_of_another_kind_or_a_damaged_one_is_refused(fabric: Fabric, tm
     with pytest.raises(ModelError, match="expected a model of 'hier-cos', got one of"):
         HierCOSClassifier.load(tmp_path / "flat")
     (tmp_path / "estimator.json").write_text("{}")
-    with pytest.raises(ModelError, match=r"estimator\.json: not what an estimator wrote"):
+    with pytest.raises(ModelError, match=r"estimator\.json: not a saved estimator"):
         HierarchicalClassifier.load(tmp_path)

@@ -13,7 +13,7 @@ from hiercos.sklearn.training import (
     EpochLines,
     enough_epochs,
     held_out_rows,
-    linear_pace,
+    linear_defaults,
     train,
 )
 from sklearn_clouds import UNEVEN, samples
@@ -80,13 +80,13 @@ def test_the_features_are_scaled_by_those_learned_from() -> None:
 
 def test_the_pace_of_a_linear_layer_moves_a_logit_as_far_for_any_number_of_features() -> None:
     for features in (4, 250, 1280):
-        pace = linear_pace(features, 10_000)
-        assert pace.learning_rate * features == pytest.approx(2.5)
-        assert pace.learning_rate * pace.weight_decay == pytest.approx(0.003)
+        defaults = linear_defaults(features, 10_000)
+        assert defaults.learning_rate * features == pytest.approx(2.5)
+        assert defaults.learning_rate * defaults.weight_decay == pytest.approx(0.003)
 
 
 def test_the_weights_of_a_linear_layer_decay_the_less_the_more_samples_there_are() -> None:
-    decays = [linear_pace(25, count).weight_decay for count in (2, 1_000, 2_000, 100_000)]
+    decays = [linear_defaults(25, count).weight_decay for count in (2, 1_000, 2_000, 100_000)]
     assert decays == pytest.approx([0.3, 0.3, 0.15, 0.003])
 
 

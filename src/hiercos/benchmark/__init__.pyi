@@ -1,4 +1,4 @@
-from .ablation import MEANINGS as MEANINGS
+from .ablation import AXIS_DESCRIPTIONS as AXIS_DESCRIPTIONS
 from .ablation import METHOD as METHOD
 from .ablation import ablate as ablate
 from .ablation import axis_settings as axis_settings
@@ -15,10 +15,10 @@ from .predictions import node_rows as node_rows
 from .predictions import sample_metrics as sample_metrics
 from .recipe import RecipeError as RecipeError
 from .recipe_files import load_recipes as load_recipes
-from .reproduction import EVERYWHERE as EVERYWHERE
+from .reproduction import COMMON_DIFFERENCES as COMMON_DIFFERENCES
 from .reproduction import Attempt as Attempt
-from .reproduction import Conditions as Conditions
-from .reproduction import absence as absence
+from .reproduction import ReproductionConfig as ReproductionConfig
+from .reproduction import missing_data_hint as missing_data_hint
 from .reproduction import reproduce as reproduce
 from .reproduction import table_recipes as table_recipes
 from .resampling import ClassAverages as ClassAverages

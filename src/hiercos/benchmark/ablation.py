@@ -1,4 +1,4 @@
-"""What each part of Hier-COS contributes: one setting changed at a time, on the same features, splits and seeds."""
+"""Ablation of Hier-COS: one setting changed at a time, on the same features, splits and seeds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hiercos.benchmark.comparison import RUNS, Run, RunResult
-from hiercos.benchmark.jobs import Nobody, Observer, crew
+from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.engine import LabelledSamples, Model, RunData, TrainConfig, TrainingCallback, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 METHOD = "hier-cos"
 COSINE = "subspace_cosine"
-SCORING = ("ancestors", "descendants")  # read by the scores alone: trained weights are scored anew
+SCORING = ("ancestors", "descendants")  # options of the scores only: trained weights are scored again
 AXES: dict[str, dict[str, Mapping[str, Any]]] = {
     "alpha": {f"{alpha:g}": {"alpha": alpha} for alpha in (0.0, 0.001, 0.01, 0.05, 0.1, 0.5)},
     "direction": {
@@ -45,12 +45,12 @@ AXES: dict[str, dict[str, Mapping[str, Any]]] = {
     "exponent": {"2": {"exponent": 2.0}, "1": {"exponent": 1.0}},
 }
 
-MEANINGS = {
+AXIS_DESCRIPTIONS = {
     "alpha": "The weight of the regulariser; 0 switches it off.",
-    "direction": "Where the target distribution over a path is heaviest.",
-    "regulariser": "Its form, at the published weight.",
-    "span": "The axes that span a node's subspace beside its own; the same trained weights are scored anew.",
-    "exponent": "Of the level weights in the target distribution; the paper prints 1, its tables were made with 2.",
+    "direction": "The end of the path where the target distribution is heaviest.",
+    "regulariser": "The form of the regulariser, at the published weight.",
+    "span": "The axes that span a node's subspace beside its own; the same trained weights are scored again.",
+    "exponent": "The exponent of the level weights in the target distribution; the paper prints 1, its tables use 2.",
 }
 
 
@@ -63,9 +63,9 @@ class Setting:
     """One row of an ablation.
 
     Attributes:
-        axis: what is changed.
-        name: to what.
-        changes: the options of the method that differ from the published ones.
+        axis: name of the changed setting, a key of `AXES`.
+        name: name of its value in the table.
+        changes: options of the method that differ from the published ones.
     """
 
     axis: str
@@ -74,17 +74,17 @@ class Setting:
 
     @property
     def trained(self) -> dict[str, Any]:
-        """The changes that training sees."""
+        """The changes that affect training."""
         return {option: value for option, value in self.changes.items() if option not in SCORING}
 
     @property
     def scoring(self) -> dict[str, Any]:
-        """The changes that the scores alone see."""
+        """The changes that affect only the scores."""
         return {option: value for option, value in self.changes.items() if option in SCORING}
 
     @property
     def line(self) -> str:
-        """What its runs are called: the method's own name where training sees no change, as in a comparison."""
+        """The name of its runs: the method's own name if nothing changes in training, as in a comparison."""
         return ",".join([METHOD, *(f"{option}={_text(value)}" for option, value in self.trained.items())])
 
 
@@ -96,7 +96,7 @@ def axis_settings(axes: Sequence[str]) -> list[Setting]:
     """The settings of some axes.
 
     Raises:
-        AblationError: for a name that is none of `AXES`.
+        AblationError: a name that is not in `AXES`.
 
     Example:
         >>> [(setting.name, setting.line) for setting in axis_settings(["exponent"])]
@@ -115,14 +115,14 @@ def axis_settings(axes: Sequence[str]) -> list[Setting]:
 
 @dataclass(frozen=True)
 class AblationRun:
-    """One seed of Hier-COS with some options changed: train it, then score its weights for every setting it serves.
+    """One seed of Hier-COS with some options changed: trained once, then scored under each of its settings.
 
     Attributes:
-        line: what its runs are called.
-        config: the settings of training.
-        folder: where the run is left.
-        settings: one for each record that is wanted.
-        kind: what messages count.
+        line: name of its runs.
+        config: training settings.
+        folder: folder of the run.
+        settings: settings that share this training, one for each record.
+        kind: kind of task, for messages.
     """
 
     line: str
@@ -138,11 +138,11 @@ class AblationRun:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name used in messages."""
         return f"{self.line} seed {self.config.seed}"
 
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
-        """Train and test; what an earlier call trained is not trained again."""
+        """Train and test; a model that an earlier call trained is loaded."""
         trained = Run(self.config, self.folder, ("none",))(fabric, data, callback)
         model, test = load_model(self.folder).model, data.samples("test")
         records = [scored_record(fabric, trained.record, model, test, setting.scoring) for setting in self.settings]
@@ -152,13 +152,13 @@ class AblationRun:
 def scored_record(
     fabric: Fabric, record: Record, model: Model, test: LabelledSamples, scoring: Mapping[str, Any]
 ) -> Record:
-    """The record of a run with the mean cosine among its metrics, scored anew where the scores have other options.
+    """The record of a run with the mean cosine added to its metrics, scored again if options of the scores changed.
 
     Args:
-        fabric: where to run.
-        record: of the run.
-        model: its trained model, whose scores are replaced.
-        test: the test split.
+        fabric: launched Fabric.
+        record: record of the run.
+        model: trained model of the run; its scores are replaced.
+        test: test split.
         scoring: changed options of the scores.
     """
     metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
@@ -195,20 +195,20 @@ def ablate(
     jobs: int = 1,
     observer: Observer | None = None,
 ) -> list[list[Record]]:
-    """Train and test Hier-COS with every setting; those that differ in nothing training sees are trained once.
+    """Train and test Hier-COS with every setting; settings with the same training options are trained once.
 
     Args:
-        fabric: where to run, launched.
-        data: what all settings are trained and tested on.
-        config: of the published method (the seed is replaced).
-        settings: of `axis_settings`.
-        seeds: of the runs.
-        folder: where to leave a folder per run; what an earlier call finished there is not trained again.
-        jobs: runs at once, as in a comparison.
-        observer: is told how it goes; nobody by default.
+        fabric: launched Fabric.
+        data: training and test data of all settings.
+        config: training settings of the published method (the seed is replaced).
+        settings: settings to compare, from `axis_settings`.
+        seeds: random seeds, one run each.
+        folder: folder that receives one subfolder per run; finished runs in it are not repeated.
+        jobs: number of parallel runs, as in a comparison.
+        observer: progress callback; None by default.
 
     Returns:
-        For each setting its records seed by seed, with `subspace_cosine` among the metrics of the test split.
+        For each setting one record per seed, with `subspace_cosine` among the metrics of the test split.
     """
     lines: dict[str, list[Setting]] = {}
     for setting in settings:
@@ -223,8 +223,8 @@ def ablate(
         for line, served in lines.items()
         for seed in seeds
     ]
-    with crew(fabric, data, jobs, folder) as workers:
-        results = workers.perform(runs, observer or Nobody())
+    with executor(fabric, data, jobs, folder) as workers:
+        results = workers.run(runs, observer or NullObserver())
     records: dict[tuple[str, str], list[Record]] = {}
     for run, result in zip(runs, results, strict=True):
         for setting, record in zip(run.settings, result.ruled, strict=True):

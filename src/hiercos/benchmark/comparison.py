@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hiercos.benchmark.jobs import Nobody, Observer, crew
+from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
 from hiercos.engine import RunData, TrainConfig, TrainingCallback, TrainingError, train_run
 from hiercos.records import Record
@@ -20,7 +20,7 @@ RUNS = "runs"
 
 @dataclass(frozen=True)
 class Entry:
-    """A method of a comparison: its settings (the seed is replaced) and the rules its scores are reported under."""
+    """A method of a comparison: its settings (the seed is replaced) and the decision rules to report."""
 
     config: TrainConfig
     rules: tuple[str, ...] = ("none",)
@@ -28,25 +28,25 @@ class Entry:
 
 @dataclass(frozen=True)
 class RunResult:
-    """What a run gave: its own record, and its records under the rules asked for."""
+    """The result of a run: its own record, and one record for each reported rule."""
 
     record: Record
     ruled: list[Record]
 
     @property
     def top1(self) -> float:
-        """On validation, at the epoch whose weights were kept."""
+        """Top-1 accuracy on validation, at the epoch whose weights were kept."""
         return self.record.history[self.record.best_epoch - 1]["top1"]
 
     @property
     def hops(self) -> float:
-        """On validation, at the epoch whose weights were kept."""
+        """HOPS on validation, at the epoch whose weights were kept."""
         return self.record.history[self.record.best_epoch - 1]["hops"]
 
 
 @dataclass(frozen=True)
 class Run:
-    """One method with one seed: train it, test it once, under every rule, and leave a folder."""
+    """One method with one seed: trained, tested once under every rule, and written to a folder."""
 
     config: TrainConfig
     folder: Path
@@ -66,11 +66,11 @@ class Run:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name used in messages."""
         return f"{self.config.method} seed {self.config.seed}"
 
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
-        """Train and test; what an earlier call finished is read."""
+        """Train and test; the records of a finished run are read from its folder."""
         try:
             records = train_run(
                 fabric, data, self.config, self.folder, reported=self.rules, resume=True, callback=callback
@@ -81,7 +81,7 @@ class Run:
         return RunResult(tuned["none"], [tuned[rule] for rule in self.rules])
 
     def _with_tuning(self, fabric: Fabric, record: Record) -> Record:
-        """The record with the search that chose its settings, in its folder too."""
+        """The record with the search that chose its settings, also written to its folder."""
         if self.tuning is None or record.tuning == self.tuning:
             return record
         tuned = replace(record, tuning=self.tuning)
@@ -101,35 +101,35 @@ def compare(
     tuning: Tuning | None = None,
     observer: Observer | None = None,
 ) -> list[Record]:
-    """Train and test every entry with every seed; what an earlier call finished is not run again.
+    """Train and test every entry with every seed; runs that an earlier call finished are not repeated.
 
     Args:
-        fabric: where to run, launched.
-        data: the features all methods share.
-        entries: one per method.
-        seeds: of the runs.
-        folder: where to leave a folder per run.
-        jobs: runs at once, each in a process of its own with its share of the threads; on a CPU only.
-        tuning: search the settings of each method first, on validation data alone; as given by default.
-        observer: is told how it goes; nobody by default.
+        fabric: launched Fabric.
+        data: features that all methods share.
+        entries: compared methods.
+        seeds: random seeds, one run each.
+        folder: folder that receives one subfolder per run.
+        jobs: number of parallel runs, each in its own process with its share of the threads; on a CPU only.
+        tuning: search of each method's settings on validation data; None (the default) uses the given settings.
+        observer: progress callback; None by default.
 
     Returns:
-        The records, method by method, rule by rule and seed by seed.
+        The records, ordered by method, then rule, then seed.
     """
-    observer = observer or Nobody()
-    with crew(fabric, data, jobs, folder) as workers:
+    observer = observer or NullObserver()
+    with executor(fabric, data, jobs, folder) as workers:
         chosen: list[Tuned | None] = [None] * len(entries)
         if tuning is not None:
             given = [replace(entry.config, seed=seeds[0]) for entry in entries]
             chosen = [*tune(workers, given, tuning, folder, observer=observer)]
         grid = [_runs(entry, tuned, seeds, folder / RUNS) for entry, tuned in zip(entries, chosen, strict=True)]
-        results = iter(workers.perform([run for runs in grid for run in runs], observer))
+        results = iter(workers.run([run for runs in grid for run in runs], observer))
     by_entry = [[next(results).ruled for _ in runs] for runs in grid]
     return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
 
 
 def _runs(entry: Entry, tuned: Tuned | None, seeds: Sequence[int], folder: Path) -> list[Run]:
-    """An entry with every seed, under the settings that were chosen for it or else given."""
+    """The runs of an entry, one per seed, with the tuned settings if there are any, else the given ones."""
     config, summary = (tuned.config, tuned.summary) if tuned else (entry.config, None)
     place = folder / config.method
     return [Run(replace(config, seed=seed), place / f"seed-{seed}", entry.rules, summary) for seed in seeds]

@@ -1,4 +1,4 @@
-"""Tasks of a comparison, in turn in this process, or several at once in processes of their own."""
+"""Executors that run the tasks of a comparison: serially in this process, or in parallel in worker processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from multiprocessing.connection import wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from hiercos.benchmark.workers import SharedValue, Worker, give_data, start_workers
+from hiercos.benchmark.workers import SharedValue, Worker, send_data, start_workers
 from hiercos.engine import RunData, TrainConfig, TrainingCallback
 from hiercos.errors import FaultsError
 
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 
 class JobsError(FaultsError):
-    """Several tasks at once where that cannot be done."""
+    """An unsupported number of parallel jobs."""
 
 
 class Result(Protocol):
-    """What a task gave; of any kind, with what it reached on validation."""
+    """The result of a task; every kind of result has its validation metrics."""
 
     @property
     def top1(self) -> float:
@@ -40,101 +40,101 @@ R_co = TypeVar("R_co", bound=Result, covariant=True)
 
 
 class Task(Protocol[R_co]):
-    """Something to train, on data that all tasks share; plain enough to be sent to another process."""
+    """A training job on data that all tasks share; it can be pickled and sent to another process."""
 
     @property
     def line(self) -> str:
-        """The row of a table it belongs to: a method."""
+        """The table row it belongs to: a method."""
 
     @property
     def kind(self) -> str:
-        """What it is one of: "trial" or "seed"."""
+        """The kind of task: "trial" or "seed"."""
 
     @property
     def number(self) -> int:
-        """Which of its kind."""
+        """The number of the trial or seed."""
 
     @property
     def name(self) -> str:
-        """What messages call it, such as "hier-cos seed 3"."""
+        """The name used in messages, such as "hier-cos seed 3"."""
 
     @property
     def config(self) -> TrainConfig:
-        """The settings."""
+        """The training settings."""
 
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> R_co:
-        """Do it; what an earlier call finished is read, not done again."""
+        """Run the task; a result that an earlier call finished is read from disk."""
 
 
 class Observer(Protocol):
-    """Who is told how a comparison goes, task by task: a progress display, a log."""
+    """Progress callback of a comparison, called at the start and end of every task."""
 
     def begin(self, task: Task[Result]) -> TrainingCallback | None:
-        """A task begins; returns the callback of its training, if it has one."""
+        """Handle the start of a task; returns the progress callback of its training."""
 
     def end(self, task: Task[Result], result: Result) -> None:
-        """A task is done."""
+        """Handle the end of a task."""
 
 
-class Nobody:
-    """An observer that says nothing."""
+class NullObserver:
+    """An observer that does nothing."""
 
     def begin(self, task: Task[Result]) -> TrainingCallback | None:  # noqa: ARG002  # the observers' signature
-        """No callback for any task."""
+        """Ignore the start of a task."""
         return None
 
     def end(self, task: Task[Result], result: Result) -> None:
-        """Nobody is told."""
+        """Ignore the end of a task."""
 
 
-class Crew(Protocol):
-    """Who performs tasks."""
+class Executor(Protocol):
+    """Runs tasks."""
 
-    def perform(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
-        """Do all tasks and return what they gave, in their order."""
+    def run(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
+        """Run all tasks and return their results in the same order."""
 
 
 @contextmanager
-def crew(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator[Crew]:
-    """Who performs tasks on these data, so many at once; several processes end with the context, however it ends.
+def executor(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator[Executor]:
+    """Executor for tasks on the given data; its worker processes end with the context, also after an error.
 
-    Each process has its share of this one's threads, and all map the same features.
+    Each worker gets an equal share of this process's threads, and all map the same features into memory.
 
     Args:
-        fabric: where to run, launched.
-        data: what all tasks share.
-        jobs: tasks at once; 1 is this process.
-        folder: made if missing; has room for a copy of the features where there are several jobs.
+        fabric: launched Fabric.
+        data: data that all tasks share.
+        jobs: number of parallel tasks; 1 runs them in this process.
+        folder: folder for a temporary copy of the features if there are several jobs; created if missing.
 
     Raises:
-        JobsError: for fewer than one job, or several on a device other than the CPU or under torchrun.
+        JobsError: fewer than one job, or several on a device other than the CPU or under torchrun.
     """
     if jobs < 1:
         raise JobsError(f"expected at least one job, got {jobs}")
     if jobs == 1:
-        yield InTurn(fabric, data)
+        yield SerialExecutor(fabric, data)
         return
     if fabric.device.type != "cpu":
         raise JobsError(f"{jobs} jobs: expected the device cpu, got {fabric.device.type}, which runs one at a time")
     if fabric.world_size > 1:
         raise JobsError(f"{jobs} jobs: expected one process, got the {fabric.world_size} of torchrun")
     folder.mkdir(parents=True, exist_ok=True)
-    data.summary()  # its fingerprint is kept, so that no process computes it again
+    data.summary()  # caches the fingerprint, so that no worker computes it again
     with start_workers(jobs) as workers:
         with tempfile.TemporaryDirectory(prefix=".shared-", dir=folder, ignore_cleanup_errors=True) as place:
-            give_data(workers, SharedValue.write(data, Path(place) / "arrays"))
-        yield AtOnce(workers)  # the file is gone already, and nothing is left behind however this ends
+            send_data(workers, SharedValue.write(data, Path(place) / "arrays"))
+        yield ParallelExecutor(workers)  # the shared file is deleted already, so nothing is left behind after a crash
 
 
 @dataclass(frozen=True)
-class InTurn:
-    """Performs tasks one after another in this process."""
+class SerialExecutor:
+    """Runs tasks one after another in this process."""
 
     fabric: Fabric
     data: RunData
 
-    def perform(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
-        """Do all tasks and return what they gave, in their order."""
+    def run(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
+        """Run all tasks and return their results in the same order."""
         results = []
         for task in tasks:
             results.append(task(self.fabric, self.data, observer.begin(task)))
@@ -143,13 +143,13 @@ class InTurn:
 
 
 @dataclass(frozen=True)
-class AtOnce:
-    """Performs tasks in other processes, one each at a time; the first failure is raised here."""
+class ParallelExecutor:
+    """Runs tasks in worker processes, one task per worker at a time; the first failure is raised here."""
 
     workers: Sequence[Worker]
 
-    def perform(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
-        """Do all tasks and return what they gave, in their order."""
+    def run(self, tasks: Sequence[Task[R]], observer: Observer) -> list[R]:
+        """Run all tasks and return their results in the same order."""
         results: dict[int, R] = {}
         todo, idle = deque(range(len(tasks))), deque(self.workers)
         busy: dict[Any, tuple[Worker, int, TrainingCallback | None]] = {}  # by the worker's connection

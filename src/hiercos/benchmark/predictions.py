@@ -1,4 +1,4 @@
-"""Every metric of predictions, a model's or anybody's: for each sample, for each class, for each node of the tree."""
+"""Metrics of the predictions of a model or of any score file: per sample, per class and per node of the tree."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from hiercos.taxonomy import IntArray, Taxonomy
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-BROKEN_DOWN = tuple(  # the metrics of a class or node: of samples that only need ranked classes
+BROKEN_DOWN = tuple(  # metrics per class or node: averages over samples that need only a ranking of the classes
     spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"
 )
 Row = Mapping[str, str | int | float]
@@ -30,9 +30,9 @@ class SampleMetrics:
     """Every value of the metric suite for each sample.
 
     Attributes:
-        names: the K values.
-        values: shape (M, K); nan where a sample does not count, or too few classes are ranked to know.
-        labels: true classes, shape (M,).
+        names: names of the K values.
+        values: values, shape (M, K); nan where a sample does not count or too few classes are ranked.
+        labels: true class of each sample, shape (M,).
     """
 
     names: tuple[str, ...]
@@ -41,17 +41,17 @@ class SampleMetrics:
 
     @property
     def averages(self) -> ClassAverages:
-        """The values whose means are taken over the classes."""
+        """The values that are averaged over the classes."""
         by_class = [column for column, name in enumerate(self.names) if metric_spec(name).average == "classes"]
         return ClassAverages(self.labels, by_class)
 
     def columns(self, names: Sequence[str]) -> FloatArray:
-        """The values of some names, shape (M, len(names))."""
+        """The values with the given names, shape (M, len(names))."""
         return self.values[:, [self.names.index(name) for name in names]]
 
 
 def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
-    """The suite's values of each sample; those that need more ranked classes than there are, are nan."""
+    """The suite's values of each sample; nan where a value needs more ranked classes than were predicted."""
     scores, labels = torch.from_numpy(predictions.scores), torch.from_numpy(predictions.labels)
     values = suite_values(scores, labels, taxonomy).numpy()
     names = suite_names(taxonomy)
@@ -64,7 +64,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
 def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
-    Without a rule the answer at each level is the method's own; with one, it is the ancestor of the class ranked first.
+    Without a rule, the prediction at each level is the method's own; with one, the ancestor of the top-ranked class.
     """
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
@@ -83,7 +83,7 @@ def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> 
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
-    """One row for each class that has samples: its path, how many have an answer, and the means over these."""
+    """One row for each class that has samples: its path, the number of answered samples, and the means over them."""
     values = samples.columns(BROKEN_DOWN)
     return [
         {
@@ -96,9 +96,9 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
 
 
 def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
-    """For each level one row of all its samples, then one for each of its nodes that has samples.
+    """For each level, one row for all its samples, then one for each of its nodes that has samples.
 
-    The accuracy is that of the answer at this level, the other means are over the samples of the classes below.
+    The accuracy is that of the prediction at this level; the other means are over the samples of the classes below.
     """
     paths = taxonomy.path_table(taxonomy.leaves)[samples.labels]  # (M, H)
     values = samples.columns(BROKEN_DOWN)
@@ -117,14 +117,14 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
 
 
 def _groups(keys: IntArray) -> Iterator[tuple[int, IntArray]]:
-    """Each key that occurs, in rising order, with the rows that have it."""
+    """Each distinct key in ascending order, with the rows that have it."""
     order = np.argsort(keys, kind="stable")
     present, starts = np.unique(keys[order], return_index=True)
     yield from zip(present.tolist(), np.split(order, starts[1:]), strict=True)
 
 
 def _means(values: FloatArray) -> dict[str, int | float]:
-    """The means over some samples, and how many of them have an answer: the others count in no figure."""
+    """The means over the samples, and the number of them that have an answer; the others count in no mean."""
     means = sample_means(values).tolist()
     answered = int((~np.isnan(values[:, BROKEN_DOWN.index("top1")])).sum())
     return {"samples": answered, **dict(zip(BROKEN_DOWN, means, strict=True))}

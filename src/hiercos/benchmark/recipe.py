@@ -1,4 +1,4 @@
-"""A published run as a value: its settings, where each comes from, and the rows of the paper it should give."""
+"""A published run as a value: its settings, the source of each, and the rows of the paper it should reproduce."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,16 +8,16 @@ from hiercos.benchmark.published import PublishedRow, PublishedTable
 from hiercos.errors import FaultsError, suggestion
 
 SECTIONS = ("method", "backbone", "training")
-BACKBONE_KEYS = ("name", "pretrained", "freeze")  # of every backbone; the others are its own options
+BACKBONE_KEYS = ("name", "pretrained", "freeze")  # keys of every backbone; all others are the backbone's own options
 
 
 class RecipeError(FaultsError):
-    """A recipe that cannot be used, or that does not exist."""
+    """An invalid or unknown recipe."""
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A row of the paper that a recipe should give: its table and name, and the rule that ranks the classes."""
+    """A row of the paper that a recipe should reproduce: its table and name, and the rule that ranks the classes."""
 
     table: str
     row: str
@@ -29,14 +29,14 @@ class Recipe:
     """A published run.
 
     Attributes:
-        name: what commands call it; its file's name.
-        dataset: the built-in data set it is for.
-        published: the rows it should give.
-        seeds: of the published runs.
-        settings: by section ("method", "backbone", "training") and key.
-        sources: where each setting comes from, by "section.key".
-        differs: what is done here otherwise than in the published run, a sentence each.
-        changes: what the user changed, a sentence each.
+        name: name used by commands and as the file name.
+        dataset: name of the built-in data set.
+        published: rows of the paper to reproduce.
+        seeds: random seeds of the published runs.
+        settings: values by section ("method", "backbone", "training") and key.
+        sources: source of each setting, by "section.key".
+        differs: differences from the published run, a sentence each.
+        changes: changes made by the user, a sentence each.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Recipe:
     changes: tuple[str, ...] = ()
 
     def rows(self, table: PublishedTable) -> list[tuple[str, PublishedRow]]:
-        """The rows of a table that it should give, each with its rule."""
+        """The rows of a table that it should reproduce, each with its rule."""
         return [
             (reference.rule, table.row(self.dataset, reference.row))
             for reference in self.published
@@ -77,13 +77,12 @@ class Recipe:
         return {key: value for key, value in self.settings["backbone"].items() if key not in BACKBONE_KEYS}
 
     def changed(self, values: Mapping[str, Any]) -> "Recipe":
-        """The recipe with other settings, by "section.key"; what is changed is remembered.
+        """The recipe with other settings, by "section.key"; the changes are listed in `changes`.
 
-        A key that the recipe does not have is added; whether its method, backbone or trainer knows it shows when
-        the recipe is checked or run.
+        A key that the recipe does not have is added; an unknown one is reported when the recipe is checked or run.
 
         Raises:
-            RecipeError: for a key without a known section.
+            RecipeError: a key without a known section.
         """
         settings = {section: dict(self.settings[section]) for section in SECTIONS}
         changes = []
@@ -102,7 +101,7 @@ def find_recipe(recipes: list[Recipe], dataset: str, name: str) -> Recipe:
     """A recipe by its data set and name.
 
     Raises:
-        RecipeError: if there is none, with the nearest one.
+        RecipeError: if there is none; the message suggests the nearest name.
     """
     found = {recipe.name: recipe for recipe in recipes if recipe.dataset == dataset}
     if name not in found:

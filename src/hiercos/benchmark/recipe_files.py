@@ -27,10 +27,10 @@ TRAINING_KINDS = get_type_hints(TrainConfig)
 
 
 def recipes_folder() -> Path:
-    """The folder of the recipes: within the package where it was installed, else that of the repository.
+    """The folder of the recipes: inside the installed package, else in the repository.
 
     Raises:
-        RecipeError: if neither is there.
+        RecipeError: if neither folder exists.
     """
     package = Path(hiercos.__file__).parent
     for folder in (package / "recipes", package.parents[1] / "recipes"):
@@ -40,10 +40,10 @@ def recipes_folder() -> Path:
 
 
 def load_recipes(folder: Path | None = None) -> list[Recipe]:
-    """Every recipe of a folder (`recipes_folder()` by default), by data set and name.
+    """Every recipe of a folder (`recipes_folder()` by default), sorted by data set and name.
 
     Raises:
-        RecipeError: with every fault of every file.
+        RecipeError: all faults of all files.
     """
     recipes: list[Recipe] = []
     faults: list[str] = []
@@ -61,8 +61,8 @@ def read_recipe(path: Path) -> Recipe:
     """A recipe from its file.
 
     Raises:
-        RecipeError: with every fault: an unknown key (and the nearest known one), a setting without its source, a
-            method, an option or a row that does not exist, a value that cannot be.
+        RecipeError: all faults of the file: unknown keys (with the nearest known one), settings without a source,
+            unknown methods, options or rows, and invalid values.
     """
     try:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
@@ -94,7 +94,7 @@ def _recipe(name: str, values: Mapping[str, Any]) -> Recipe:
 
 
 def _form_faults(values: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with the form of a file, whatever its settings mean."""
+    """Faults in the structure of a file: unknown, missing and malformed keys."""
     yield from (f"unknown key {key!r}{suggestion(str(key), KEYS)}" for key in values if key not in KEYS)
     yield from (f"{key}: it is missing" for key in REQUIRED if key not in values)
     if "seeds" in values:
@@ -133,7 +133,7 @@ def _reference_form_faults(reference: Mapping[str, Any]) -> Iterator[str]:
 
 
 def recipe_faults(recipe: Recipe) -> list[str]:
-    """What is wrong with the settings of a recipe: unknown names and options, rows the paper lacks, bad values."""
+    """Faults in the settings of a recipe: unknown names and options, rows that the paper lacks, invalid values."""
     training, backbone = recipe.settings["training"], recipe.settings["backbone"]
     faults = [
         *_faults_of(partial(METHODS.check_options, recipe.method, recipe.method_options)),

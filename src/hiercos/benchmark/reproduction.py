@@ -1,4 +1,4 @@
-"""The recipes of a published table, run where their data are present."""
+"""Runs the recipes of a published table whose data are present."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,8 +27,8 @@ from hiercos.errors import suggestion
 from hiercos.nn.backbones import BackboneError
 from hiercos.records import Record
 
-PUBLISHED_TEMPERATURE = 1.0  # of the probabilities that the published rule reads
-EVERYWHERE = (
+PUBLISHED_TEMPERATURE = 1.0  # the published rule reads uncalibrated probabilities
+COMMON_DIFFERENCES = (
     "The learning rate falls with every step; the published code sets it once an epoch.",
     "Every image is trained on, validated on and tested on; the published loaders drop the last incomplete batch.",
 )
@@ -36,13 +36,13 @@ EVERYWHERE = (
 
 @dataclass(frozen=True)
 class Attempt:
-    """What became of a recipe.
+    """The outcome of a recipe.
 
     Attributes:
-        recipe: with the user's changes.
-        records: by rule, one per seed; empty where it was not run.
-        obstacle: why it could not be run; None where it was.
-        remarks: what was noted about the data, a sentence each.
+        recipe: recipe with the user's changes.
+        records: records by rule, one per seed; empty if it was not run.
+        obstacle: reason why it could not be run; None if it was run.
+        remarks: notes about the data, a sentence each.
     """
 
     recipe: Recipe
@@ -52,17 +52,17 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Conditions:
-    """What holds for all recipes of one call.
+class ReproductionConfig:
+    """Settings that all recipes of one call share.
 
     Attributes:
-        read_config: how images are read, and where to run.
-        folder: where to leave a folder per run.
-        callback: factory of the training callback of a run, from its config.
-        root: of the data; None for `data_root`.
-        seeds: how many, from 0; None for each recipe's own.
-        changes: of settings, by "section.key".
-        limit: images of each class in each split; None for all.
+        read_config: settings for reading images, with the Fabric.
+        folder: folder that receives one subfolder per run.
+        callback: gives what is told how each run goes.
+        root: folder of the data sets; None for `data_root`.
+        seeds: number of seeds, counted from 0; None for each recipe's own.
+        changes: changed settings, by "section.key".
+        limit: maximum number of images of each class in each split; None for all.
     """
 
     read_config: ReadConfig
@@ -77,10 +77,10 @@ class Conditions:
 def table_recipes(
     table: PublishedTable, recipes: Sequence[Recipe], *, dataset: str | None = None, names: Sequence[str] | None = None
 ) -> list[Recipe]:
-    """The recipes of a table in the order of its rows, perhaps of one data set or of some names only.
+    """The recipes of a table in the order of its rows, optionally only those of one data set or of the given names.
 
     Raises:
-        RecipeError: for a data set or a name that the table has no recipe of, with the nearest one.
+        RecipeError: a data set or a name without a recipe in the table; the message suggests the nearest one.
     """
     if dataset is not None and dataset not in table.datasets:
         raise RecipeError(f"table {table.name!r} has no data set {dataset!r}{suggestion(dataset, table.datasets)}")
@@ -95,30 +95,30 @@ def table_recipes(
     return [recipe for recipe in found if names is None or recipe.name in names]
 
 
-def absence(dataset: str, root: Path | None) -> str | None:
-    """Where to put a data set that is not present; None for one that is."""
+def missing_data_hint(dataset: str, root: Path | None) -> str | None:
+    """Message that says where to put a missing data set; None if the data set is present."""
     entry = BUILT_IN[dataset]
     if entry.is_present(root):
         return None
     return f"{dataset} is not in {data_root(root)}; expected there {' '.join(entry.where.split())}"
 
 
-def reproduce(table: PublishedTable, recipes: Sequence[Recipe], conditions: Conditions) -> list[Attempt]:
-    """Run the recipes of a table; what an earlier call in the same folder finished is read, not run again.
+def reproduce(table: PublishedTable, recipes: Sequence[Recipe], config: ReproductionConfig) -> list[Attempt]:
+    """Run the recipes of a table; runs that an earlier call finished in the same folder are not repeated.
 
     Args:
-        table: the published table.
-        recipes: those of the table, see `table_recipes`.
-        conditions: what holds for all of them.
+        table: published table.
+        recipes: recipes of the table, see `table_recipes`.
+        config: settings that all recipes share.
 
     Returns:
-        What became of each; a recipe whose data or backbone are absent says so.
+        The outcome of each recipe; `obstacle` is set if its data or backbone are missing.
 
     Raises:
-        RecipeError: for a change that a recipe cannot take.
+        RecipeError: a change that is invalid for a recipe.
     """
-    changed = [recipe.changed(conditions.changes or {}) for recipe in recipes]
-    obstacles = {recipe.dataset: absence(recipe.dataset, conditions.root) for recipe in changed}
+    changed = [recipe.changed(config.changes or {}) for recipe in recipes]
+    obstacles = {recipe.dataset: missing_data_hint(recipe.dataset, config.root) for recipe in changed}
     faults = [
         f"{recipe.dataset}/{recipe.name}: {fault}"
         for recipe in changed
@@ -127,55 +127,57 @@ def reproduce(table: PublishedTable, recipes: Sequence[Recipe], conditions: Cond
     ]
     if faults:
         raise RecipeError(faults)
-    datasets = {name: load_dataset(name, root=conditions.root) for name, missing in obstacles.items() if not missing}
+    datasets = {name: load_dataset(name, root=config.root) for name, missing in obstacles.items() if not missing}
     return [
-        run_recipe(recipe, datasets[recipe.dataset], table, conditions)
+        run_recipe(recipe, datasets[recipe.dataset], table, config)
         if recipe.dataset in datasets
         else Attempt(recipe, {}, obstacles[recipe.dataset])
         for recipe in changed
     ]
 
 
-def run_recipe(recipe: Recipe, dataset: Dataset, table: PublishedTable, conditions: Conditions) -> Attempt:
-    """Train and test a recipe with each seed, under every rule that the table has a row of."""
-    if conditions.limit is not None:
-        dataset = limited(dataset, conditions.limit)
-        change = f"at most {conditions.limit} images of each class in each split instead of all"
+def run_recipe(recipe: Recipe, dataset: Dataset, table: PublishedTable, config: ReproductionConfig) -> Attempt:
+    """Train and test a recipe with each seed, under every rule that has a row in the table."""
+    if config.limit is not None:
+        dataset = limited(dataset, config.limit)
+        change = f"at most {config.limit} images of each class in each split instead of all"
         recipe = replace(recipe, changes=(*recipe.changes, change))
     try:
-        data = run_data(recipe, dataset, conditions.read_config)
+        data = run_data(recipe, dataset, config.read_config)
     except BackboneError as error:
         return Attempt(recipe, {}, backbone_obstacle(recipe, error))
     rules = tuple(dict.fromkeys(rule for rule, _ in recipe.rows(table)))
-    seeds = recipe.seeds if conditions.seeds is None else range(conditions.seeds)
-    runs = [_run(recipe, data, seed, conditions, rules=rules, cosine=COSINE in table.columns) for seed in seeds]
+    seeds = recipe.seeds if config.seeds is None else range(config.seeds)
+    runs = [_run(recipe, data, seed, config, rules=rules, cosine=COSINE in table.columns) for seed in seeds]
     records = {rule: [run[place] for run in runs] for place, rule in enumerate(rules)}
     return Attempt(recipe, records, remarks=dataset.notes)
 
 
 def backbone_obstacle(recipe: Recipe, error: BackboneError) -> str:
-    """Why a backbone cannot be had, and which weights to get where the recipe needs a file of them."""
+    """The reason why a backbone is not available, and the weights to download if the recipe needs a weights file."""
     backbone = recipe.settings["backbone"]
     needs_file = "weights" in backbone and backbone["weights"] is None
     return f"{error}; {recipe.sources['backbone.weights']}" if needs_file else str(error)
 
 
 def _run(
-    recipe: Recipe, data: RunData, seed: int, conditions: Conditions, *, rules: Sequence[str], cosine: bool
+    recipe: Recipe, data: RunData, seed: int, config: ReproductionConfig, *, rules: Sequence[str], cosine: bool
 ) -> list[Record]:
-    """The records of one seed, one per rule, perhaps with the cosine between embeddings and their projections."""
-    fabric = conditions.read_config.fabric
-    config = TrainConfig(method=recipe.method, options=recipe.method_options, seed=seed, **recipe.settings["training"])
-    folder = conditions.folder / recipe.dataset / recipe.name / f"seed-{seed}"
+    """The records of one seed, one per rule, with the subspace cosine of a Hier-COS model if `cosine`."""
+    fabric = config.read_config.fabric
+    training = TrainConfig(
+        method=recipe.method, options=recipe.method_options, seed=seed, **recipe.settings["training"]
+    )
+    folder = config.folder / recipe.dataset / recipe.name / f"seed-{seed}"
     records = train_run(
         fabric,
         data,
-        config,
+        training,
         folder,
         reported=rules,
         temperature=PUBLISHED_TEMPERATURE,
         resume=True,
-        callback=conditions.callback(config),
+        callback=config.callback(training),
     )
     if cosine and recipe.method == "hier-cos":
         value = mean_cosine(fabric, load_model(folder).model, data.samples("test"))
@@ -184,7 +186,7 @@ def _run(
 
 
 def run_data(recipe: Recipe, dataset: Dataset, config: ReadConfig) -> RunData:
-    """A data set as the recipe trains on it: the features of a frozen backbone, or images for one that is trained."""
+    """The training data of a recipe: features of a frozen backbone, or images if the backbone is fine-tuned."""
     if recipe.settings["backbone"]["freeze"]:
         return prepare_embedded(config, dataset, frozen_encoder(recipe.backbone, recipe.backbone_options))
     pretrained = recipe.settings["backbone"]["pretrained"]
@@ -192,7 +194,7 @@ def run_data(recipe: Recipe, dataset: Dataset, config: ReadConfig) -> RunData:
 
 
 def limited(dataset: Dataset, limit: int) -> Dataset:
-    """The first so many samples of every class in every split."""
+    """The first `limit` samples of every class in every split."""
     _, splits = np.unique(dataset.split, return_inverse=True)
     group = splits * dataset.taxonomy.num_classes + dataset.labels  # (M,)
     order = np.argsort(group, kind="stable")  # group by group, each in the order of the data

@@ -1,10 +1,9 @@
-"""How far a metric could be off by the choice of samples, and whether two predictors differ on the same samples.
+"""Bootstrap intervals of metrics, and paired permutation tests of two predictors on the same samples.
 
-Every value is a mean over the samples that count, a sum over a count, or a mean over the classes of such means. So
-both questions only need the table of per-sample values (nan where a sample does not count): the bootstrap draws
-samples anew, the test swaps the two predictors sample by sample, and the means are taken of what that gives. Mistake
-severity, whose count changes too, and macro accuracy, which leaves out the classes that no sample was drawn of, are
-treated exactly like the others.
+Every metric is a mean over the samples that count, a sum over a count, or a mean over the classes of such means. So
+both only need the table of per-sample values (nan where a sample does not count): the bootstrap resamples its rows,
+the test swaps the two predictors sample by sample, and the means of the result are taken. Mistake severity, whose
+count changes too, and macro accuracy, which leaves out classes without a drawn sample, are treated like the others.
 """
 
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ CONFIDENCE = 0.95
 
 @dataclass(frozen=True)
 class Interval:
-    """Means and the ends of their intervals, shape (K,) each; nan where nothing counts."""
+    """Means and the bounds of their confidence intervals, shape (K,) each; nan where no sample counts."""
 
     mean: FloatArray
     low: FloatArray
@@ -30,7 +29,7 @@ class Interval:
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """How much higher the first predictor's means are, the interval of that, and the p-value, shape (K,) each."""
+    """Differences of the means (first minus second), their confidence intervals and p-values, shape (K,) each."""
 
     difference: FloatArray
     low: FloatArray
@@ -40,11 +39,11 @@ class PairedDifference:
 
 @dataclass(frozen=True)
 class ClassAverages:
-    """Columns whose means are taken over the classes, each class by the mean of its own samples.
+    """Columns that are averaged over the classes, each class by the mean of its samples.
 
     Attributes:
-        classes: the true class of each sample, shape (M,).
-        columns: the positions of these columns in the table of values, any number of them.
+        classes: true class of each sample, shape (M,).
+        columns: positions of these columns in the table of values.
     """
 
     classes: IntArray
@@ -53,12 +52,12 @@ class ClassAverages:
 
 @dataclass(frozen=True)
 class SampleSums:
-    """A table of values as sums under weights of the samples, linear in both.
+    """Weighted sums over a table of values, linear in the values and in the weights.
 
     Attributes:
-        table: the values, 0 where they do not count, and beside them 1 where they do, shape (M, 2K).
-        groups: the class of each sample, numbered from 0, shape (M,).
-        columns: those averaged over the classes.
+        table: values (0 where they do not count), followed by indicators (1 where they count), shape (M, 2K).
+        groups: class of each sample, numbered from 0, shape (M,).
+        columns: positions of the columns that are averaged over the classes.
     """
 
     table: FloatArray
@@ -67,7 +66,7 @@ class SampleSums:
 
     @classmethod
     def of(cls, values: FloatArray, averages: ClassAverages | None) -> "SampleSums":
-        """The sums of a table of values, shape (M, K)."""
+        """Sums over a table of values, shape (M, K)."""
         counts = ~np.isnan(values)
         table = np.hstack([np.where(counts, values, 0.0), counts])
         if averages is None:
@@ -75,14 +74,14 @@ class SampleSums:
         return cls(table, np.unique(averages.classes, return_inverse=True)[1], averages.columns)
 
     def under(self, weights: FloatArray) -> FloatArray:
-        """Summed values and counts, (2K,), then those of each class for the columns averaged over the classes."""
+        """Weighted sums of values and counts, (2K,), then those per class of the columns averaged over the classes."""
         width = self.table.shape[1] // 2
         own = [self.table[:, column] for column in (*self.columns, *(width + column for column in self.columns))]
         by_class = [np.bincount(self.groups, weights * column) for column in own]
         return np.concatenate([weights @ self.table, *by_class])
 
     def means(self, sums: FloatArray) -> FloatArray:
-        """Means of the columns from their sums: those of `under` -> (K,); nan where nothing counts."""
+        """Means of the columns, shape (K,), from the sums that `under` returns; nan where no sample counts."""
         total, count = np.split(sums[: self.table.shape[1]], 2)
         means = _ratio(total, count)
         if self.columns:
@@ -93,7 +92,7 @@ class SampleSums:
 
 
 def sample_means(values: FloatArray, averages: ClassAverages | None = None) -> FloatArray:
-    """Means of the columns over the samples, or classes, that count: (M, K) -> (K,); nan where none does."""
+    """Means of the columns over the samples, or classes, that count: (M, K) -> (K,); nan where none counts."""
     sums = SampleSums.of(values, averages)
     return sums.means(sums.under(np.ones(len(values))))
 
@@ -106,8 +105,8 @@ def bootstrap_interval(
     Args:
         values: one row per sample, nan where it does not count, shape (M, K).
         averages: columns averaged over the classes; none by default.
-        resamples: how often M samples are drawn with replacement.
-        seed: of the draws.
+        resamples: number of bootstrap resamples, each of M samples with replacement.
+        seed: random seed of the resampling.
     """
     generator = np.random.default_rng(seed)
     sums = SampleSums.of(values, averages)
@@ -123,17 +122,17 @@ def paired_difference(
     resamples: int = 1_000,
     seed: int = 0,
 ) -> PairedDifference:
-    """Compare two predictors on the same samples: bootstrap of the difference, and a two-sided permutation test.
+    """Compare two predictors on the same samples: bootstrap of the difference and a two-sided permutation test.
 
-    If the two were alike, swapping them in any sample would change nothing; the p-value is the share of random
-    swaps whose difference is at least as large as the one found, itself included.
+    Under the null hypothesis, swapping the predictors in any sample changes nothing; the p-value is the share of
+    random swaps whose difference is at least as large as the observed one, which is included.
 
     Args:
         first: one row per sample, nan where it does not count, shape (M, K).
-        second: the other predictor's values of the same samples, shape (M, K).
+        second: values of the other predictor for the same samples, shape (M, K).
         averages: columns averaged over the classes; none by default.
-        resamples: number of draws for the interval, and of swaps for the test.
-        seed: of the draws and swaps.
+        resamples: number of bootstrap resamples, and of random swaps of the test.
+        seed: random seed of the resampling and the swaps.
     """
     generator = np.random.default_rng(seed)
     mine, theirs = SampleSums.of(first, averages), SampleSums.of(second, averages)
@@ -151,18 +150,18 @@ def paired_difference(
 
 
 def _ratio(total: FloatArray, count: FloatArray, otherwise: float = np.nan) -> FloatArray:
-    """Totals over counts of the same shape; another value where the count is 0."""
+    """Totals divided by counts of the same shape; `otherwise` where the count is 0."""
     ratio: FloatArray = np.divide(total, count, out=np.full(total.shape, otherwise), where=count > 0)
     return ratio
 
 
 def _draw(generator: np.random.Generator, count: int) -> FloatArray:
-    """How often each of `count` samples is drawn, with replacement."""
+    """Number of times each of `count` samples is drawn, with replacement, shape (count,)."""
     return np.bincount(generator.integers(count, size=count), minlength=count).astype(np.float64)
 
 
 def _percentiles(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Both ends of the interval of each column; draws in which nothing counts are left out."""
+    """Lower and upper bound of each column's interval; draws in which no sample counts are left out."""
     ends = np.full((2, draws.shape[1]), np.nan)
     known = ~np.isnan(draws).all(axis=0)
     ends[:, known] = np.nanquantile(draws[:, known], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)

@@ -1,7 +1,7 @@
-"""Search of each method's settings, under an equal budget and on validation data alone.
+"""Random search of each method's settings, with an equal budget and on validation data only.
 
-A random search: trial 0 has the settings as given, the others draw theirs. Trial k of every method has the same
-learning rate, weight decay and dropout (as far as the method has it), so no method is luckier than another in these.
+Trial 0 has the given settings, all others draw theirs. Trial k of every method has the same learning rate, weight
+decay and dropout (if the method has it), so no method is luckier than another in these.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from hiercos.benchmark.jobs import Crew, Observer
+from hiercos.benchmark.jobs import Executor, Observer
 from hiercos.engine import (
     CHECKPOINT,
     RunData,
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 TUNING, TRIAL_FILE = "tuning", "trial.json"
-OF_TRAINING = ("learning_rate", "weight_decay")  # the other settings searched are options of the method
+OF_TRAINING = ("learning_rate", "weight_decay")  # all other searched settings are options of the method
 Criterion = Literal["hops", "top1"]
 
 
 class TuningError(FaultsError):
-    """A search that cannot be made, or a trial that cannot be read."""
+    """An invalid search, or an unreadable trial."""
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """How long to search, and for what.
+    """Budget and criterion of a search.
 
     Attributes:
-        trials: of each method, the settings as given included.
-        criterion: of the validation split, at the epoch whose weights are kept: "hops" or "top1", of the method's own
-            scores, under no decision rule.
+        trials: number of trials of each method, including the given settings.
+        criterion: metric to maximise on the validation split, at the epoch whose weights are kept: "hops" or "top1"
+            (the default), of the method's own scores without a decision rule.
     """
 
     trials: int
@@ -64,7 +64,7 @@ class Tuning:
 
 
 def spaces(config: TrainConfig) -> dict[str, Space]:
-    """Where the settings of a method are searched: those all methods share, then its own."""
+    """The search spaces of a method's settings: those that all methods share, then its own."""
     shared: dict[str, Space] = {
         "learning_rate": Between(config.learning_rate / 10, config.learning_rate * 10, log=True),
         "weight_decay": Between(1e-4, 1e-1, log=True),
@@ -74,7 +74,7 @@ def spaces(config: TrainConfig) -> dict[str, Space]:
 
 
 def trial_config(config: TrainConfig, number: int) -> TrainConfig:
-    """The settings of a trial: those given for trial 0, drawn for every other one by the seed and its number."""
+    """The settings of a trial: the given ones for trial 0, else drawn with the seed and the trial's number."""
     if number == 0:
         return config
     generator = np.random.default_rng((config.seed, number))
@@ -86,7 +86,7 @@ def trial_config(config: TrainConfig, number: int) -> TrainConfig:
 
 
 def searched_settings(config: TrainConfig) -> dict[str, Any]:
-    """The values that a configuration has of the settings searched, as JSON values."""
+    """The values of the searched settings in a configuration, as JSON values."""
     options = {**METHODS.options(config.method), **config.options}
     training = {name: getattr(config, name) for name in OF_TRAINING}
     return training | {name: options[name] for name in spaces(config) if name in options}
@@ -94,15 +94,15 @@ def searched_settings(config: TrainConfig) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class TrialResult:
-    """What a trial reached on validation.
+    """The validation result of a trial.
 
     Attributes:
-        number: of the trial.
-        settings: the values searched.
-        top1: at the epoch whose weights would be kept; nan where training failed.
-        hops: likewise.
-        best_epoch: that epoch; 0 where training failed.
-        fault: why training failed, None where it did not.
+        number: number of the trial.
+        settings: values of the searched settings.
+        top1: top-1 accuracy at the best epoch; nan if training failed.
+        hops: HOPS at the best epoch; nan if training failed.
+        best_epoch: epoch whose weights would be kept; 0 if training failed.
+        fault: reason why training failed; None if it did not.
     """
 
     number: int
@@ -113,13 +113,13 @@ class TrialResult:
     fault: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """As JSON values, null where training failed."""
+        """The result as JSON values; the metrics are null if training failed."""
         failed = {"top1": None, "hops": None} if self.fault else {}
         return asdict(self) | failed
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrialResult:
-        """From JSON values."""
+        """The result from JSON values."""
         known = {name: values[name] for name in ("top1", "hops") if values[name] is not None}
         return cls(
             values["number"], values["settings"], **known, best_epoch=values["best_epoch"], fault=values["fault"]
@@ -128,7 +128,7 @@ class TrialResult:
 
 @dataclass(frozen=True)
 class Trial:
-    """One training run of a search; it reads the splits train and val, and keeps no model."""
+    """One training run of a search; it reads the train and val splits and keeps no model."""
 
     number: int
     config: TrainConfig
@@ -142,11 +142,11 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """What messages call it."""
+        """The name used in messages."""
         return f"{self.config.method} trial {self.number}"
 
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> TrialResult:
-        """Train and validate; a trial that an earlier call finished is read."""
+        """Train and validate; the result of a finished trial is read from its folder."""
         identity = run_identity(self.config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
         if (self.folder / TRIAL_FILE).exists():
             return _read(self.folder / TRIAL_FILE, identity)
@@ -155,13 +155,13 @@ class Trial:
         try:
             best = self._train(fabric, data, identity, callback).best
             result = replace(result, top1=best.top1, hops=best.hops, best_epoch=best.number)
-        except TrainingError as error:  # a setting that does not train is an answer, too
+        except TrainingError as error:  # settings that fail to train are a valid result of a search
             result = replace(result, fault=str(error))
         if fabric.is_global_zero:
             content = json.dumps({"identity": identity, "result": result.to_dict()}, indent=2)
             write_atomically(self.folder / TRIAL_FILE, content + "\n")
             (self.folder / CHECKPOINT).unlink(missing_ok=True)
-        fabric.barrier()  # the other processes may read the folder from here on
+        fabric.barrier()  # the other processes may read the folder only now
         return result
 
     def _train(
@@ -194,26 +194,26 @@ def _read(path: Path, identity: Mapping[str, Any]) -> TrialResult:
 
 @dataclass(frozen=True)
 class Tuned:
-    """The settings a search chose, and what a record says of it."""
+    """The settings that a search chose, and the summary of the search for the record."""
 
     config: TrainConfig
     summary: Mapping[str, Any]
 
 
 def tune(
-    crew: Crew, configs: Sequence[TrainConfig], tuning: Tuning, folder: Path, *, observer: Observer
+    executor: Executor, configs: Sequence[TrainConfig], tuning: Tuning, folder: Path, *, observer: Observer
 ) -> list[Tuned]:
-    """Search the settings of each method; trials that an earlier call finished are not run again.
+    """Search the settings of each method; trials that an earlier call finished are not repeated.
 
     Args:
-        crew: who performs the trials.
-        configs: the settings as given, one of each method; the seed is that of all trials and of the draws.
-        tuning: how long, and for what.
-        folder: where to leave `tuning/METHOD/trial-K`.
-        observer: is told how it goes.
+        executor: executor of the trials.
+        configs: given settings, one configuration per method; its seed is used for all trials and for the draws.
+        tuning: budget and criterion of the search.
+        folder: folder that receives `tuning/METHOD/trial-K`.
+        observer: progress callback.
 
     Returns:
-        For each method the settings of its best trial, the first of equals.
+        For each method, the settings of its best trial; the first one wins a tie.
 
     Raises:
         TuningError: if training failed in every trial of a method, or a folder holds trials of another search.
@@ -223,7 +223,7 @@ def tune(
         for config in configs
         for number in range(tuning.trials)
     ]
-    results = crew.perform(trials, observer)
+    results = executor.run(trials, observer)
     starts = range(0, len(trials), tuning.trials)
     return [
         _tuned(config, results[start : start + tuning.trials], tuning)
@@ -232,11 +232,11 @@ def tune(
 
 
 def _tuned(config: TrainConfig, results: Sequence[TrialResult], tuning: Tuning) -> Tuned:
-    """The best of a method's trials."""
+    """The settings of a method's best trial."""
     finished = [result for result in results if result.fault is None]
     if not finished:
         raise TuningError(f"{config.method}: training failed in every trial, in trial 0 with: {results[0].fault}")
-    best = max(finished, key=lambda result: float(getattr(result, tuning.criterion)))  # the first of equals
+    best = max(finished, key=lambda result: float(getattr(result, tuning.criterion)))  # the first one wins a tie
     summary = {
         "budget": tuning.trials,
         "criterion": tuning.criterion,

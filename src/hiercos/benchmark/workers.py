@@ -1,7 +1,7 @@
-"""A value with large arrays, given to other processes through one memory-mapped file.
+"""Worker processes, and values with large arrays shared with them through one memory-mapped file.
 
-What describes the value is small and travels as bytes from process to process; the contents of its arrays and CPU
-tensors are written once and mapped by every process that asks, so they are in memory once however many there are.
+The pickled value without its arrays is small and is sent as bytes; the contents of its arrays and CPU tensors are
+written to a file once and mapped by every worker, so they are in memory once for any number of workers.
 """
 
 import io
@@ -26,17 +26,17 @@ import torch
 
 from hiercos.engine import RunProgress, TrainConfig
 
-ALIGNMENT = 64  # bytes: arrays start where vector instructions like them to
+ALIGNMENT = 64  # bytes; start of each array, for aligned vector instructions
 
 
 @dataclass(frozen=True)
 class SharedValue:
-    """A value whose arrays lie in a file; only for processes of one program, on one machine.
+    """A value whose arrays are stored in a file; only for processes of one program, on one machine.
 
     Attributes:
-        description: the value without the contents of its arrays.
-        path: the file with these contents.
-        spans: where each of them starts in the file, and its number of bytes.
+        description: pickled value without the contents of its arrays.
+        path: file with these contents.
+        spans: start in the file and number of bytes of each array.
     """
 
     description: bytes
@@ -45,7 +45,7 @@ class SharedValue:
 
     @classmethod
     def write(cls, value: object, path: Path) -> "SharedValue":
-        """Write the arrays and CPU tensors of a value, wherever in it they are, to a new file."""
+        """Write all arrays and CPU tensors of a (nested) value to a new file."""
         stream, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
         _Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(value)
         spans = []
@@ -57,7 +57,7 @@ class SharedValue:
         return cls(stream.getvalue(), path, tuple(spans))
 
     def read(self) -> Any:
-        """The value; a process that changes one of its arrays changes a copy of its own."""
+        """The value; its arrays are mapped copy-on-write, so changes stay in this process."""
         if not any(size for _, size in self.spans):
             return pickle.loads(self.description, buffers=[bytes(size) for _, size in self.spans])
         with self.path.open("rb") as file:
@@ -66,7 +66,7 @@ class SharedValue:
 
 
 class _Pickler(pickle.Pickler):
-    """Sends tensors as arrays, whose contents pickle hands out instead of copying them."""
+    """Pickles tensors as arrays, so that their contents become out-of-band buffers instead of copies."""
 
     def reducer_override(self, value: object) -> Any:
         if type(value) is torch.Tensor and value.device.type == "cpu" and not value.requires_grad:
@@ -74,38 +74,38 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-PATIENCE = 5.0  # seconds a process has to end by itself
-PAUSE = 0.2  # seconds between two reports about batches
+JOIN_TIMEOUT = 5.0  # seconds a process has to end by itself
+REPORT_INTERVAL = 0.2  # seconds between two progress reports about batches
 THREADS = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")  # read by libraries as they are loaded
 
 
 class WorkerError(RuntimeError):
-    """A worker that is gone."""
+    """A worker process that ended unexpectedly."""
 
 
 @dataclass(frozen=True)
 class Worker:
-    """A process that performs one task at a time, seen from the process that started it."""
+    """Handle of a worker process, which runs one task at a time."""
 
     process: SpawnProcess
     connection: Connection
 
     def send(self, value: object) -> None:
-        """Send the data all tasks share first, then one task after the other."""
+        """Send the shared data first, then one task after the other."""
         try:
             self.connection.send(value)
         except OSError as error:
             raise self._gone("before its task") from error
 
     def message(self, name: str) -> tuple[str, Any]:
-        """The next message, waiting for it: "batch" or "epoch" with a callback's arguments, or "done" with the result.
+        """Wait for the next message: "batch" or "epoch" with the arguments of the callback, or "done" with the result.
 
         Args:
-            name: of what it is at.
+            name: name of the current task, for error messages.
 
         Raises:
-            WorkerError: if the process is gone.
-            Exception: whatever ended the task there.
+            WorkerError: if the process has ended.
+            Exception: the error that ended the task in the worker.
         """
         try:
             kind, content = self.connection.recv()
@@ -116,18 +116,18 @@ class Worker:
         return kind, content
 
     def _gone(self, when: str) -> WorkerError:
-        self.process.join(PATIENCE)
+        self.process.join(JOIN_TIMEOUT)
         return WorkerError(f"a process ended {when} with code {self.process.exitcode}{self._likely_reason()}")
 
     def _likely_reason(self) -> str:
         if self.process.exitcode == -signal.SIGKILL:
-            return ", killed, perhaps for want of memory: try fewer jobs"
+            return ", killed, perhaps because memory ran out: try fewer jobs"
         return '; a script that starts jobs does so under if __name__ == "__main__"'
 
     def end(self) -> None:
-        """Let it end, by force if it does not."""
+        """End the process, by force if it does not end by itself."""
         self.connection.close()
-        self.process.join(PATIENCE)
+        self.process.join(JOIN_TIMEOUT)
         if self.process.is_alive():
             self.process.kill()
             self.process.join()
@@ -135,7 +135,7 @@ class Worker:
 
 @contextmanager
 def start_workers(count: int) -> Iterator[list[Worker]]:
-    """Processes with their share of this one's threads; they end with the context, at once where that fails."""
+    """Worker processes with an equal share of this one's threads; they end with the context, at once if it fails."""
     threads = max(1, torch.get_num_threads() // count)
     workers: list[Worker] = []
     try:
@@ -151,8 +151,8 @@ def start_workers(count: int) -> Iterator[list[Worker]]:
             worker.end()
 
 
-def give_data(workers: Sequence[Worker], data: SharedValue) -> None:
-    """Give all workers the data of their tasks; when this returns, they have mapped the file, which may be removed."""
+def send_data(workers: Sequence[Worker], data: SharedValue) -> None:
+    """Send all workers the shared data; on return they have mapped the file, so it may be deleted."""
     for worker in workers:
         worker.send(data)
     for worker in workers:
@@ -164,16 +164,16 @@ def _start(threads: int) -> Worker:
     ours, theirs = context.Pipe()
     process = context.Process(target=_work, args=(theirs, threads))
     process.start()
-    theirs.close()  # so that the end of the process is the end of the pipe
+    theirs.close()  # so that the pipe closes when the process ends
     return Worker(process, ours)
 
 
 @contextmanager
 def _inherited(threads: int) -> Iterator[None]:
-    """What processes started within inherit: a number of threads, and deafness to Ctrl-C, which is for us to hear."""
+    """Environment for starting workers: their number of threads, and Ctrl-C ignored (the main process handles it)."""
     before = {name: os.environ.get(name) for name in THREADS}
     os.environ.update(dict.fromkeys(THREADS, str(threads)))
-    is_main = threading.current_thread() is threading.main_thread()  # others may not touch signals
+    is_main = threading.current_thread() is threading.main_thread()  # only the main thread may set signal handlers
     handler = signal.signal(signal.SIGINT, signal.SIG_IGN) if is_main else None
     try:
         yield
@@ -185,7 +185,7 @@ def _inherited(threads: int) -> Iterator[None]:
 
 
 def _work(connection: Connection, threads: int) -> None:
-    """What a worker does: take the data, then tasks, until the pipe ends, which is how it is told to go."""
+    """Main loop of a worker: receive the data, then tasks, until the pipe is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that half-written files are removed
     torch.set_num_threads(threads)
@@ -205,36 +205,36 @@ def _answer(task: Any, data: Any, reporter: "Reporter") -> tuple[str, Any]:
         fabric = Fabric(accelerator="cpu", devices=1, precision=task.config.precision)
         fabric.launch()
         return "done", task(fabric, data, reporter)
-    except Exception as error:  # whatever it was, it is raised where the worker was started
+    except Exception as error:  # sent to the main process and raised there
         return "failed", _portable(error)
 
 
 def _portable(error: Exception) -> Exception:
-    """The error with its traceback as a note, or, if it cannot travel, another that says the same."""
+    """The error with its traceback as a note, or a RuntimeError with the same text if it cannot be pickled."""
     note = "".join(traceback.format_exception(error))
     try:
         copy: Exception = pickle.loads(pickle.dumps(error))
-    except Exception:  # an error of any library may break in any way when it is rebuilt
+    except Exception:  # unpickling an error of another library may fail in any way
         copy = RuntimeError(f"{type(error).__name__}: {error}")
     copy.add_note(note)
     return copy
 
 
 class Reporter:
-    """Training callback that passes on every epoch and some of the batches."""
+    """Progress callback that sends its calls to the main process, at most one about batches per interval."""
 
     def __init__(self, connection: Connection) -> None:
-        self.connection, self.told = connection, 0.0
+        self.connection, self.reported = connection, 0.0
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """Tell it, unless the last report was just now."""
-        if time.monotonic() - self.told >= PAUSE:
-            self.told = time.monotonic()
+        """Send the progress, unless the last report was less than `REPORT_INTERVAL` ago."""
+        if time.monotonic() - self.reported >= REPORT_INTERVAL:
+            self.reported = time.monotonic()
             self.connection.send(("batch", (epoch, done, total)))
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """Tell it."""
+        """Send the progress."""
         self.connection.send(("epoch", (progress, config)))
 
     def close(self) -> None:
-        """The end of the task says it."""
+        """Do nothing: the main process closes its callback when the task ends."""

@@ -1,4 +1,4 @@
-"""The command `hiercos`. Parsing and printing only; what is heavy is imported where it is used."""
+"""The command `hiercos`: parsing and printing only; heavy libraries are imported where they are used."""
 
 from hiercos.cli.app import main
 

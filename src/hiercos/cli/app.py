@@ -1,4 +1,4 @@
-"""The command and its subcommands, and what a user sees when something is wrong."""
+"""The command `hiercos` with its subcommands and error messages."""
 
 import os
 import sys
@@ -22,7 +22,7 @@ from hiercos.cli.threads import limit_spinning
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-STOPPED = "stopped; what is finished is kept: train goes on with --resume, other commands when they are given again"
+INTERRUPTED_MESSAGE = "Interrupted. Finished work is kept; rerun the command to continue (train: with --resume)."
 
 app = typer.Typer(
     name="hiercos",
@@ -60,29 +60,29 @@ def main() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run one command and return its exit code; an error is one message on stderr, with a traceback on --debug."""
+    """Run one command and return its exit code; an error is one message on stderr, with a traceback with --debug."""
     debug = "--debug" in arguments
-    arguments = [argument for argument in arguments if argument != "--debug"]  # it may stand behind a command, too
+    arguments = [argument for argument in arguments if argument != "--debug"]  # also allowed after a command
     try:
         code = int(app(arguments, prog_name="hiercos", standalone_mode=False) or 0)
-        return _report(STOPPED, code) if code == INTERRUPTED else code
+        return _report(INTERRUPTED_MESSAGE, code) if code == INTERRUPTED else code
     except typer.TyperException as error:
-        return _report(f"{_message(error)}; {_help(error)} says what is expected", BAD_INPUT)
+        return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
     except (KeyboardInterrupt, typer.Abort):
-        return _report(STOPPED, INTERRUPTED)
-    except Exception as error:  # the last resort: whatever went wrong, the user gets one sentence
+        return _report(INTERRUPTED_MESSAGE, INTERRUPTED)
+    except Exception as error:  # any other error is one sentence, too
         return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
 
 
 def _message(error: typer.TyperException) -> str:
-    """What was wrong with the usage, as the parser words it."""
+    """The parser's message about the wrong usage."""
     return error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
 
 
 def _help(error: typer.TyperException) -> str:
-    """The command that explains the one which was used wrongly."""
+    """The command that shows the help of the wrongly used command."""
     context = getattr(error, "ctx", None)
     return f"{context.command_path if context else 'hiercos'} --help"
 

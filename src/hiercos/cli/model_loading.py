@@ -1,4 +1,4 @@
-"""Models that a command answers with: a folder through torch, an exported file through onnxruntime without torch."""
+"""Loading of models for inference: a folder with torch, or an exported file with onnxruntime and without torch."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
     from hiercos.onnx import OnnxModel
 
 
-class AnsweringModel(Protocol):
-    """A model that gives posteriors for inputs, and its rule."""
+class InferenceModel(Protocol):
+    """A model that computes posteriors of inputs, with its decision rule."""
 
     @property
     def kind(self) -> "Kind":
-        """What it reads: "images", "texts" or "vectors"."""
+        """The kind of its inputs: "images", "texts" or "vectors"."""
 
     @property
     def rule(self) -> "Rule":
-        """The decision rule that answers."""
+        """The decision rule."""
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
@@ -35,17 +35,17 @@ class AnsweringModel(Protocol):
         """The inputs batch by batch, each with its calibrated probabilities.
 
         Args:
-            unlabelled: the inputs.
-            batch_size: number of inputs the network takes at a time; None for what suits them.
-            workers: number of processes, or of threads for an exported file, that read inputs.
+            unlabelled: inputs to classify.
+            batch_size: number of inputs in a batch of the network; None for a default by kind of input.
+            workers: number of processes (threads for an exported file) that read inputs.
         """
 
 
 class FolderModel:
-    """The model of a folder.
+    """A model from a folder.
 
     Args:
-        folder: the model folder.
+        folder: model folder.
         place: device and precision.
     """
 
@@ -59,45 +59,45 @@ class FolderModel:
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
-        """See `AnsweringModel`."""
+        """See `InferenceModel`."""
         from hiercos.engine import ReadConfig, posterior_batches
 
         yield from posterior_batches(self.stored, unlabelled, ReadConfig(self.place.fabric(), batch_size, workers))
 
 
 class ExportedModel:
-    """The model of an ONNX file.
+    """A model from an ONNX file.
 
     Args:
-        file: the ONNX file.
-        place: device and precision, which must be left as they are.
+        file: ONNX file.
+        place: device and precision, which must be the defaults.
     """
 
     def __init__(self, file: Path, place: DeviceOptions) -> None:
         from hiercos.onnx import load_onnx_model
 
         if place.device not in ("auto", "cpu") or place.precision != DeviceOptions.precision:
-            raise OptionError(f"{file}: an ONNX file runs on the CPU as it is: expected no --device and no --precision")
+            raise OptionError(f"{file}: an ONNX file always runs on the CPU: expected no --device and no --precision")
         self.model: OnnxModel = load_onnx_model(file)
         self.kind, self.rule = self.model.kind, self.model.rule
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
-        """See `AnsweringModel`."""
+        """See `InferenceModel`."""
         from hiercos.onnx import InferenceConfig
 
         yield from self.model.posterior_batches(unlabelled, InferenceConfig(batch_size, max(1, workers)))
 
 
-def open_model(model: Path, place: DeviceOptions) -> AnsweringModel:
-    """The model of a folder or of an ONNX file."""
+def open_model(model: Path, place: DeviceOptions) -> InferenceModel:
+    """Open the model of a folder or of an ONNX file."""
     is_exported = model.suffix.lower() == ".onnx" and not model.is_dir()
     return ExportedModel(model, place) if is_exported else FolderModel(model, place)
 
 
 def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
-    """The test rows of data for the model of a folder, whose record says what it was trained on; notes go to stderr."""
+    """The test rows of data for a model, whose record identifies its training data; notes go to stderr."""
     from hiercos.data import load_test_samples
     from hiercos.records import Record
 

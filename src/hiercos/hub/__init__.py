@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub, and trained models as one Python call."""
+"""Models on the Hugging Face Hub, and pipelines for inference with trained models."""
 
 import lazy_loader
 

@@ -1,4 +1,4 @@
-"""The model card: what a model answers, how well at every level, over which tree, and the command that made it."""
+"""The model card: description, taxonomy, usage and results of a model, and the command that trained it."""
 
 import json
 import math
@@ -29,20 +29,20 @@ FLAGS = {
     "seed": "--seed",
     "backbone_learning_rate": "--backbone-lr",
 }
-ONLY_IN_PYTHON = {"standardize": True, "border": "reflect"}  # what `hiercos train` leaves as it is
-BLOCKS = ("width", "dropout")  # options that have flags of their own
+ONLY_IN_PYTHON = {"standardize": True, "border": "reflect"}  # settings without an option of `hiercos train`
+BLOCKS = ("width", "dropout")  # method options with their own command-line options
 
 
 def train_command(record: Record, *, taxonomy: str, weights: str | None = None) -> str | None:
-    """The `hiercos train` of a run, in one line.
+    """The `hiercos train` command of a run, in one line.
 
     Args:
-        record: of the run.
-        taxonomy: the file of the taxonomy, for data that do not bring their own.
-        weights: the file of the weights of a frozen backbone that no name stands for.
+        record: record of the run.
+        taxonomy: file name of the taxonomy, for data without a built-in one.
+        weights: file name of the weights of a frozen backbone that cannot be loaded by name.
 
     Returns:
-        The command, or None for settings that only Python can ask for.
+        The command, or None for settings that can be set only in Python.
     """
     config = record.config
     if any(config.get(name, usual) != usual for name, usual in ONLY_IN_PYTHON.items()):
@@ -59,7 +59,7 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
 
 
 def published_source(source: str) -> str:
-    """The source of data as others may see it: a name as it is, of a path the last part alone."""
+    """The source of the data without private folders: a data set's name unchanged, else only the name of the file."""
     return source if source.startswith(PREFIX) or source.partition(":")[0] in BUILT_IN else Path(source).name
 
 
@@ -68,7 +68,7 @@ def _brings_taxonomy(record: Record) -> bool:
 
 
 def _option_words(method: str, options: Mapping[str, Any]) -> list[str]:
-    """Options of the method: those of its blocks by their flags, the others by --set."""
+    """Arguments for the method's options: --width and --dropout, and --set for all others."""
     own = [name for name in BLOCKS if name in METHODS.options(method)]
     with_flags = [name for name in own if isinstance(options.get(name), int | float)]
     words = ["--as-published"] if with_flags != own else []
@@ -82,7 +82,7 @@ def _option_words(method: str, options: Mapping[str, Any]) -> list[str]:
 
 
 def _backbone_words(record: Record, weights: str | None) -> list[str]:
-    """What makes the features."""
+    """Arguments for the backbone or the text features."""
     backbone = record.data.get("backbone")
     if backbone is None:
         return ["--dim", str(record.data["features"])] if record.data.get("kind") == "texts" else []
@@ -105,7 +105,7 @@ ORDER = (
     "Classes are ordered, and the best one chosen, by the decision rule `{rule}`, which reads the tree, too: `score` "
     "is what it ranks by, `probability` the chance of the class, and the likeliest class need not come first."
 )
-EXTRAS = {  # of hiercos, by what the name of a backbone begins with
+EXTRAS = {  # prefix of a backbone's name -> extra of hiercos
     "minilm": "text",
     "transformers": "transformers",
     "sentence-transformers": "sentence-transformers",
@@ -116,12 +116,12 @@ SAMPLES = {"texts": '["a text", "another"]', "images": '["photo.jpg", "other.png
 
 
 def model_card(stored: StoredModel, record: Record | None, name: str) -> str:
-    """The card of a model as Markdown with a YAML header, as the Hugging Face Hub reads it.
+    """The card of a model as Markdown with a YAML header, in the format of the Hugging Face Hub.
 
     Args:
-        stored: the model.
-        record: of the run that made it, for its figures and settings; None where there is none.
-        name: of the repository or folder.
+        stored: model with its rule and temperature.
+        record: record of the training run, for its results and settings; None if there is none.
+        name: name of the repository or folder.
     """
     header = yaml.safe_dump(metadata(stored, record, name), sort_keys=False, allow_unicode=True)
     parts = [f"---\n{header}---", f"# {name.rpartition('/')[2]}", _opening(stored)]
@@ -133,7 +133,7 @@ def model_card(stored: StoredModel, record: Record | None, name: str) -> str:
 
 
 def metadata(stored: StoredModel, record: Record | None, name: str) -> dict[str, Any]:
-    """What the Hub searches by: library, task, tags, and the figures of the test split."""
+    """The metadata that the Hub indexes: library, task, tags, and the results on the test split."""
     task = TASKS[stored.kind]
     values: dict[str, Any] = {
         "library_name": "hiercos",
@@ -171,7 +171,7 @@ def _opening(stored: StoredModel) -> str:
 
 
 def _taxonomy_section(taxonomy: Taxonomy, record: Record | None) -> str:
-    """A row for each level: its nodes, the classes that end there, and how often its answers are right."""
+    """A table with a row for each level: number of nodes, number of classes, and accuracy."""
     facts = taxonomy_facts(taxonomy)
     heading = ("level", "nodes", "classes", *(("accuracy %",) if record else ()))
     rows = []
@@ -204,7 +204,7 @@ def _use_section(stored: StoredModel, name: str) -> str:
 
 
 def _requirement(stored: StoredModel, name: str) -> str:
-    """What pip is asked for: hiercos with the extras that this model needs."""
+    """The pip requirement: hiercos with the extras that this model needs."""
     backbone = _backbone_name(stored)
     needed = ["hf"] * ("/" in name) + ["images"] * (stored.kind == "images")
     needed += [extra for start, extra in EXTRAS.items() if backbone.partition(":")[0] == start]
@@ -216,14 +216,14 @@ def _backbone_name(stored: StoredModel) -> str:
 
 
 def _backbone_note(stored: StoredModel) -> str:
-    """What must be found elsewhere, for a model that does not bring its backbone along."""
+    """A note on the backbone, for a model that does not include it."""
     if not isinstance(stored.encoder, FrozenEncoder) or not stored.encoder.found_by_name:
         return ""
-    return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is found by its name."
+    return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is loaded by its name."
 
 
 def _results_section(record: Record) -> str:
-    """The figures of the test split."""
+    """The results on the test split."""
     known = [spec for spec in COLUMNS if not math.isnan(record.metrics.get(spec.name, math.nan))]
     figures = [spec.text(record.metrics[spec.name]) for spec in known]
     sizes = record.data["sizes"]
@@ -238,7 +238,7 @@ def _making_section(stored: StoredModel, record: Record) -> str:
     if command is None:
         settings = json.dumps(dict(record.config), indent=2)
         return f"From Python, with these settings and {versions}:\n\n```json\n{settings}\n```"
-    return f"With {versions}; names of columns and `--root` are not on record:\n\n```sh\n{command}\n```"
+    return f"With {versions}; names of columns and `--root` are not recorded:\n\n```sh\n{command}\n```"
 
 
 def _level_accuracy(record: Record, level: int) -> str:

@@ -1,4 +1,4 @@
-"""A trained model as one call: texts, images or vectors in, names of classes and their ancestors out."""
+"""Pipeline from texts, images or vectors to the names of classes and their ancestors."""
 
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,11 @@ from hiercos.records import line_name
 
 
 class Pipeline:
-    """A model that is asked by calling it.
+    """A callable that classifies inputs with a trained model.
 
     Args:
-        pretrained: the model.
-        config: device, batch size and workers to read inputs with.
+        pretrained: trained model.
+        config: device, batch size and number of workers.
     """
 
     def __init__(self, pretrained: PretrainedModel, config: ReadConfig) -> None:
@@ -31,18 +31,17 @@ class Pipeline:
         """The best class of every input.
 
         Args:
-            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). One text or image alone
+            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
-            top_k: how many classes to name beside the best one; none by default.
+            top_k: number of classes to list in `top_k`; None (the default) for no list.
 
         Returns:
-            An answer for each input, a dict: `label`, the class; `id` where the taxonomy has ids; `path`, the names
-            from level 1 down to the class; `score`, by which the classes are ranked; `probability`, of the class;
-            `path_probabilities`, of the nodes on the path; and, where asked for, `top_k`: the best classes as such
-            dicts, best first.
+            One dict per input: `label`, the class; `id`, if the taxonomy has ids; `path`, the names from level 1 down
+            to the class; `score`, by which the classes are ranked; `probability` of the class; `path_probabilities`
+            of the nodes on the path; and with `top_k`, the list `top_k` of such dicts, best class first.
 
         Raises:
-            DataError: for inputs of another kind, an empty text, or an image that cannot be read.
+            DataError: inputs of another kind, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
         stored = self.pretrained.stored
@@ -62,20 +61,20 @@ def load_pipeline(
     batch_size: int | None = None,
     workers: int = 0,
 ) -> Pipeline:
-    """A pipeline from a model folder, a repository of the Hugging Face Hub, or a model that is loaded.
+    """Create a pipeline from a model folder, a repository of the Hugging Face Hub, or a loaded model.
 
     Args:
-        model: the folder or the repository (see `PretrainedModel.from_pretrained`), or the `PretrainedModel`.
-        revision: of the repository.
-        device: "auto", "cpu", "cuda" or "mps".
-        batch_size: inputs at a time; as suits them by default.
-        workers: processes that read images or texts; 0 for a thread of this one.
+        model: folder or repository (see `PretrainedModel.from_pretrained`), or a `PretrainedModel`.
+        revision: branch, tag or commit of the repository.
+        device: "auto" (the default), "cpu", "cuda" or "mps".
+        batch_size: number of inputs in a batch; None for a default by kind of input.
+        workers: number of processes that read images or texts; 0 (the default) for a thread of this process.
 
     Raises:
-        TypeError: for anything but a folder, a name or a `PretrainedModel`.
-        ValueError: for another device or one that is not here, a batch size below 1, workers below 0, or the revision
-            of a model that is loaded.
-        HubError, ModelError: as `PretrainedModel.from_pretrained`.
+        TypeError: a model that is not a folder, a name or a `PretrainedModel`.
+        ValueError: an unknown or missing device, a batch size below 1, workers below 0, or a revision together with
+            a loaded model.
+        HubError, ModelError: see `PretrainedModel.from_pretrained`.
     """
     if not isinstance(model, str | Path | PretrainedModel):
         raise TypeError(f"expected a folder, the name of a repository or a PretrainedModel, got {type(model).__name__}")
@@ -86,5 +85,5 @@ def load_pipeline(
     if not isinstance(model, PretrainedModel):
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:
-        raise ValueError(f"expected no revision of a model that is loaded, got {revision!r}")
+        raise ValueError(f"expected no revision with a loaded model, got {revision!r}")
     return Pipeline(model, ReadConfig(fabric, batch_size, workers))

@@ -1,4 +1,4 @@
-"""Models on the Hugging Face Hub: saved, loaded and pushed as users of transformers know it. No pickle."""
+"""Models on the Hugging Face Hub, with the API of transformers and without pickle."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from hiercos.records import Record, line_name, record_file
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
-FILES = ["*.json", "*.safetensors", CARD]  # of a repository; nothing else is ever downloaded
+FILES = ["*.json", "*.safetensors", CARD]  # files of a repository to download; all others are ignored
 
 
 class HubError(FaultsError):
@@ -27,8 +27,8 @@ class PretrainedModel:
     """A trained model with the record of its run.
 
     Attributes:
-        stored: the model, what reads its inputs, its decision rule and temperature.
-        record: of the run that made it; None where there is none.
+        stored: model with its encoder, decision rule and temperature.
+        record: record of the training run; None if there is none.
     """
 
     stored: StoredModel
@@ -40,37 +40,37 @@ class PretrainedModel:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The tree it answers over."""
+        """The taxonomy of its classes."""
         return self.stored.model.taxonomy
 
     @classmethod
     def from_pretrained(cls, name_or_folder: str | Path, *, revision: str | None = None) -> "PretrainedModel":
-        """Load a model from a folder that `hiercos train` or `save_pretrained` left, or from the Hub.
+        """Load a model from a folder that `hiercos train` or `save_pretrained` wrote, or from the Hub.
 
         Args:
-            name_or_folder: a folder, or a repository such as "someone/model", which is downloaded once to the Hub's
-                own cache.
+            name_or_folder: folder, or repository such as "someone/model", which is downloaded once to the Hub's
+                cache.
             revision: branch, tag or commit of the repository.
 
         Raises:
-            HubError: if there is no such folder and the Hub does not give such a repository.
-            ModelError: if what is there is not a model of this package.
+            HubError: if there is no such folder and the repository cannot be downloaded.
+            ModelError: if the folder or repository is not a model of this package.
         """
         folder = _folder(str(name_or_folder), revision)
         stored = load_model(folder)
         return cls(stored, Record.find(folder, stored.rule.name))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
-        """Write the model, its taxonomy, its record and a model card into a folder, which is made if missing.
+        """Write the model, its taxonomy, its record and a model card to a folder, which is created if missing.
 
-        A card that is there stays, because somebody may have edited it.
+        An existing card is kept, because it may have been edited.
 
         Args:
-            folder: where; a model that is there is replaced.
-            name: of the model in its card; that of the folder by default.
+            folder: target folder; an existing model is replaced.
+            name: name of the model in its card; the folder's name by default.
 
         Raises:
-            ModelError: for a folder with a record of another run or rule, which would be taken for this model's.
+            ModelError: a folder with the record of another run or rule, which would be mistaken for this model's.
         """
         place = Path(folder)
         if place.exists() and not place.is_dir():
@@ -89,25 +89,25 @@ class PretrainedModel:
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, token: str | None = None, commit_message: str | None = None
     ) -> str:
-        """Upload what `save_pretrained` writes to a repository of the Hub, which is made if missing; its card stays.
+        """Upload the files of `save_pretrained` to a repository of the Hub; creates it if missing, keeps its card.
 
         Args:
-            repo_id: such as "someone/model".
-            private: whether a new repository is private; as the account is set by default.
-            token: of the account; the one of `hf auth login` by default.
-            commit_message: of the upload.
+            repo_id: name of the repository, such as "someone/model".
+            private: whether a new repository is private; the account's setting by default.
+            token: access token; the one of `hf auth login` by default.
+            commit_message: message of the commit; "A model of hiercos" by default.
 
         Returns:
-            The address of the commit.
+            The URL of the commit.
 
         Raises:
-            HubError: in one sentence, if the Hub cannot be reached or refuses.
+            HubError: if the Hub cannot be reached or rejects the upload.
         """
         hub = _library()
         api = hub.HfApi(token=token)
         with (
             TemporaryDirectory() as folder,
-            _faults_named(hub, f"{repo_id}: the model cannot be pushed, the Hugging Face Hub"),
+            _hub_errors(hub, f"{repo_id}: the model cannot be pushed, the Hugging Face Hub"),
         ):
             self.save_pretrained(folder, name=repo_id)
             api.create_repo(repo_id, private=private, exist_ok=True)
@@ -127,40 +127,40 @@ def _folder(name: str, revision: str | None) -> Path:
     if folder.exists() or name.count("/") != 1 or name.startswith((".", "/", "~")):
         raise ModelError(f"{name}: expected a folder with a model, or a repository of the Hugging Face Hub")
     hub = _library()
-    with _faults_named(hub, f"{name}: there is no such folder, and the Hugging Face Hub"):
+    with _hub_errors(hub, f"{name}: there is no such folder, and the Hugging Face Hub"):
         downloaded = hub.snapshot_download(name, revision=revision, allow_patterns=FILES)
     return Path(downloaded)
 
 
 def _library() -> ModuleType:
     try:
-        import huggingface_hub.errors  # named, as the library loads its parts when they are asked for
+        import huggingface_hub.errors  # named explicitly because the library loads its modules lazily
     except ModuleNotFoundError as error:
         raise HubError("the Hugging Face Hub needs huggingface_hub: pip install 'hiercos[hf]'") from error
     return huggingface_hub
 
 
 @contextmanager
-def _faults_named(hub: ModuleType, what: str) -> Iterator[None]:
-    """Turn whatever the Hub or the network answers into a `HubError`: these words, what happened, and the reason."""
+def _hub_errors(hub: ModuleType, what: str) -> Iterator[None]:
+    """Convert errors of the Hub and the network to a `HubError` with the given context, the failure and its reason."""
     try:
         yield
     except FaultsError:
         raise
-    except (OSError, ValueError, hub.errors.HTTPError) as error:  # the last is of the library that it speaks HTTP with
+    except (OSError, ValueError, hub.errors.HTTPError) as error:  # HTTPError is that of the Hub's HTTP library
         unanswered = isinstance(error, hub.errors.LocalEntryNotFoundError)  # and there is nothing in the cache
         fault = error.__cause__ if unanswered and error.__cause__ else error
         said = getattr(fault, "server_message", None) or str(fault).strip() or type(fault).__name__
         reason = said.splitlines()[0].rstrip(".")
-        raise HubError(f"{what} {_happened(hub.errors, fault)} ({reason})") from error
+        raise HubError(f"{what} {_failure(hub.errors, fault)} ({reason})") from error
 
 
-def _happened(errors: ModuleType, fault: BaseException) -> str:
-    """What the Hub did, as a predicate."""
+def _failure(errors: ModuleType, fault: BaseException) -> str:
+    """The failure as a predicate of a sentence about the Hub."""
     kinds = (
-        (errors.GatedRepoError, "gives no access"),  # before the next, of which it is one
+        (errors.GatedRepoError, "denies access"),  # before RepositoryNotFoundError, its base class
         ((errors.RepositoryNotFoundError, errors.RevisionNotFoundError), "has no such model"),
-        (errors.HFValidationError, "takes no such name"),
+        (errors.HFValidationError, "rejects this name"),
         (errors.HfHubHTTPError, "refuses"),
         ((errors.HTTPError, errors.LocalEntryNotFoundError, ConnectionError), "cannot be reached"),
     )

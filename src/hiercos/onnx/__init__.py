@@ -1,4 +1,4 @@
-"""Export to ONNX, and exported models in onnxruntime."""
+"""Export of models to ONNX, and inference with exported models in onnxruntime."""
 
 import lazy_loader
 

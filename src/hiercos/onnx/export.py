@@ -1,4 +1,4 @@
-"""A stored model as an ONNX file that needs nothing else: the graph, and in its metadata the tree and the rule."""
+"""Export of a stored model to a self-contained ONNX file: the graph, with the taxonomy and the rule as metadata."""
 
 from dataclasses import dataclass, replace
 from os import PathLike
@@ -22,7 +22,7 @@ from hiercos.onnx.format import (
     output_names,
     text_map_content,
 )
-from hiercos.onnx.graph import CHECKED, TOLERANCE, AllAnswers, disagreement, onnx_graph, serialized
+from hiercos.onnx.graph import CHECKED, TOLERANCE, ExportedModule, disagreement, onnx_graph, serialized
 from hiercos.onnx.model import OnnxModel, open_onnx_model
 from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
@@ -32,20 +32,20 @@ Start = Literal["inputs", "features"]
 
 @dataclass(frozen=True)
 class OnnxExport:
-    """A graph with its description, not yet written.
+    """An exported graph with its description, before it is written.
 
     Attributes:
-        graph: an `onnx.ModelProto` without metadata.
-        description: what goes into its metadata.
-        module: what it was made of.
-        sample: inputs that it was checked with.
-        text_features: for a model of texts, the map that goes beside it.
-        difference: the `largest_difference` to PyTorch on these inputs.
+        graph: `onnx.ModelProto` without metadata.
+        description: content of its metadata.
+        module: PyTorch module that was exported.
+        sample: inputs used to compare both.
+        text_features: map from texts to features, written to a separate file; None for other kinds.
+        difference: `largest_difference` from PyTorch on the sample.
     """
 
     graph: Any
     description: OnnxDescription
-    module: AllAnswers
+    module: ExportedModule
     sample: Tensor
     text_features: TextFeatures | None
     difference: float
@@ -59,11 +59,11 @@ class OnnxExport:
         return serialized(model)
 
     def opened(self) -> OnnxModel:
-        """The model in onnxruntime, as it will be read from the file."""
+        """The model in onnxruntime, as loaded from the file."""
         return open_onnx_model(self.content(), text_features=self.text_features)
 
     def write(self, path: str | PathLike[str]) -> list[Path]:
-        """Write the file, and for texts the one beside it: both or neither; returns what was written."""
+        """Write the ONNX file, and for texts the feature file beside it, both or neither; returns their paths."""
         file = Path(path)
         _check_no_folder(file)
         if self.text_features is None:
@@ -86,16 +86,16 @@ def _check_no_folder(file: Path) -> None:
 
 
 def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
-    """A model as an ONNX graph that was compared with PyTorch.
+    """Export a model to an ONNX graph and compare it with PyTorch.
 
     Args:
-        stored: the model, on the CPU, as `load_model` gives it.
-        start: "inputs" to take what the model takes: prepared images, vectors, or the features of texts, whose map
-            goes beside the file; "features" for the part behind the features alone, a model of vectors.
+        stored: model on the CPU, as `load_model` returns it.
+        start: first stage of the graph: "inputs" (the default) for preprocessed images, vectors, or the features of
+            texts, whose map is written beside the file; "features" for the head alone, a model of vectors.
 
     Raises:
-        OnnxError: without the extra `onnx`, for a backbone that cannot be part of the graph, or if onnxruntime and
-            PyTorch differ by more than 1e-5.
+        OnnxError: if the extra `onnx` is missing, the backbone cannot be exported, or onnxruntime and PyTorch differ
+            by more than 1e-5.
     """
     check_choice("start", start, get_args(Start))
     encoder = stored.encoder if start == "inputs" else None
@@ -108,7 +108,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
         stored.temperature,
         transform,
     )
-    module = AllAnswers(stored.model, stored.temperature, backbone).eval()
+    module = ExportedModule(stored.model, stored.temperature, backbone).eval()
     sample = _image_sample(transform) if transform else _feature_sample(stored)
     names = output_names(stored.model.taxonomy)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
@@ -117,10 +117,10 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
 
 
 def compared(export: OnnxExport) -> OnnxExport:
-    """The same with its difference to PyTorch.
+    """The export with its measured difference from PyTorch.
 
     Raises:
-        OnnxError: if that is more than 1e-5, or no number.
+        OnnxError: if the difference is more than 1e-5 or NaN.
     """
     difference = disagreement(export.opened().session, export.module, export.sample)
     if not difference <= TOLERANCE:
@@ -131,25 +131,25 @@ def compared(export: OnnxExport) -> OnnxExport:
 
 
 def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransform | None]:
-    """The backbone to export with a model, and the transform before it; neither where features come in.
+    """The backbone to export with a model, and its image transform; None for a model of features.
 
     Raises:
-        OnnxError: for a backbone of texts, one in an ONNX file, or one with a preparation of its own.
+        OnnxError: a backbone of texts, one in an ONNX file, or one with its own preprocessing.
     """
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None, None
     backbone, advice = encoder.backbone, "export the part behind its features (--from features)"
     if backbone.kind != "images":
-        raise OnnxError(f"backbone {backbone.name!r} takes texts, whose tokens ONNX cannot make: {advice}")
+        raise OnnxError(f"backbone {backbone.name!r} takes texts, which ONNX cannot tokenise: {advice}")
     if any(isinstance(part, OnnxBackbone) for part in backbone.modules()):
         raise OnnxError(f"backbone {backbone.name!r} is an ONNX file itself: {advice}")
     if not isinstance(backbone.preprocess, PixelTransform):
-        raise OnnxError(f"backbone {backbone.name!r} prepares images in a way of its own: {advice}")
+        raise OnnxError(f"backbone {backbone.name!r} has its own preprocessing of images: {advice}")
     return backbone, PixelTransform(**backbone.preprocess.to_dict())
 
 
 def _image_sample(transform: PixelTransform) -> Tensor:
-    """Noise as prepared images, shape (7, 3, S, S)."""
+    """Noise in the shape of preprocessed images, (7, 3, S, S)."""
     return torch.randn(max(CHECKED), 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
 
 

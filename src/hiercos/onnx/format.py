@@ -1,4 +1,4 @@
-"""What an exported ONNX file says of itself, in its metadata: all that is needed to use it without anything else."""
+"""Metadata of an exported ONNX file, which make it self-contained, and the text feature file beside it."""
 
 import hashlib
 import json
@@ -22,10 +22,10 @@ from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 FORMAT, VERSION = "hiercos-onnx", 2
-READABLE = (1, 2)  # in version 1 a rule was a name
-OPSET = 18  # of ONNX: the first whose ScatterElements takes maxima; onnxruntime knows it since 1.14
-PREFIX = "hiercos."  # of the names in the metadata
-FEATURES, IMAGES = "features", "images"  # the input's name: (B, F), or (B, 3, S, S)
+READABLE = (1, 2)  # version 1 stored a rule as a name
+OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
+PREFIX = "hiercos."  # prefix of the metadata keys
+FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
 
 
@@ -34,10 +34,10 @@ class OnnxError(FaultsError):
 
 
 def onnx_library(module: str) -> ModuleType:
-    """A library of the extra `onnx`, such as onnxruntime.
+    """Import a library of the extra `onnx`, such as onnxruntime.
 
     Raises:
-        OnnxError: where it is not installed.
+        OnnxError: if it is not installed.
     """
     try:
         return import_module(module)
@@ -47,18 +47,18 @@ def onnx_library(module: str) -> ModuleType:
 
 
 def output_names(taxonomy: Taxonomy) -> list[str]:
-    """The outputs of the graph: of the classes, of each level's nodes, of all nodes, probabilities, and for `crm`."""
+    """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`."""
     levels = [f"level_{level}_scores" for level in range(1, taxonomy.height + 1)]
     return [LEAVES, *levels, NODES, PROBABILITIES, RISKS]
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """The file beside the ONNX file that turns texts into features.
+    """The file beside the ONNX file that holds the map from texts to features.
 
     Attributes:
-        name: of the file, without a folder.
-        sha256: of its content.
+        name: file name, without a folder.
+        sha256: hash of its content.
     """
 
     name: str
@@ -67,16 +67,16 @@ class TextFile:
 
 @dataclass(frozen=True)
 class OnnxDescription:
-    """What goes with the graph.
+    """Metadata of an exported graph.
 
     Attributes:
-        taxonomy: the tree.
-        kind: what `hiercos predict` reads for it.
-        method: the name of the method.
-        rule: the decision rule that answers.
-        temperature: of the probabilities.
-        transform: from images to the graph's input; None for other kinds.
-        text_file: from texts to the graph's input; None for other kinds.
+        taxonomy: taxonomy of the classes.
+        kind: kind of the model's inputs.
+        method: name of the method.
+        rule: decision rule.
+        temperature: calibration temperature of the probabilities.
+        transform: preprocessing of images; None for other kinds.
+        text_file: file with the map from texts to features; None for other kinds.
     """
 
     taxonomy: Taxonomy
@@ -88,7 +88,7 @@ class OnnxDescription:
     text_file: TextFile | None = None
 
     def properties(self) -> dict[str, str]:
-        """The metadata: texts by name, JSON where they are more than a text."""
+        """The metadata as strings by name; structured values as JSON."""
         values = {
             "format": FORMAT,
             "version": json.dumps(VERSION),
@@ -106,23 +106,23 @@ class OnnxDescription:
 
 
 def read_description(properties: Mapping[str, str], source: str) -> OnnxDescription:
-    """The description in the metadata of a file.
+    """Read the description from the metadata of a file.
 
     Args:
-        properties: the metadata.
-        source: what messages call the file.
+        properties: metadata of the file.
+        source: name of the file in messages.
 
     Raises:
-        OnnxError: for a file that `hiercos export` did not write, a newer one, or one that was changed since.
+        OnnxError: a file not written by `hiercos export`, of a newer version, or changed since.
     """
     values = {name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)}
     if values.get("format") != FORMAT:
-        raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote; it says nothing of a taxonomy")
+        raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote, got one without its metadata")
     if values.get("version") not in [str(version) for version in READABLE]:
         raise OnnxError(f"{source}: expected {FORMAT} version {READABLE[0]} to {VERSION}, got {values.get('version')}")
     try:
         return _description(values)
-    except (KeyError, TypeError, ValueError) as error:  # what is missing, or is not what was written
+    except (KeyError, TypeError, ValueError) as error:  # missing or malformed entries
         raise OnnxError(f"{source}: its metadata were changed after hiercos export ({error})") from error
 
 
@@ -147,34 +147,34 @@ def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
 
 
 ENDING = ".text.safetensors"
-VALUES = "text_features"  # the name of the JSON values in the file's own metadata
+VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
 
 
 def text_map_content(features: TextFeatures) -> bytes:
-    """The file: the arrays, and the vocabulary in its metadata."""
+    """The content of the text feature file: the arrays, with the vocabulary as metadata."""
     values, arrays = features.state()
-    rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors writes memory
+    rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors requires C order
     return safetensors.numpy.save(rows_first, metadata={VALUES: json.dumps(values)})
 
 
 def describe_text_map(path: Path, content: bytes) -> TextFile:
-    """What the ONNX file at this path says of the file beside it."""
+    """The name and hash of the text feature file that belongs to the ONNX file at this path."""
     return TextFile(f"{path.stem}{ENDING}", hashlib.sha256(content).hexdigest())
 
 
 def read_text_map(path: Path, expected: TextFile) -> TextFeatures:
-    """The map beside an ONNX file.
+    """Read the text feature file beside an ONNX file.
 
     Args:
-        path: of the ONNX file.
-        expected: what it says of the other one.
+        path: ONNX file.
+        expected: name and hash of the text feature file.
 
     Raises:
-        OnnxError: if that file is missing or another one.
+        OnnxError: if the file is missing or its content differs.
     """
     file = path.with_name(expected.name)
     if not file.is_file() and (renamed := path.with_name(f"{path.stem}{ENDING}")).is_file():
-        file = renamed  # along with the ONNX file
+        file = renamed  # renamed together with the ONNX file
     if not file.is_file():
         raise OnnxError(f"{file}: there is no such file; {path.name} needs it beside it to read texts")
     if hashlib.sha256(file.read_bytes()).hexdigest() != expected.sha256:

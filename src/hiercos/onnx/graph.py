@@ -1,4 +1,4 @@
-"""A model as an ONNX graph: one module from features or images to every answer, traced once and checked."""
+"""Export of a model to an ONNX graph from features or images to all outputs, and its comparison with PyTorch."""
 
 import logging
 import warnings
@@ -16,19 +16,19 @@ from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 from hiercos.taxonomy import Taxonomy
 
-TOLERANCE = 1e-5  # of the `largest_difference`
-CHECKED = (1, 7)  # batch sizes
-TRACED = 2  # rows of the batch that is traced: a dimension of 1 would be taken as fixed
-MOST_BYTES = 2**31 - 1  # protobuf writes no more
+TOLERANCE = 1e-5  # maximum `largest_difference`
+CHECKED = (1, 7)  # batch sizes of the comparison
+TRACED = 2  # batch size of the traced input: a dimension of 1 would be exported as fixed
+MAX_BYTES = 2**31 - 1  # limit of protobuf
 
 
-class AllAnswers(nn.Module):
-    """Everything a model has to say, in the order of `output_names`.
+class ExportedModule(nn.Module):
+    """All outputs of a model, in the order of `output_names`.
 
     Args:
-        model: its head and answers are used, not its own backbone.
-        temperature: of the probabilities.
-        backbone: before the head; None where features come in.
+        model: model whose head and scores are used, without its backbone.
+        temperature: calibration temperature of the probabilities.
+        backbone: backbone before the head; None if the input is features.
 
     Shape:
         inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
@@ -43,7 +43,7 @@ class AllAnswers(nn.Module):
         self.class_scores, self.node_scores = model.class_scores, model.node_scores
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """See the class."""
+        """Compute all outputs; see the class."""
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(self.standardize(features))
         scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
@@ -53,9 +53,9 @@ class AllAnswers(nn.Module):
 
 
 def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """The values of the rule `crm` as part of the graph, for programs without this package: (B, C) to (B, C).
+    """Scores of the rule `crm` as part of the graph, for programs without this package: (B, C) -> (B, C).
 
-    `hiercos.decisions.LeastRisk` says what they are; this package itself decides with that alone.
+    `hiercos.decisions.LeastRisk` defines them; this package itself uses only that class.
     """
     on_paths = class_path_sums(node_probabilities(probabilities, taxonomy), taxonomy)
     below = probabilities.new_tensor(taxonomy.height - taxonomy.depths[taxonomy.leaves])
@@ -63,13 +63,13 @@ def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence[str]) -> Any:
-    """A module of one input and several outputs as an ONNX model whose batch size is free.
+    """Export a module with one input and several outputs to an ONNX model with a dynamic batch size.
 
     Args:
-        module: in evaluation mode, on the CPU.
+        module: module in evaluation mode, on the CPU.
         sample: inputs to trace, at least two rows.
-        takes: the name of the input.
-        gives: the names of the outputs.
+        takes: name of the input.
+        gives: names of the outputs.
 
     Raises:
         OnnxError: if torch cannot export it, or the file would be larger than protobuf allows.
@@ -77,7 +77,7 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
     for library in ("onnx", "onnxscript", "onnxruntime"):
         onnx_library(library)
     with torch.no_grad(), quiet():
-        module(sample[:TRACED])  # what is made once for a taxonomy is not made while it is traced
+        module(sample[:TRACED])  # fills the caches of the taxonomy, so that this is not traced
         try:
             traced = torch.export.export(module, (sample[:TRACED],), dynamic_shapes=({0: torch.export.Dim("batch")},))
             program = torch.onnx.export(
@@ -89,15 +89,15 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
                 dynamic_shapes=({0: "batch"},),
                 verbose=False,
             )
-        except Exception as error:  # what a module does that torch cannot export has no common class
+        except Exception as error:  # errors of torch's exporter have no common class
             first = str(error).strip().partition("\n")[0]
             raise OnnxError(f"torch cannot export this model ({type(error).__name__}: {first})") from error
     assert program is not None
-    return with_simple_activations(without_traces(program.model_proto))
+    return with_simple_activations(without_exporter_metadata(program.model_proto))
 
 
-def without_traces(model: Any) -> Any:
-    """The ONNX model without what the exporter notes for its own developers, paths of source files among it."""
+def without_exporter_metadata(model: Any) -> Any:
+    """The ONNX model without the exporter's debug metadata, which include paths of source files."""
     for part in (*model.graph.node, *model.graph.initializer, *model.graph.input, *model.graph.output, model.graph):
         part.ClearField("metadata_props")
         part.ClearField("doc_string")
@@ -107,9 +107,9 @@ def without_traces(model: Any) -> Any:
 
 
 def with_simple_activations(model: Any) -> Any:
-    """An ONNX model, changed such that PRelu is max(x, 0) + slope min(x, 0): the same bits.
+    """Replace PRelu in an ONNX model by max(x, 0) + slope min(x, 0), which gives the same bits.
 
-    onnxruntime takes its time over PRelu: without it, heads with our blocks need a quarter less on large batches.
+    PRelu is slow in onnxruntime: without it, heads with hidden blocks take a quarter less time on large batches.
     """
     onnx, graph = onnx_library("onnx"), model.graph
     node, zero = onnx.helper.make_node, "prelu.zero"
@@ -130,15 +130,15 @@ def with_simple_activations(model: Any) -> Any:
 
 
 def serialized(model: Any) -> bytes:
-    """The bytes of an ONNX model; an `OnnxError` if they are more than protobuf allows."""
-    if model.ByteSize() > MOST_BYTES:
+    """The bytes of an ONNX model; raises an `OnnxError` if they exceed the limit of protobuf."""
+    if model.ByteSize() > MAX_BYTES:
         raise OnnxError(f"expected a model of less than 2 GiB, got {model.ByteSize():,} bytes")
     return bytes(model.SerializeToString())
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Keep other libraries' notes about their own future and about extras nobody needs from the user."""
+    """Silence the warnings of other libraries, such as deprecations and missing optional packages."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)
     try:
@@ -150,16 +150,16 @@ def quiet() -> Iterator[None]:
 
 
 def largest_difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence[Tensor]) -> float:
-    """The largest |found - expected| of all outputs, as a share of the row's largest |expected| where that is above 1.
+    """The largest |found - expected| of all outputs, relative to the row's largest |expected| if that is above 1.
 
-    Scores mean something beside those of the same row only, and float32 rounds them all on the scale of the largest.
+    Scores are compared only within a row, and the rounding error of float32 scales with the largest of them.
 
     Args:
-        found: each of shape (B, K).
-        expected: the same, with as many rows.
+        found: computed outputs, each of shape (B, K).
+        expected: expected outputs, of the same shapes.
 
     Returns:
-        The difference; infinite where a shape differs, and NaN where one of two numbers, or their difference, is.
+        The difference; infinite if a shape differs, NaN if any value or difference is NaN.
     """
     worst = 0.0
     for array, tensor in zip(found, expected, strict=True):
@@ -167,7 +167,7 @@ def largest_difference(found: Sequence[np.ndarray[Any, Any]], expected: Sequence
         if array.shape != reference.shape:
             return float("inf")
         relative = np.abs(array - reference) / np.maximum(1, np.abs(reference).max(axis=1, keepdims=True))
-        worst = float(np.maximum(worst, relative.max(initial=0.0)))  # unlike max, it keeps NaN
+        worst = float(np.maximum(worst, relative.max(initial=0.0)))  # unlike max, propagates NaN
     return worst
 
 

@@ -1,4 +1,4 @@
-"""Weights of eight bits, and what they cost."""
+"""Quantisation of the weights to int8, and the quality of a model."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,15 +17,15 @@ from hiercos.onnx.graph import disagreement, quiet
 from hiercos.onnx.model import InferenceConfig, OnnxModel
 from hiercos.taxonomy import IntArray
 
-LARGEST = 127  # of the whole numbers that stand for weights
+INT8_MAX = 127  # largest quantised weight
 
 
 def to_int8(export: OnnxExport) -> OnnxExport:
-    """The same model with weights of eight bits, its difference measured anew; no calibration data are needed.
+    """Quantise the weights to int8 and measure the difference from PyTorch; no calibration data are needed.
 
-    Linear layers also compute in eight bits, the inputs of each batch on a scale of their own (onnxruntime's dynamic
-    quantisation). Convolutions compute as before, with rounded weights: on one scale for a whole layer and with
-    rounded inputs, those of single channels lose too much (EfficientNet-Lite0, on the groceries, a fifth of its top-1).
+    Linear layers also compute in int8, with a scale per batch of inputs (onnxruntime's dynamic quantisation).
+    Convolutions compute in float with rounded weights: with one scale per layer and rounded inputs, depthwise
+    convolutions lose too much (EfficientNet-Lite0 loses a fifth of its top-1 on the groceries).
     """
     quantization, onnx = onnx_library("onnxruntime.quantization"), onnx_library("onnx")
     with TemporaryDirectory() as folder, quiet():
@@ -34,7 +34,7 @@ def to_int8(export: OnnxExport) -> OnnxExport:
             export.graph,
             target,
             op_types_to_quantize=["MatMul", "Gemm"],
-            weight_type=quantization.QuantType.QUInt8,  # exact on every processor: signed ones overflow on some
+            weight_type=quantization.QuantType.QUInt8,  # exact on every CPU: signed products overflow on some
         )
         graph = onnx.load_model(str(target))
     graph.ClearField("metadata_props")
@@ -43,7 +43,7 @@ def to_int8(export: OnnxExport) -> OnnxExport:
 
 
 def with_rounded_convolutions(model: Any) -> Any:
-    """An ONNX model, changed such that the weights of its convolutions are stored as int8, with a scale per channel."""
+    """Store the weights of an ONNX model's convolutions as int8, with a scale per output channel."""
     onnx, graph = onnx_library("onnx"), model.graph
     weights = {tensor.name: tensor for tensor in graph.initializer}
     names = {node.input[1] for node in graph.node if node.op_type == "Conv"} & weights.keys()
@@ -57,13 +57,13 @@ def with_rounded_convolutions(model: Any) -> Any:
 
 
 def rounded_channels(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], NDArray[np.float32]]:
-    """Weights as whole numbers times a scale, one for each output channel.
+    """Weights as integers times a scale per output channel.
 
     Args:
-        weights: the output channels first, shape (K, ...).
+        weights: weights with the output channels first, shape (K, ...).
 
     Returns:
-        Whole numbers from -127 to 127, of the same shape, and scales, shape (K,); 1 for a channel of zeros.
+        Integers from -127 to 127, of the same shape, and scales, shape (K,); 1 for a channel of zeros.
 
     Example:
         >>> whole, scale = rounded_channels(np.array([[0.5, -1.0], [0.0, 0.0]], np.float32))
@@ -71,18 +71,18 @@ def rounded_channels(weights: NDArray[np.float32]) -> tuple[NDArray[np.int8], ND
         ([[64, -127], [0, 0]], [0.007874015718698502, 1.0])
     """
     largest = np.abs(weights).max(axis=tuple(range(1, weights.ndim)))  # (K,)
-    scale = np.where(largest > 0, largest / LARGEST, 1).astype(np.float32)
+    scale = np.where(largest > 0, largest / INT8_MAX, 1).astype(np.float32)
     per_channel = scale.reshape(-1, *[1] * (weights.ndim - 1))  # (K, 1, ...)
     return np.round(weights / per_channel).astype(np.int8), scale
 
 
 @dataclass(frozen=True)
 class Quality:
-    """How good a model is on labelled samples, under its own rule.
+    """Quality of a model on labelled samples, under its own rule.
 
     Attributes:
         hops: mean HOPS.
-        top1: the share of samples whose class is ranked first.
+        top1: share of samples whose true class is ranked first.
     """
 
     hops: float
@@ -93,9 +93,9 @@ def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: Inferenc
     """The quality of an exported model.
 
     Args:
-        model: in onnxruntime.
-        inputs: M inputs of the model's kind.
-        labels: their classes, shape (M,).
+        model: exported model.
+        inputs: inputs of the model's kind, M of them.
+        labels: true class of each input, shape (M,).
         config: settings of the pass.
     """
     posteriors = model.posteriors(inputs, config or InferenceConfig())

@@ -1,4 +1,4 @@
-"""An exported model in onnxruntime: vectors, texts or images in, answers out. Nothing here imports torch."""
+"""Inference with an exported model in onnxruntime, on vectors, texts or images; this module does not import torch."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +27,8 @@ from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 
-ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}  # for the graph
-ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # from a file
+ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
+ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a file at a time
 
 
 @dataclass(frozen=True)
@@ -36,12 +36,12 @@ class InferenceConfig:
     """Settings of a pass over inputs.
 
     Attributes:
-        batch_size: number of inputs at a time; None for what suits them.
+        batch_size: number of inputs in a batch; None for a default by kind of input.
         threads: number of threads that decode images.
         callback: progress callback; none by default.
 
     Raises:
-        ValueError: for a batch size or threads below 1.
+        ValueError: a batch size or number of threads below 1.
     """
 
     batch_size: int | None = None
@@ -56,13 +56,13 @@ class InferenceConfig:
 
 @dataclass(frozen=True)
 class OnnxModel:
-    """An exported model, ready to be asked.
+    """An exported model, ready for inference.
 
     Attributes:
-        session: of onnxruntime.
-        description: from the file's metadata.
-        text_features: from texts to the graph's input, for a model of texts.
-        source: what messages call it.
+        session: inference session of onnxruntime.
+        description: description read from the file's metadata.
+        text_features: map from texts to the graph's input; None for other kinds.
+        source: name of the model in messages.
     """
 
     session: Any
@@ -72,17 +72,17 @@ class OnnxModel:
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The tree."""
+        """The taxonomy of the classes."""
         return self.description.taxonomy
 
     @property
     def kind(self) -> Kind:
-        """What it reads."""
+        """The kind of its inputs."""
         return self.description.kind
 
     @property
     def rule(self) -> Rule:
-        """The decision rule that answers."""
+        """The decision rule."""
         return self.description.rule
 
     def __repr__(self) -> str:
@@ -93,16 +93,16 @@ class OnnxModel:
         """The best class of every text, image or vector under the model's rule.
 
         Args:
-            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). One text or image alone
+            inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
-            top_k: how many classes to name beside the best one; none by default.
+            top_k: number of classes to list in `top_k`; None (the default) for no list.
             config: settings of the pass.
 
         Returns:
-            An answer for each input, a dict as a `hiercos.hub.Pipeline` gives it.
+            One dict per input, as `hiercos.hub.Pipeline` returns it.
 
         Raises:
-            DataError: for inputs of another kind or width, an empty text, or an image that cannot be read.
+            DataError: inputs of another kind or width, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
         return [
@@ -112,10 +112,10 @@ class OnnxModel:
         ]
 
     def outputs(self, batch: FloatArray) -> dict[str, NDArray[Any]]:
-        """Every output of the graph by name, for features (B, F) or prepared images (B, 3, S, S).
+        """All outputs of the graph by name, for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
-            DataError: for anything else.
+            DataError: input of another shape or type.
         """
         taken = self.session.get_inputs()[0]
         sides = ", ".join(map(str, taken.shape[1:]))
@@ -130,16 +130,16 @@ class OnnxModel:
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
     def posterior(self, batch: FloatArray) -> Posterior:
-        """Calibrated probabilities for features (B, F) or prepared images (B, 3, S, S).
+        """Calibrated probabilities for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
-            PosteriorError: for a score that is not a number.
+            PosteriorError: a score that is NaN.
         """
         scores = self.outputs(batch)[LEAVES]
         return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature)
 
     def posteriors(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Posterior]:
-        """Calibrated probabilities of M inputs, batch by batch in their order.
+        """Calibrated probabilities of the inputs, batch by batch in their order.
 
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
@@ -162,7 +162,7 @@ class OnnxModel:
     def posterior_batches(
         self, unlabelled: UnlabelledInputs, config: InferenceConfig
     ) -> Iterator[tuple[InputBatch, Posterior]]:
-        """The inputs batch by batch, each with its calibrated probabilities; no more than a batch is in memory."""
+        """The inputs batch by batch, each with its calibrated probabilities; only one batch is in memory."""
         for batch in unlabelled.batches(config.batch_size or ROWS_READ[self.kind]):
             parts = list(self.posteriors(batch.inputs, config))
             classes, scores = (
@@ -171,7 +171,7 @@ class OnnxModel:
             yield batch, Posterior(classes, self.taxonomy, scores, self.description.temperature)
 
     def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[FloatArray]:
-        """What the graph takes, batch by batch."""
+        """The input of the graph, batch by batch."""
         size = config.batch_size or ROWS_AT_ONCE[self.kind]
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
         if inputs.kind == "images":
@@ -186,7 +186,7 @@ class OnnxModel:
             yield from (self.text_features.transform(inputs.values(part)) for part in parts)
 
     def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
-        """Prepared images, shape (B, 3, S, S); those of the next batch are decoded while the model is at work."""
+        """Preprocessed images, shape (B, 3, S, S); the next batch is decoded while the model runs."""
         transform = self.description.transform
         assert transform is not None
         with ThreadPoolExecutor(threads) as pool:
@@ -198,14 +198,14 @@ class OnnxModel:
 
 
 def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxModel:
-    """A model that `hiercos export` wrote, with the file beside it that a model of texts needs.
+    """Load a model that `hiercos export` wrote, with the text feature file beside it if the model takes texts.
 
     Args:
-        path: the ONNX file.
-        threads: of onnxruntime; as many as it finds useful by default.
+        path: ONNX file.
+        threads: number of threads of onnxruntime; its own default if None.
 
     Raises:
-        OnnxError: for a file that is missing, damaged or of another origin.
+        OnnxError: a file that is missing, damaged or not written by `hiercos export`.
     """
     file = Path(path)
     if threads is not None:
@@ -226,24 +226,24 @@ def open_onnx_model(
     text_features: TextFeatures | None = None,
     threads: int | None = None,
 ) -> OnnxModel:
-    """A model of a file's name or content.
+    """Open a model from the name or the content of a file.
 
     Args:
-        content: the name, or the bytes.
-        source: what messages call it.
-        text_features: from texts to its input, where they are at hand.
-        threads: as in `load_onnx_model`.
+        content: file name, or bytes of the file.
+        source: name of the model in messages.
+        text_features: map from texts to the graph's input; None for other kinds.
+        threads: number of threads, as in `load_onnx_model`.
 
     Raises:
-        OnnxError: for anything but an exported model.
+        OnnxError: a file that is not an exported model.
     """
     runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
-    options.add_session_config_entry("session.disable_quant_qdq", "1")  # int8 weights become floats once, not each run
+    options.add_session_config_entry("session.disable_quant_qdq", "1")  # convert int8 weights once, not in each run
     try:
         session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
-    except Exception as error:  # onnxruntime's errors share no other base
+    except Exception as error:  # onnxruntime's errors have no other common base
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
     description = read_description(session.get_modelmeta().custom_metadata_map, source)

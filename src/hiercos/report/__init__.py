@@ -1,4 +1,4 @@
-"""Records in; tables, figures and one HTML file out."""
+"""Tables, figures and an HTML report made from run records."""
 
 import lazy_loader
 

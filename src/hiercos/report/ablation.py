@@ -1,4 +1,4 @@
-"""The results of an ablation: a table for each axis, every setting beside the published one."""
+"""The results of an ablation: one table per axis, with the published setting as the reference."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ class AblationGroup:
     """The records of one setting.
 
     Attributes:
-        axis: what was changed.
-        meaning: what the axis is, in a sentence.
-        setting: to what.
-        is_published: whether it is what the method was published with; the others of its axis are set against it.
-        records: one per seed, `subspace_cosine` among their metrics.
+        axis: name of the changed setting.
+        meaning: description of the axis, in a sentence.
+        setting: value of the setting.
+        is_published: whether this is the published value, the reference for the others of its axis.
+        records: records, one per seed, with `subspace_cosine` among their metrics.
     """
 
     axis: str
@@ -33,7 +33,7 @@ class AblationGroup:
 
     @property
     def name(self) -> str:
-        """What its axis's table calls it."""
+        """The name of its row in the table."""
         return f"{self.setting} (published)" if self.is_published and self.setting != "published" else self.setting
 
 
@@ -41,8 +41,8 @@ def ablation_results(groups: Sequence[AblationGroup], *, interval: Interval = "s
     """The results of an ablation.
 
     Args:
-        groups: of every setting, the same seeds in all, one published one in every axis.
-        interval: how the uncertainty over the seeds is taken.
+        groups: records of every setting, with the same seeds in all and one published setting per axis.
+        interval: convention of the confidence intervals over the seeds.
     """
     sections = []
     for axis in dict.fromkeys(group.axis for group in groups):
@@ -61,7 +61,7 @@ def _row(group: AblationGroup, record: Record) -> dict[str, object]:
 
 
 def _sentence(section: Section) -> str:
-    """What the setting with the highest HOPS changes, and what taking the regulariser away does to the cosine."""
+    """Sentence on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
     reference = section.reference or section.lines[0]
     best = max(section.lines, key=lambda line: line.estimate("hops").mean)
     if best.estimate("hops").mean == reference.estimate("hops").mean:

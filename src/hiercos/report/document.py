@@ -1,4 +1,4 @@
-"""The results of a comparison or an ablation as one value that every form is made of."""
+"""The results of a comparison or an ablation as one value, the source of every output format."""
 
 import math
 from collections.abc import Sequence
@@ -13,13 +13,13 @@ from hiercos.report.verdict import verdict
 
 @dataclass(frozen=True)
 class Section:
-    """Lines that are compared with each other.
+    """Table rows that are compared with each other.
 
     Attributes:
-        title: what was compared.
-        lines: in the order of the table; the same seeds in each.
-        reference: the one of them that the others are set against, if any.
-        note: a sentence on what was compared.
+        title: heading of the section.
+        lines: rows in the order of the table, all with the same seeds.
+        reference: row that the others are compared with, if any.
+        note: sentence that explains the section.
     """
 
     title: str
@@ -29,20 +29,20 @@ class Section:
 
     @property
     def others(self) -> tuple[Line, ...]:
-        """The lines but the reference."""
+        """All lines except the reference."""
         return tuple(line for line in self.lines if line is not self.reference)
 
 
 @dataclass(frozen=True)
 class Results:
-    """What tables, files and the report show.
+    """The content of tables, files and the report.
 
     Attributes:
-        sections: one for a comparison, one per axis for an ablation.
-        rows: of results.csv.
-        verdict: what they say in plain words, in one line or one per section.
-        columns: rows of the table of metrics, in the order shown.
-        corner: what the lines are.
+        sections: sections of the report: one for a comparison, one per axis for an ablation.
+        rows: rows of results.csv.
+        verdict: summary in plain words, in one line or one per section.
+        columns: metrics in the order shown.
+        corner: heading of the column of names.
     """
 
     sections: tuple[Section, ...]
@@ -58,7 +58,7 @@ class Results:
 
     @property
     def interval(self) -> Interval:
-        """How the uncertainty over the seeds is taken."""
+        """The convention of the confidence intervals over the seeds."""
         return self.sections[0].lines[0].interval
 
     @property
@@ -68,7 +68,7 @@ class Results:
 
     @property
     def heading(self) -> str:
-        """The data in a line."""
+        """One-line description of the data."""
         data, tree = self.records[0].data, self.records[0].taxonomy
         seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
         shape = f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}"
@@ -76,7 +76,7 @@ class Results:
 
     @property
     def shown(self) -> tuple[MetricSpec, ...]:
-        """The columns of tables: those with a figure of any line."""
+        """The columns of the tables: the metrics that are defined for at least one line."""
         lines = [line for section in self.sections for line in section.lines]
         return tuple(
             spec for spec in self.columns if any(not math.isnan(line.estimate(spec.name).mean) for line in lines)
@@ -88,7 +88,7 @@ class Results:
         return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 
     def differences(self, section: Section) -> Grid | None:
-        """The second table of a section: differences to its reference; none where there is nothing to compare."""
+        """The second table of a section: differences from its reference; None if there is nothing to compare."""
         if section.reference is None or not section.others:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
@@ -109,9 +109,9 @@ def comparison_results(
     """The results of a comparison.
 
     Args:
-        records: of all runs, the same seeds for every method and rule.
-        reference: the name of the line that the others are set against; the most accurate flat one by default.
-        interval: how the uncertainty over the seeds is taken.
+        records: records of all runs, with the same seeds for every method and rule.
+        reference: name of the line that the others are compared with; the most accurate flat one by default.
+        interval: convention of the confidence intervals over the seeds.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)

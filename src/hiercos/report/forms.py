@@ -1,4 +1,4 @@
-"""Results as files: results.csv, results.md, results.tex and results.json, and report.html beside them."""
+"""Results as files: results.csv, results.md, results.tex, results.json and report.html."""
 
 import json
 import math
@@ -12,25 +12,25 @@ from hiercos.report.markdown import results_markdown
 from hiercos.report.page import write_report
 from hiercos.report.results import Estimate, csv_text
 
-FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # each with the ending of its file
+FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # output format -> file extension
 
 
 def results_text(results: Results, form: str) -> str:
-    """Results in one of the forms."""
+    """The results in one of the output formats."""
     if form == "csv":
         return csv_text(results.rows)
     return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[form](results)
 
 
 def write_results(results: Results, folder: Path) -> str:
-    """Leave the results in a folder in every form; returns a sentence on the report."""
+    """Write the results to a folder in every format; returns the sentence of `write_report`."""
     for form, ending in FORMS.items():
         write_atomically(folder / f"results.{ending}", results_text(results, form))
     return write_report(results, folder / "report.html")
 
 
 def results_json(results: Results) -> str:
-    """One object: the data, the convention of the intervals, every row, means and differences; nan becomes null."""
+    """The results as one JSON object: data, rows, means and differences with their intervals; nan becomes null."""
     record = results.records[0]
     values = {
         "data": dict(record.data),

@@ -1,4 +1,4 @@
-"""A table of figures before it is drawn: what stands in each cell, and how good it is."""
+"""Tables of figures independent of the output format: the text and the merit of each cell."""
 
 import math
 import statistics
@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from hiercos.metric_table import MetricSpec
 from hiercos.report.results import Estimate, Line
 
-BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; a red as pale
+BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; an equally pale red
 FIGURES = ("the best of its column", "The better half of a column is shaded, the best of it darkest")
-DIFFERENCES = ("the 95% interval does not hold 0", "Green is a gain and red a loss whose 95% interval does not hold 0")
+DIFFERENCES = ("the 95% interval excludes 0", "Green is a gain and red a loss whose 95% interval excludes 0")
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Cell:
     """One figure.
 
     Attributes:
-        mean: as shown; empty where it is undefined.
-        half_width: of the 95% interval, as shown; empty where there is none.
-        merit: 1 for the best of a column (or a certain gain), 0 for the plain ones, -1 for a certain loss, and
-            between 0 and 1 for those better than the middle of their column.
+        mean: formatted mean; empty if it is undefined.
+        half_width: formatted half-width of the 95% interval; empty if there is none.
+        merit: 1 for the best of a column (or a significant gain), -1 for a significant loss, between 0 and 1 for
+            values above the median of their column, else 0.
     """
 
     mean: str
@@ -30,12 +30,12 @@ class Cell:
 
     @property
     def text(self) -> str:
-        """Mean, and ± half-width where there is one; a dash where the figure is undefined."""
+        """Mean, and ± half-width if there is one; a dash if the figure is undefined."""
         return (self.mean or "–") + (f" ±{self.half_width}" if self.half_width else "")
 
     @property
     def colour(self) -> str | None:
-        """Six hexadecimal digits of the background: the better the greener, red for a loss; none for a plain cell."""
+        """Background colour as six hexadecimal digits: green by merit, red for a loss, None for merit 0."""
         full, share = (BEST, self.merit) if self.merit > 0 else (LOSS, -self.merit)
         mixed = [round(255 + share * (tone - 255)) for tone in full]
         return "".join(f"{tone:02X}" for tone in mixed) if share else None
@@ -43,17 +43,17 @@ class Cell:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells in rows, with what stands above and beside them.
+    """Rows of cells with their titles, headings and names.
 
     Attributes:
-        subject: what was compared.
-        title: what the figures are.
-        mark: what a cell of merit 1 or -1 is.
-        shading: what the colours mean.
-        corner: heading of the names.
-        columns: of the figures.
-        names: of the rows.
-        rows: the cells.
+        subject: title of the section.
+        title: description of the figures.
+        mark: meaning of a cell of merit 1 or -1.
+        shading: meaning of the colours.
+        corner: heading of the column of names.
+        columns: metrics of the columns.
+        names: names of the rows.
+        rows: cells of each row.
     """
 
     subject: str
@@ -72,7 +72,7 @@ class Grid:
 
 
 def figure_grid(lines: Sequence[Line], columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str) -> Grid:
-    """Means and intervals, shaded as in the paper: from white at the middle of a column to green at its best."""
+    """Means and intervals, shaded as in the paper: from white at the median of a column to green at its best."""
     by_column = []
     for column in columns:
         estimates = [line.estimate(column.name) for line in lines]
@@ -85,7 +85,7 @@ def figure_grid(lines: Sequence[Line], columns: Sequence[MetricSpec], *, subject
 def difference_grid(
     lines: Sequence[Line], reference: Line, columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str
 ) -> Grid:
-    """Differences of lines to a reference, seed by seed; what the interval tells from 0 is coloured."""
+    """Paired differences of lines from a reference; those whose interval excludes 0 are coloured."""
     by_column = []
     for column in columns:
         differences = [line.difference(reference, column.name) for line in lines]
@@ -96,9 +96,9 @@ def difference_grid(
 
 
 def column_merits(means: Sequence[float], *, higher_is_better: bool) -> list[float]:
-    """How good each mean of a column is: 1 for the best, 0 from the median down, evenly between.
+    """Merit of each mean of a column: 1 for the best, 0 for the median and below, linear in between.
 
-    All are 0 where all are equal, or where one is undefined (no mistakes have no severity, and are better than any).
+    All are 0 if all means are equal or one is undefined (a method without mistakes has no severity, yet is the best).
 
     Example:
         >>> column_merits([0.9, 0.8, 0.5, 0.1, 0.2], higher_is_better=True)
@@ -108,13 +108,13 @@ def column_merits(means: Sequence[float], *, higher_is_better: bool) -> list[flo
         return [0.0] * len(means)
     best = max(means) if higher_is_better else min(means)
     span = best - statistics.median(means)
-    if span == 0:  # most are the best
+    if span == 0:  # at least half of the means are the best
         return [float(mean == best) for mean in means]
     return [max(0.0, round(1 - (best - mean) / span, 9)) for mean in means]
 
 
 def _certainty(difference: Estimate) -> int:
-    """1 above 0 and -1 below it, as far as the interval reaches; 0 where it holds 0 or there is none."""
+    """1 if the interval lies above 0, -1 if it lies below; 0 if it contains 0 or there is none."""
     return (difference.low > 0) - (difference.high < 0)
 
 

@@ -20,17 +20,17 @@ SIGNS = {
 
 
 def results_latex(results: Results) -> str:
-    """All tables of some results, each a float as wide as the page."""
+    """All tables of the results, each in a full-width float."""
     return "\n".join([PACKAGES, *(_float(grid, results.heading) for grid in results.grids())])
 
 
 def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> str:
-    r"""A tabular of the package booktabs.
+    r"""A tabular environment with the rules of the booktabs package.
 
     Args:
-        head: headings, in LaTeX.
-        rows: cells, in LaTeX.
-        columns: the alignment of each column, such as "lr".
+        head: headings of the columns, in LaTeX.
+        rows: cells of each row, in LaTeX.
+        columns: alignment of each column, such as "lr".
 
     Example:
         >>> print(tabular(["metric", "value"], [[latex_text("ahd_at_1"), "0.5000"]], "lr"), end="")
@@ -48,7 +48,7 @@ def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) ->
 
 
 def latex_text(text: str) -> str:
-    """A text with the signs that mean something to LaTeX written out."""
+    """The text with LaTeX's special characters escaped."""
     return "".join(SIGNS.get(sign, sign) for sign in text)
 
 

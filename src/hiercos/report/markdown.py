@@ -7,7 +7,7 @@ from hiercos.report.grid import Cell
 
 
 def results_markdown(results: Results) -> str:
-    """All tables of some results with their titles and what they say."""
+    """All tables of the results with their titles and the verdict."""
     parts = [f"## {_escaped(results.heading)}", *map(_escaped, results.verdict.splitlines())]
     for grid in results.grids():
         rows = [[name, *map(_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
@@ -18,12 +18,12 @@ def results_markdown(results: Results) -> str:
 
 
 def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> str:
-    r"""Rows of texts as a table.
+    r"""A Markdown table.
 
     Args:
-        head: headings.
-        rows: cells.
-        columns: the alignment of each column, such as "lr".
+        head: headings of the columns.
+        rows: cells of each row.
+        columns: alignment of each column, such as "lr".
 
     Example:
         >>> print(markdown_table(["metric", "value"], [["a|b", "0.5"]], "lr"), end="")

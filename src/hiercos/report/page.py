@@ -1,4 +1,4 @@
-"""Results as one HTML file that needs nothing else: the tables, the figures, and how they were made."""
+"""Results as one self-contained HTML file: the tables, the figures and the settings of the runs."""
 
 import html
 import importlib.util
@@ -31,7 +31,7 @@ def correct_order_figure(lines: Sequence[Line]) -> Any:
 
 
 def level_accuracy_figure(lines: Sequence[Line]) -> Any:
-    """Accuracy of each method's own answer at every level, the coarsest first."""
+    """Accuracy of each method's own prediction at every level, the coarsest first."""
     levels = [str(level) for level in range(1, int(lines[0].records[0].taxonomy["height"]) + 1)]
     series = {line.name: [_percent(line, f"accuracy_level_{level}") for level in levels] for line in lines}
     return _lines(levels, series, x_title="level (1 is the coarsest)", y_title="accuracy, %")
@@ -53,11 +53,11 @@ def _lines(
     y_title: str,
     from_zero: bool = False,
 ) -> Any:
-    """A line per method over the same labels."""
+    """Line chart with one line per method."""
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
-    colours: dict[str, str] = {}  # a method keeps its colour under a rule, where its line is dashed
+    colours: dict[str, str] = {}  # a method has the same colour with a rule, but a dashed line
     for name, values in series.items():
         method, rule = name.partition(" + ")[::2]
         colour = colours.setdefault(method, PALETTE[len(colours) % len(PALETTE)])
@@ -65,7 +65,7 @@ def _lines(
         figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
     figure.update_layout(
         template="plotly_white",
-        height=400 + 20 * math.ceil(len(series) / 6),  # the legend takes a line for about six
+        height=400 + 20 * math.ceil(len(series) / 6),  # a line of the legend holds about six names
         margin={"l": 60, "r": 20, "t": 20, "b": 50},
         legend={"orientation": "h", "y": -0.2},
         xaxis={"title": x_title, "type": "category"},
@@ -92,23 +92,23 @@ RULES_LEGEND = "+ crm: classes ranked by their expected tree distance; + hops: b
 
 
 def write_report(results: Results, path: Path) -> str:
-    """Write report.html, or nothing where plotly is not installed.
+    """Write report.html; writes nothing if plotly is not installed.
 
     Args:
-        results: what to show.
-        path: the file to write.
+        results: results to show.
+        path: file to write.
 
     Returns:
-        A sentence for the user: where the report is, or why there is none.
+        A sentence for the user: the path of the report, or the reason why there is none.
     """
     if importlib.util.find_spec("plotly") is None:
-        return "report.html was left out: its figures need plotly (pip install 'hiercos[report]')."
+        return "report.html was not written: its figures need plotly (pip install 'hiercos[report]')."
     write_atomically(path, report_html(results))
     return f"The report is {path}."
 
 
 def report_html(results: Results) -> str:
-    """The whole page as text."""
+    """The HTML of the whole page."""
     name = html.escape(str(results.records[0].data["name"]))
     first, *rest = results.sections
     parts = [
@@ -129,7 +129,7 @@ def report_html(results: Results) -> str:
 
 
 def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
-    """Tables and figures of one section; the first of a page brings plotly's library, so the file works offline."""
+    """Tables and figures of one section; the first section embeds plotly's library, so the file works offline."""
     note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
     explained = _legend(results) if section is results.sections[0] else ""
     parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), explained)]
@@ -146,7 +146,7 @@ def _section(results: Results, section: Section, *, with_library: bool) -> list[
 
 
 def _legend(results: Results) -> str:
-    """What the figures of the tables mean."""
+    """Explanation of the columns and rules of the tables."""
     has_rules = any(line.has_rule for section in results.sections for line in section.lines)
     return " ".join([html.escape(legend(results.shown)), *[RULES_LEGEND] * has_rules])
 
@@ -194,12 +194,12 @@ def _origin(records: Sequence[Record]) -> str:
 
 
 def _settings(record: Record) -> dict[str, Any]:
-    """The settings of training, without what belongs to the method or to the run alone."""
+    """The training settings of a run, without its method, options and seed."""
     return {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
 
 
 def _methods(records: Sequence[Record]) -> dict[str, str]:
-    """What all runs of a method share, as text: its options, and the settings that other methods have otherwise."""
+    """For each method, the settings that all its runs share, as text: its options, and those that methods differ in."""
     common = _shared([_settings(record) for record in records])
     by_method: dict[str, list[dict[str, Any]]] = {}
     for record in records:
@@ -209,7 +209,7 @@ def _methods(records: Sequence[Record]) -> dict[str, str]:
 
 
 def _shared(values: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What is in all of some mappings, and the same in each."""
+    """The entries that are equal in all mappings."""
     first, *others = values
     return {
         name: value for name, value in first.items() if all(name in other and other[name] == value for other in others)

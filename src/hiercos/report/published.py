@@ -8,8 +8,8 @@ from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Estimate, t_interval
 
-MARK = "†"  # on a published figure that a correct implementation cannot match
-PRINTED = 2  # digits of a mean in the paper
+MARK = "†"  # marks a published figure that a correct implementation cannot match
+PRINTED = 2  # number of decimals of a mean in the paper
 
 
 @dataclass(frozen=True)
@@ -17,10 +17,10 @@ class Pair:
     """One figure, ours and published.
 
     Attributes:
-        column: the metric and how it is shown.
-        ours: over our seeds, with the published convention of intervals; None where nothing was run or measured.
-        published: None where the paper leaves the cell blank.
-        matchable: False where the published code has a defect that shows in this figure.
+        column: metric and its display format.
+        ours: our figure, with the published convention of intervals; None if it was not measured.
+        published: published figure; None if the paper leaves the cell blank.
+        matchable: False if a defect of the published code affects this figure.
     """
 
     column: MetricSpec
@@ -30,13 +30,13 @@ class Pair:
 
     @property
     def difference(self) -> float | None:
-        """Ours minus the published one, where there are both."""
+        """Our figure minus the published one; None if either is missing."""
         if self.ours is None or self.published is None:
             return None
         return self.ours.mean - self.published.mean
 
     def cells(self) -> tuple[str, str, str]:
-        """Ours, published and the difference as a table shows them."""
+        """Our figure, the published one and the difference as table cells."""
         mark = "" if self.matchable or self.published is None else f" {MARK}"
         difference = "" if self.difference is None else self.column.text(self.difference, sign="+")
         printed = replace(self.column, digits=PRINTED)
@@ -49,9 +49,9 @@ def pairs(
     """Every figure of a published row beside ours.
 
     Args:
-        records: of our runs, one per seed; none where nothing was run.
-        published: the row's figures by metric.
-        unmatchable: the metrics whose published figures cannot be matched.
+        records: records of our runs, one per seed; empty if nothing was run.
+        published: published figures of the row, by metric.
+        unmatchable: metrics whose published figures cannot be matched.
     """
     return [
         Pair(metric_spec(metric), _ours(records, metric), figure, metric not in unmatchable)

@@ -29,12 +29,12 @@ class Estimate:
 
     @property
     def low(self) -> float:
-        """Lower end of the interval."""
+        """Lower bound of the interval."""
         return self.mean - self.half_width
 
     @property
     def high(self) -> float:
-        """Upper end of the interval."""
+        """Upper bound of the interval."""
         return self.mean + self.half_width
 
 
@@ -42,16 +42,16 @@ def t_interval(values: Sequence[float], *, interval: Interval = "sample", confid
     """Mean and Student's t interval over independent values.
 
     Note:
-        The published tables take the population deviation (ddof 0), for five seeds ±1.2417 of it; with the
-        sample deviation (ddof 1), the default, the interval is wider by sqrt(n / (n - 1)).
+        The published tables use the population standard deviation (ddof 0), so the half-width for five seeds is
+        1.2417 of it; with the sample deviation (ddof 1), the default, it is wider by sqrt(n / (n - 1)).
 
     Args:
-        values: at least one; nan makes the mean nan.
-        interval: "sample" or "published".
-        confidence: of the interval.
+        values: one or more values; nan makes the mean nan.
+        interval: convention of the interval, "sample" (the default) or "published".
+        confidence: confidence level, 0.95 by default.
 
     Returns:
-        The estimate.
+        The mean and the half-width.
     """
     count = len(values)
     mean = sum(values) / count
@@ -64,14 +64,14 @@ def t_interval(values: Sequence[float], *, interval: Interval = "sample", confid
 
 
 def paired_difference(ours: Sequence[float], reference: Sequence[float], *, interval: Interval = "sample") -> Estimate:
-    """Mean of the differences seed by seed, ours minus the reference, with its interval."""
+    """Mean of the paired differences, ours minus the reference, with its interval."""
     return t_interval([a - b for a, b in zip(ours, reference, strict=True)], interval=interval)
 
 
 Row = Mapping[str, Any]
 
 
-COLUMNS = in_shown_order(RESULTS)  # of tables; results.csv has them in the order of `RESULTS`
+COLUMNS = in_shown_order(RESULTS)  # columns of tables; results.csv has them in the order of `RESULTS`
 
 
 def result_row(record: Record) -> dict[str, Any]:
@@ -81,13 +81,13 @@ def result_row(record: Record) -> dict[str, Any]:
 
 
 def figure(record: Record, name: str) -> float:
-    """One figure of a record: a metric, nan where it was not measured, or a figure of the run itself."""
+    """One figure of a record: a metric (nan if it was not measured), the training time or the number of epochs."""
     run = {"train_seconds": record.train_seconds, "epochs": len(record.history)}
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
 def csv_text(rows: Sequence[Row]) -> str:
-    """Rows of the same keys as CSV with a header."""
+    """Rows with the same keys as CSV with a header."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -97,12 +97,12 @@ def csv_text(rows: Sequence[Row]) -> str:
 
 @dataclass(frozen=True)
 class Line:
-    """What a table says of one method, or of one setting of it, over its seeds.
+    """A table row: the runs of one method, or of one of its settings, over the seeds.
 
     Attributes:
-        name: what the table calls it.
-        records: one per seed, in order of the seeds.
-        interval: how the uncertainty over the seeds is taken.
+        name: name in the table.
+        records: records, one per seed, in the order of the seeds.
+        interval: convention of the confidence intervals over the seeds.
     """
 
     name: str
@@ -120,7 +120,7 @@ class Line:
         return self.records[0].rule != "none"
 
     def values(self, name: str) -> list[float]:
-        """A figure of each seed."""
+        """The values of a figure, one per seed."""
         return [figure(record, name) for record in self.records]
 
     def estimate(self, name: str) -> Estimate:
@@ -128,12 +128,12 @@ class Line:
         return t_interval(self.values(name), interval=self.interval)
 
     def difference(self, reference: "Line", name: str) -> Estimate:
-        """How much higher a figure is than the reference's, seed by seed, with its 95% interval."""
+        """Mean paired difference of a figure from the reference's, with its 95% interval."""
         return paired_difference(self.values(name), reference.values(name), interval=self.interval)
 
 
 def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> list[Line]:
-    """One line per method and rule, in order of appearance."""
+    """One line per method and rule, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
@@ -141,19 +141,19 @@ def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> li
 
 
 def line_of(name: str, records: Iterable[Record], *, interval: Interval = "sample") -> Line:
-    """A line of records of the same settings, put in order of their seeds."""
+    """A line from records with the same settings, sorted by seed."""
     return Line(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
 
 
 class ReferenceLineError(FaultsError):
-    """A reference that is not among the lines compared."""
+    """A reference that is not among the compared lines."""
 
 
 def checked_reference(name: str, names: Collection[str]) -> str:
-    """The reference a user named, as tables call it: a method, or a method and a rule with a plus between them.
+    """The table name of the reference given by the user: a method, or a method and a rule joined by a plus.
 
     Raises:
-        ReferenceLineError: if it is none of the lines there will be.
+        ReferenceLineError: if it is not among the compared lines.
 
     Example:
         >>> checked_reference("cross-entropy+crm", ["cross-entropy", "cross-entropy + crm"])
@@ -161,11 +161,11 @@ def checked_reference(name: str, names: Collection[str]) -> str:
     """
     spaced = " + ".join(part.strip() for part in name.split("+"))
     if spaced not in names:
-        raise ReferenceLineError(f"--reference {name}: not among the lines compared{suggestion(spaced, names)}")
+        raise ReferenceLineError(f"--reference {name}: not among the compared lines{suggestion(spaced, names)}")
     return spaced
 
 
 def best_flat_line(lines: Sequence[Line]) -> Line | None:
-    """The line with the best mean top-1 of those that use the tree neither in training nor in a rule, if any."""
+    """The line with the best mean top-1 among those that use the tree neither in training nor in a rule, if any."""
     flat = [line for line in lines if not line.uses_tree and not line.has_rule]
     return max(flat, key=lambda line: line.estimate("top1").mean, default=None)

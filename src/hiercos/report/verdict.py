@@ -1,4 +1,4 @@
-"""What the hierarchy bought, in plain words."""
+"""The gain from using the hierarchy, in plain words."""
 
 import math
 from collections.abc import Sequence
@@ -8,33 +8,33 @@ from hiercos.report.results import Estimate, Line, best_flat_line
 
 
 def verdict(lines: Sequence[Line]) -> str:
-    """What using the tree bought over the most accurate flat method, seed by seed, in HOPS and top-1.
+    """Gain or loss in HOPS and top-1 from using the tree, compared with the most accurate flat method.
 
-    The best line of those that learn with the tree gets a sentence, and so does the best that a decision rule ranks.
+    It covers the best line that learns with the tree and the best line with a decision rule.
 
     Args:
-        lines: the summary of a comparison.
+        lines: lines of a comparison.
 
     Returns:
-        One or two sentences; they say so where nothing was gained or nothing can be compared.
+        One sentence; it says so if nothing was gained or nothing can be compared.
     """
     reference = best_flat_line(lines)
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     ruled = [line for line in lines if line.has_rule]
     if reference is None or not (learnt or ruled):
-        return "Nothing to weigh: the comparison needs a flat method (cross-entropy) and a hierarchical one."
+        return "No verdict: the comparison needs a flat method (cross-entropy) and a hierarchical one."
     best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
     found = "; ".join(f"{line.name} {changes(line, reference)}" for line in best)
     return f"Against {reference.name}, the most accurate flat method: {found}."
 
 
 def changes(ours: Line, reference: Line) -> str:
-    """What one line has over another in HOPS and top-1, in words, each with its interval."""
+    """The differences of one line from another in HOPS and top-1, in words, each with its interval."""
     return " and ".join(_change(ours.difference(reference, name), metric_spec(name)) for name in ("hops", "top1"))
 
 
 def _change(difference: Estimate, spec: MetricSpec) -> str:
-    """A change with its interval: a gain, a loss, or one that the seeds cannot tell from none."""
+    """A difference with its interval, in words: a gain, a loss, or not significant."""
     name, percent, _ = spec.heading.partition(" %")
     size = spec.text(abs(difference.mean)) + (" points" if percent else "")
     if math.isnan(difference.half_width):
@@ -45,4 +45,4 @@ def _change(difference: Estimate, spec: MetricSpec) -> str:
         return f"gains {size} of {name} ({interval})"
     if difference.high < 0:
         return f"loses {size} of {name} ({interval})"
-    return f"shows no certain difference in {name} ({interval})"
+    return f"shows no significant difference in {name} ({interval})"

@@ -9,10 +9,10 @@ from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 from hiercos.nn import Basis
 from hiercos.sklearn.estimator import TaxonomyClassifier
 from hiercos.sklearn.parameters import ParameterError, TaxonomyArgument
-from hiercos.sklearn.training import Pace, linear_pace
+from hiercos.sklearn.training import TrainingDefaults, linear_defaults
 
-USUAL_PACE = Pace(learning_rate=1e-2, weight_decay=1e-1, steps=600)  # for a few layers
-USUAL_SHARE = 0.1  # held out
+DEFAULTS = TrainingDefaults(learning_rate=1e-2, weight_decay=1e-1, steps=600)  # for heads of a few layers
+VALIDATION_FRACTION = 0.1
 
 
 class HierarchicalClassifier(TaxonomyClassifier):
@@ -22,41 +22,43 @@ class HierarchicalClassifier(TaxonomyClassifier):
     log-loss at every level, and classes ranked for the highest expected HOPS.
 
     Args:
-        taxonomy: a `Taxonomy`, a file, a list of paths or of edges (see `taxonomy_argument`); None to take it from
-            labels that are paths or have a column for each level, or for one level of all the labels.
-        method: a name of `METHODS`.
-        options: of the method, by name, beyond `width` and `dropout`.
-        rule: "none", "crm" or "hops", see the page on decision rules; None for "hops" with the default method and
-            "none" with any other.
-        width: of the layers before the last; None for none with the default method, and as published with others.
-        dropout: share of their inputs dropped in training, where the method has it.
-        epochs: passes over the samples, which are 5 to 200 by default: for about 300 steps with the default method and
-            no `width`, 600 otherwise.
-        batch_size: samples a step.
-        learning_rate: the peak of its course: a rise over the first tenth, then a cosine down to 0; None for what suits
-            the number of features with the default method and no `width` (2.5 / F), and 0.01 otherwise.
-        weight_decay: of every weight: with noisy data the first parameter to search. None for 12 F / M, at most
+        taxonomy: `Taxonomy`, file, or list of paths or of edges (see `taxonomy_argument`); None to build it from
+            labels that are paths or have a column for each level, and for other labels a flat one.
+        method: name of a method in `METHODS`.
+        options: options of the method by name, except `width` and `dropout`.
+        rule: decision rule: "none", "crm" or "hops", see the page on decision rules; None for "hops" with the
+            default method and "none" with any other.
+        width: width of the hidden layers; None for no hidden layer with the default method, and for the published
+            width with others.
+        dropout: dropout rate of the hidden layers, if the method has one.
+        epochs: number of passes over the samples; None for 5 to 200, enough for about 300 steps with the default
+            method and no `width`, 600 otherwise.
+        batch_size: number of samples in a batch.
+        learning_rate: peak of the learning rate, which rises over the first tenth of the steps and then falls to 0
+            along a cosine; None for 2.5 / F with the default method and no `width`, and 0.01 otherwise.
+        weight_decay: weight decay of AdamW, with noisy data the first parameter to tune; None for 12 F / M, at most
             0.012 F, with the default method and no `width`, and 0.1 otherwise.
-        validation_fraction: share of the samples that are not learned from, but choose the best epoch and the
-            temperature of the probabilities; none are held out where they would be fewer than 32. None for 0 with the
-            default method, whose scores are logits trained as such, and 0.1 with any other.
-        sparse_components: the most features made of sparse samples, by a truncated SVD of those that are learned from.
-        warm_start: go on from the last fit.
-        random_state: of the initial weights, the order of the samples, dropout and the choice of those held out.
-        device: where to train and predict: "cpu", "cuda", "mps" or "auto".
-        verbose: tell of every epoch on standard error.
+        validation_fraction: share of the samples that is held out to choose the best epoch and the temperature of
+            the probabilities; nothing is held out if that is fewer than 32 samples. None for 0 with the default
+            method, whose scores are trained as logits, and 0.1 with any other.
+        sparse_components: maximum number of features of sparse samples, by a truncated SVD of the training samples.
+        warm_start: whether `fit` continues from the last fit.
+        random_state: seed or generator for the initial weights, the order of the samples, dropout and the choice of
+            the validation samples.
+        device: device for training and prediction: "cpu", "cuda", "mps" or "auto".
+        verbose: whether to print every epoch to standard error.
 
     Attributes:
-        classes_: the labels, sorted, shape (C,): those of the taxonomy, or those seen where there was none.
-        taxonomy_: the `Taxonomy`.
-        labels_: how labels are read and answered.
-        model_: the trained `hiercos.engine.Model`.
-        temperature_: of the probabilities.
-        history_: the epochs, with loss, top-1 and HOPS on the samples held out.
-        best_epoch_: the number of the one whose weights were kept.
-        n_iter_: how many there were.
-        n_features_in_: columns of X.
-        feature_names_in_: their names, where X had any.
+        classes_: sorted labels, shape (C,): those of the taxonomy, or those seen in `fit` if there was none.
+        taxonomy_: taxonomy of the classes.
+        labels_: converter between labels and classes.
+        model_: trained `hiercos.engine.Model`.
+        temperature_: calibration temperature of the probabilities.
+        history_: one entry per epoch, with loss, and top-1 and HOPS on the validation samples.
+        best_epoch_: number of the epoch whose weights were kept.
+        n_iter_: number of epochs.
+        n_features_in_: number of columns of X.
+        feature_names_in_: names of the columns, if X had any.
 
     Example:
         >>> import numpy as np
@@ -107,7 +109,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
     def _method(self) -> tuple[str, Mapping[str, Any]]:
         known = METHODS.options(self.method)
         given = {"width": self.width, "dropout": self.dropout}
-        shared = {name: value for name, value in given.items() if name in known or value}  # None and 0 ask for nothing
+        shared = {name: value for name, value in given.items() if name in known or value}  # None and 0 are defaults
         options = {} if self.options is None else self.options
         if not isinstance(options, Mapping) or options.keys() & given or set(map(type, options)) - {str}:
             raise ParameterError(f"options: expected a dict without 'width' and 'dropout', got {options!r}")
@@ -123,11 +125,11 @@ class HierarchicalClassifier(TaxonomyClassifier):
         usual = DEFAULT_RULE if self._is_default() else "none"
         return usual if self.rule is None else self.rule
 
-    def _usual_pace(self, in_features: int, samples: int) -> Pace:
-        return linear_pace(in_features, samples) if self._is_default() and self.width is None else USUAL_PACE
+    def _training_defaults(self, in_features: int, samples: int) -> TrainingDefaults:
+        return linear_defaults(in_features, samples) if self._is_default() and self.width is None else DEFAULTS
 
-    def _usual_share(self) -> float:
-        return 0.0 if self._is_default() else USUAL_SHARE
+    def _default_share(self) -> float:
+        return 0.0 if self._is_default() else VALIDATION_FRACTION
 
     def _is_default(self) -> bool:
         return METHODS.canonical(self.method) == METHODS.canonical(DEFAULT)
@@ -138,14 +140,14 @@ class HierCOSClassifier(TaxonomyClassifier):
 
     Args:
         taxonomy: see `HierarchicalClassifier`.
-        alpha: weight of the regularisation, see `HierCOSLoss`.
+        alpha: weight of the regulariser, see `HierCOSLoss`.
         exponent: see `HierCOSLoss`.
         direction: see `HierCOSLoss`.
         penalty: see `HierCOSLoss`.
         grouping: see `HierCOSLoss`.
         basis: see `HierCOSHead`.
         rule: "none" (the published ranking), "crm" or "hops".
-        width: of the transformation module; None for the number of nodes, as published.
+        width: width of the transformation module; None for the number of nodes, as published.
         dropout: see `HierCOSHead`.
         epochs: see `HierarchicalClassifier`.
         batch_size: see `HierarchicalClassifier`.
@@ -183,9 +185,9 @@ class HierCOSClassifier(TaxonomyClassifier):
         dropout: float = 0.0,
         epochs: int | None = None,
         batch_size: int = 256,
-        learning_rate: float = USUAL_PACE.learning_rate,
-        weight_decay: float = USUAL_PACE.weight_decay,
-        validation_fraction: float = USUAL_SHARE,
+        learning_rate: float = DEFAULTS.learning_rate,
+        weight_decay: float = DEFAULTS.weight_decay,
+        validation_fraction: float = VALIDATION_FRACTION,
         sparse_components: int = 512,
         warm_start: bool = False,
         random_state: Any = None,
@@ -226,8 +228,8 @@ class HierCOSClassifier(TaxonomyClassifier):
     def _rule(self) -> str:
         return self.rule
 
-    def _usual_pace(self, in_features: int, samples: int) -> Pace:  # noqa: ARG002  # the same for all data
-        return USUAL_PACE
+    def _training_defaults(self, in_features: int, samples: int) -> TrainingDefaults:  # noqa: ARG002  # the same for all data
+        return DEFAULTS
 
-    def _usual_share(self) -> float:
-        return USUAL_SHARE
+    def _default_share(self) -> float:
+        return VALIDATION_FRACTION

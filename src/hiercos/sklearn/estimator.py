@@ -1,4 +1,4 @@
-"""What every scikit-learn estimator of this package does, whichever method it trains."""
+"""Base class of the scikit-learn estimators."""
 
 from abc import abstractmethod
 from collections.abc import Mapping
@@ -19,17 +19,26 @@ from hiercos.engine import StoredModel, TrainConfig, array_scores, random_state_
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
-from hiercos.sklearn.samples import TAKEN, Projection, checked_samples, labelled
+from hiercos.sklearn.samples import VALIDATION_OPTIONS, Projection, checked_samples, labelled
 from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
-from hiercos.sklearn.training import EpochLines, Moments, Pace, Stream, Trained, enough_epochs, fresh_model, train
+from hiercos.sklearn.training import (
+    EpochLines,
+    Moments,
+    OnlineTraining,
+    Trained,
+    TrainingDefaults,
+    enough_epochs,
+    fresh_model,
+    train,
+)
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
-MOST_SEED = 2**31 - 1
-LONG_STREAM = 10_000  # samples that partial_fit is taken to see in the end
+MAX_SEED = 2**31 - 1
+ASSUMED_SAMPLES = 10_000  # assumed total number of samples over all calls of partial_fit
 
 
 class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A method over a taxonomy as a scikit-learn classifier; the constructor's parameters are those of the subclass."""
+    """Base class of classifiers over a taxonomy; subclasses define the parameters of the constructor."""
 
     taxonomy: Any
     epochs: int | None
@@ -42,11 +51,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     random_state: Any
     device: str
     verbose: bool
-    _stream: Stream | None
+    _stream: OnlineTraining | None
 
     @abstractmethod
     def _method(self) -> tuple[str, Mapping[str, Any]]:
-        """The name of the method, and its options."""
+        """The name and the options of the method."""
 
     @classmethod
     @abstractmethod
@@ -58,21 +67,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """The name of the decision rule."""
 
     @abstractmethod
-    def _usual_pace(self, in_features: int, samples: int) -> Pace:
-        """The learning rate, weight decay and number of steps where the user gives none."""
+    def _training_defaults(self, in_features: int, samples: int) -> TrainingDefaults:
+        """The learning rate, weight decay and number of steps used where the user gives none."""
 
     @abstractmethod
-    def _usual_share(self) -> float:
-        """The share of samples to hold out where the user gives none."""
+    def _default_share(self) -> float:
+        """The share of samples to hold out if the user gives none."""
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Train on samples.
+        """Train on labelled samples.
 
         Args:
-            X: shape (M, F), dense or sparse.
-            y: shape (M,): class names, ids, paths such as `a > b > c`, or class indices; or (M, L), names by level with
-                "", None or nan to the right of a sample's last level.
-            sample_weight: how much each sample counts, shape (M,), >= 0.
+            X: dense or sparse samples, shape (M, F).
+            y: labels, shape (M,): class names, ids, paths such as `a > b > c`, or class indices; or (M, L): one name
+                per level with "", None or nan to the right of a sample's last level.
+            sample_weight: weight of each sample, shape (M,), >= 0.
         """
         self._check_parameters()
         warm = self.warm_start and hasattr(self, "model_")
@@ -85,7 +94,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             data,
             codec.taxonomy,
             config,
-            held_out=self._usual_share() if self.validation_fraction is None else self.validation_fraction,
+            held_out=self._default_share() if self.validation_fraction is None else self.validation_fraction,
             most_features=self.sparse_components,
             device=self.device,
             start=start,
@@ -98,24 +107,24 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on training with one pass over more samples; nothing is held out of them.
+        """Continue training with one pass over more samples; none are held out.
 
         Args:
-            X: shape (M, F), M at least 2.
-            y: as in `fit`.
-            classes: every label there will be; needed in the first call, unless the constructor has a taxonomy.
-            sample_weight: as in `fit`.
+            X: samples, shape (M, F), M at least 2.
+            y: labels as in `fit`.
+            classes: all labels that may occur; required in the first call unless the constructor has a taxonomy.
+            sample_weight: weights as in `fit`.
         """
         self._check_parameters()
         first = not hasattr(self, "model_")
         X, y = checked_samples(self, X, y, reset=first)
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
-        config = self._config(X, LONG_STREAM, scale=False, epochs=1, schedule="constant")
+        config = self._config(X, ASSUMED_SAMPLES, scale=False, epochs=1, schedule="constant")
         if first:
             stream = self._fresh_stream(X, codec, config)
         else:
-            stream = self._stream or Stream(self.model_, self._trained.projection, moments=None)
+            stream = self._stream or OnlineTraining(self.model_, self._trained.projection, moments=None)
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, stream.projection, 1.0 if first else self.temperature_))
         self._stream = stream
@@ -123,7 +132,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self
 
     def predict(self, X: Any) -> AnyArray:
-        """The class of each sample, as a label of the kind that `fit` was given: shape (M,) or (M, L)."""
+        """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
         labels: AnyArray = self.labels_.labels[self._answers(X)]
         return labels
 
@@ -132,15 +141,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return hiclass_labels(self._answers(X), self.taxonomy_)
 
     def predict_proba(self, X: Any) -> AnyArray:
-        """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row has the sum 1.
+        """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1.
 
-        They are calibrated by a temperature where `fit` held samples out.
+        They are calibrated by a temperature if `fit` held out samples.
         """
         probabilities: AnyArray = self._posterior(X).classes[:, self.labels_.columns]
         return probabilities
 
     def predict_log_proba(self, X: Any) -> AnyArray:
-        """Logarithms of the probabilities, shape (M, C), columns as in `classes_`."""
+        """Log-probabilities of the classes, shape (M, C), columns as in `classes_`."""
         logs: AnyArray = self._posterior(X).logs[:, self.labels_.columns]
         return logs
 
@@ -149,22 +158,22 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._posterior(X).nodes
 
     def decision_function(self, X: Any) -> AnyArray:
-        """Scores by which the rule ranks the classes, highest first, columns as in `classes_`.
+        """Scores by which the rule ranks the classes, higher is better, columns as in `classes_`.
 
-        The highest is that of the class which `predict` answers. Under the rule `hops` this takes milliseconds a
-        sample, `predict` does not.
+        The highest score belongs to the class that `predict` returns. With the rule `hops` this takes milliseconds
+        per sample, unlike `predict`.
 
         Returns:
-            Shape (M, C); for two classes shape (M,), above 0 for the second.
+            Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
         """
         ranking = self._fitted_rule().ranking(self._posterior(X))
         scores: AnyArray = ranking[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
     def save(self, folder: str | PathLike[str]) -> None:
-        """Write the fitted estimator into a folder that `load` and `hiercos predict` read.
+        """Write the fitted estimator to a folder that `load` and `hiercos predict` read.
 
-        Parameters that JSON cannot hold, such as a random state or a taxonomy, are left out; what was fitted is whole.
+        Parameters that JSON cannot represent, such as a generator or a taxonomy, are left out; the fitted state is not.
         """
         check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
@@ -181,10 +190,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     @classmethod
     def load(cls, folder: str | PathLike[str]) -> Self:
-        """The estimator of a folder that `save` or `hiercos train` wrote.
+        """Load an estimator from a folder that `save` or `hiercos train` wrote.
 
         Raises:
-            ModelError: for a folder that is no model, or whose model takes texts or images.
+            ModelError: a folder that is not a model, or whose model takes texts or images.
         """
         stored = load_estimator(Path(folder))
         estimator = cls(**stored.parameters) if stored.parameters else cls._of_model(stored.model)
@@ -197,9 +206,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return estimator
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of samples whose class is right (top-1); y of the kind that `fit` was given.
+        """The share of samples whose class is right (top-1); y has labels of the kind passed to `fit`.
 
-        A label that `fit` did not know is a mistake like any other, as everywhere in scikit-learn.
+        A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn.
         """
         true, answers = label_array(y), self.predict(X)
         if answers.ndim == 2:
@@ -213,13 +222,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
-        named_rule(self._rule())  # an unknown one is an error
+        named_rule(self._rule())  # raises for an unknown rule
 
     def _codec(self, y: AnyArray) -> LabelCodec:
         return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
 
     def _start(self, codec: LabelCodec) -> Trained:
-        """What a warm start goes on from."""
+        """The earlier result that a warm start continues from."""
         if not codec.agrees_with(self.labels_):
             raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
         method, options = self._method()
@@ -233,21 +242,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _config(
         self, X: Any, samples: int, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle"
     ) -> TrainConfig:
-        """The settings for so many samples; `epochs` instead of the user's."""
+        """The training settings for a number of samples; `epochs` overrides the user's."""
         method, options = self._method()
         epochs = self.epochs if epochs is None else epochs
         features = min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1]
-        pace = self._usual_pace(features, samples)
+        defaults = self._training_defaults(features, samples)
         return TrainConfig(
             method=method,
             options=options,
-            epochs=enough_epochs(samples, self.batch_size, pace.steps) if epochs is None else epochs,
+            epochs=enough_epochs(samples, self.batch_size, defaults.steps) if epochs is None else epochs,
             batch_size=self.batch_size,
-            learning_rate=pace.learning_rate if self.learning_rate is None else self.learning_rate,
-            weight_decay=pace.weight_decay if self.weight_decay is None else self.weight_decay,
+            learning_rate=defaults.learning_rate if self.learning_rate is None else self.learning_rate,
+            weight_decay=defaults.weight_decay if self.weight_decay is None else self.weight_decay,
             schedule=schedule,
             standardize=scale,
-            seed=int(check_random_state(self.random_state).randint(MOST_SEED)),
+            seed=int(check_random_state(self.random_state).randint(MAX_SEED)),
         )
 
     def _keep(self, codec: LabelCodec, trained: Trained) -> None:
@@ -265,8 +274,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise ValueError("partial_fit: expected the same classes as in the first call, got others")
         return self.labels_
 
-    def _fresh_stream(self, X: Any, codec: LabelCodec, config: TrainConfig) -> Stream:
-        """A fresh model for batches to come."""
+    def _fresh_stream(self, X: Any, codec: LabelCodec, config: TrainConfig) -> OnlineTraining:
+        """A new model for `partial_fit`."""
         if issparse(X) and X.shape[1] > self.sparse_components:
             raise ValueError(
                 f"partial_fit: expected dense samples, or at most {self.sparse_components} columns, got {X.shape[1]} "
@@ -274,18 +283,18 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             )
         with random_state_kept():
             model = fresh_model(codec.taxonomy, X.shape[1], config)
-        return Stream(model, Projection(None), Moments.none(X.shape[1]))
+        return OnlineTraining(model, Projection(None), Moments.none(X.shape[1]))
 
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, **TAKEN, reset=False)
+        X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
         features = np.ascontiguousarray(self._trained.projection(X))
         scores = array_scores(self.model_, features, self.device).numpy()
         return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_)
 
     def _fitted_rule(self) -> Rule:
-        """The rule of the last fit, or another where the parameter was changed since."""
+        """The rule of the last fit, or a new one if the parameter was changed since."""
         return self.rule_ if self.rule_.name == self._rule() else named_rule(self._rule())
 
     def _answers(self, X: Any) -> IntArray:

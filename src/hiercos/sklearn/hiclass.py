@@ -1,4 +1,4 @@
-"""Class indices as the 2-D labels of hiclass and back; `hiercos.taxonomy` reads and writes such labels as nodes."""
+"""Conversion between class indices and the 2-D labels of hiclass; `hiercos.taxonomy` converts them to nodes."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ def classes_from_hiclass(y: ArrayLike, taxonomy: Taxonomy) -> IntArray:
 
 
 def hiclass_labels(classes: ArrayLike, taxonomy: Taxonomy) -> AnyArray:
-    """Class indices as hiclass takes them: the names along each path, shape (M, H), "" beyond a class's depth.
+    """Class indices as labels of hiclass: the names along each path, shape (M, H), "" beyond a class's depth.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])

@@ -1,4 +1,4 @@
-"""The parameters of an estimator, checked when it is fitted: scikit-learn wants none checked in the constructor."""
+"""Validation of the estimators' parameters, done in `fit`: scikit-learn allows none in the constructor."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -13,16 +13,16 @@ TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]
 
 
 def taxonomy_argument(source: TaxonomyArgument) -> Taxonomy:
-    """The taxonomy that an argument stands for.
+    """The taxonomy described by an argument.
 
-    Pairs whose second names all differ are edges (parent, child): for a tree of two levels both readings are the same.
+    Pairs whose second names all differ are read as edges (parent, child); for a tree of two levels that is the same.
 
     Args:
-        source: a `Taxonomy`; a file, or a name of the catalogue; a list of paths, each a tuple of names or a text such
-            as `a > b > c`, in class order; or a list of edges (parent, child).
+        source: `Taxonomy`; file, or name in the catalogue; list of paths in class order, each a tuple of names or a
+            text such as `a > b > c`; or list of edges (parent, child).
 
     Raises:
-        TaxonomyError: for another kind of value, or a tree that cannot be built.
+        TaxonomyError: a value of another type, or a tree that cannot be built.
 
     Example:
         >>> taxonomy_argument(["pet > cat", "pet > dog", "vehicle > car"]).class_names
@@ -64,20 +64,20 @@ KINDS: dict[str, Any] = {
     "verbose": bool | int,
     "device": str,
 }
-LEAST = {
+MINIMUM = {
     "batch_size": 2,
     "weight_decay": 0,
     "dropout": 0,
     "sparse_components": 1,
-}  # `TrainConfig` knows others
+}  # `TrainConfig` checks the others
 
 
 class ParameterError(FaultsError):
-    """Parameters of the wrong kind or beyond a limit, every one of them."""
+    """All parameters of a wrong type or out of range."""
 
 
 def check_parameters(values: dict[str, Any]) -> None:
-    """Raise a `ParameterError` unless every parameter that is known here, by name, has a possible value.
+    """Raise a `ParameterError` if a parameter has a wrong type or is out of range.
 
     Example:
         >>> check_parameters({"epochs": 2.5})
@@ -89,5 +89,5 @@ def check_parameters(values: dict[str, Any]) -> None:
         raise ParameterError(faults)
     if values.get("dropout", 0) >= 1:
         raise ParameterError(f"dropout: expected a share below 1, got {values['dropout']}")
-    if low := [name for name, least in LEAST.items() if values.get(name) is not None and values[name] < least]:
-        raise ParameterError(f"{name}: expected at least {LEAST[name]}, got {values[name]}" for name in low)
+    if low := [name for name, least in MINIMUM.items() if values.get(name) is not None and values[name] < least]:
+        raise ParameterError(f"{name}: expected at least {MINIMUM[name]}, got {values[name]}" for name in low)

@@ -1,4 +1,4 @@
-"""Samples with labels and weights as a scikit-learn user gives them, checked and ready to be learned from."""
+"""Validation of scikit-learn samples, labels and weights, and their conversion for training."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,27 +14,27 @@ from sklearn.utils.validation import _check_sample_weight, check_consistent_leng
 from hiercos.engine import LabelledVectors
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array
 
-SMALLEST = 2e-2  # singular value kept, of the largest: below it a direction is rounding, or a trait of single samples
+SMALLEST = 2e-2  # of the largest singular value; smaller directions are rounding errors or fit single samples
 
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """A fitted map of samples onto the directions they vary in most (a truncated SVD).
+    """A fitted truncated SVD.
 
     Attributes:
-        directions: shape (F, V); None for the samples as they are.
+        directions: right singular vectors, shape (F, V); None to leave the samples unchanged.
     """
 
     directions: AnyArray | None
 
     @classmethod
     def fit(cls, samples: Any, most: int, seed: int) -> "Projection":
-        """The directions of sparse samples with more than so many columns; dense ones, and fewer columns, stay.
+        """Fit on sparse samples with more than `most` columns; dense or narrower samples are left unchanged.
 
         Args:
-            samples: shape (M, V), an array or a SciPy matrix.
-            most: the largest number of directions.
-            seed: of the randomised SVD.
+            samples: array or SciPy matrix, shape (M, V).
+            most: maximum number of directions.
+            seed: random seed of the randomised SVD.
         """
         if not issparse(samples) or samples.shape[1] <= most:
             return cls(None)
@@ -47,19 +47,19 @@ class Projection:
         return dense.toarray() if issparse(dense) else np.asarray(dense)
 
 
-TAKEN = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # as they come; anything else becomes float64
-LEAST = 2  # samples to learn from
-LARGEST = float(np.finfo(np.float32).max)  # that a model can be trained on
+VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # other types become float64
+MIN_SAMPLES = 2  # for training
+MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
 
 
 @dataclass(frozen=True)
 class Labelled:
-    """Samples to learn from.
+    """Training samples.
 
     Attributes:
-        samples: shape (M, V), an array or a SciPy matrix.
-        labels: class indices, shape (M,).
-        weights: how much each counts, shape (M,), above 0; None for all the same.
+        samples: array or SciPy matrix, shape (M, V).
+        labels: class index of each sample, shape (M,).
+        weights: weight of each sample, shape (M,), above 0; None for equal weights.
     """
 
     samples: Any
@@ -67,69 +67,71 @@ class Labelled:
     weights: AnyArray | None
 
     def rows(self, chosen: NDArray[np.bool_]) -> "Labelled":
-        """Some of them."""
+        """The chosen samples."""
         weights = None if self.weights is None else self.weights[chosen]
         return Labelled(self.samples[chosen], self.labels[chosen], weights)
 
     def vectors(self, projection: Projection) -> LabelledVectors:
-        """As the engine takes them."""
+        """The projected samples as a data set of the engine."""
         return LabelledVectors(_float32(projection(self.samples)), torch.tensor(self.labels))
 
     def weight_tensor(self) -> torch.Tensor | None:
-        """The weights as the engine takes them."""
+        """The weights as a float32 tensor, shape (M,); None for equal weights."""
         return None if self.weights is None else _float32(self.weights)
 
 
 def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any, AnyArray]:
-    """Samples and labels to learn from as arrays, checked as scikit-learn does.
+    """Training samples and labels as arrays, validated as scikit-learn does.
 
     Args:
-        estimator: whose number and names of features they must have.
-        X: shape (M, V), dense or sparse.
-        y: see `label_array`.
-        reset: whether the estimator takes its number and names of features from these samples.
+        estimator: estimator that stores the number and names of the features.
+        X: dense or sparse samples, shape (M, V).
+        y: labels of the samples, see `label_array`.
+        reset: whether the estimator's number and names of features are set from X, or X is checked against them.
 
     Returns:
-        Shape (M, V), an array or a SciPy matrix, and (M,) or (M, L).
+        Samples, an array or a SciPy matrix of shape (M, V), and labels of shape (M,) or (M, L).
 
     Raises:
-        ValueError: for what scikit-learn refuses, fewer than two samples, and values beyond float32.
+        ValueError: input that scikit-learn rejects, fewer than two samples, or values beyond float32.
     """
-    how = {**TAKEN, "ensure_min_samples": LEAST, "reset": reset}
+    options = {**VALIDATION_OPTIONS, "ensure_min_samples": MIN_SAMPLES, "reset": reset}
     labels = None if y is None else label_array(y)
     if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
-        X = validate_data(estimator, X, **how)
+        X = validate_data(estimator, X, **options)
         check_consistent_length(X, labels)
     else:
-        X, labels = validate_data(estimator, X, labels, **how)
+        X, labels = validate_data(estimator, X, labels, **options)
         check_classification_targets(labels)
-    if (largest := max(X.max(), -X.min())) > LARGEST:
-        raise ValueError(f"X: expected values of a size up to {LARGEST:.1e} (float32), got {largest:.1e}")
+    if (largest := max(X.max(), -X.min())) > MAX_VALUE:
+        raise ValueError(f"X: expected values of a size up to {MAX_VALUE:.1e} (float32), got {largest:.1e}")
     return X, labels
 
 
 def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labelled:
-    """Samples with class indices; those of weight 0 are left out.
+    """Training samples with class indices; samples of weight 0 are dropped.
 
     Args:
-        X: shape (M, V).
-        y: their labels, shape (M,) or (M, L).
-        codec: reads them.
-        sample_weight: shape (M,), one number for all, or None.
+        X: samples, shape (M, V).
+        y: labels of the samples, shape (M,) or (M, L).
+        codec: converter between labels and classes.
+        sample_weight: weights, shape (M,), one number for all, or None.
 
     Raises:
-        ValueError: for a label that is unknown, a weight below 0, or fewer than two samples that count.
+        ValueError: an unknown label, a weight below 0, or fewer than two samples with a weight above 0.
     """
     labels = codec.read(y)
     if sample_weight is None:
         return Labelled(X, labels, None)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     data = Labelled(X, labels, weights).rows(weights > 0)
-    if len(data.labels) < LEAST:
-        raise ValueError(f"expected at least {LEAST} samples of a weight above 0, got {len(data.labels)} of any class")
+    if len(data.labels) < MIN_SAMPLES:
+        raise ValueError(
+            f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {len(data.labels)} of any class"
+        )
     return data
 
 
 def _float32(values: AnyArray) -> torch.Tensor:
-    """A copy as a tensor."""
+    """A copy as a float32 tensor."""
     return torch.tensor(np.asarray(values), dtype=torch.float32)

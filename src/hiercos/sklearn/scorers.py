@@ -1,7 +1,7 @@
 """Hierarchical metrics as scikit-learn scorers: `cross_val_score(model, X, y, scoring=hops_scorer)`.
 
-They take any fitted classifier with `decision_function` or `predict_proba`, at the end of a pipeline or a search, too.
-Higher is better, as scikit-learn has it: a metric of which less is better is negated, and its name begins with `neg_`.
+They take any fitted classifier with `decision_function` or `predict_proba`, also inside a pipeline or a search.
+Higher is better, as usual in scikit-learn: a metric where lower is better is negated and its name starts with `neg_`.
 """
 
 from collections.abc import Sequence
@@ -25,23 +25,23 @@ NEGATIVE = "neg_"
 
 @dataclass(frozen=True)
 class HierarchicalScorer:
-    """One metric, or all of them, of a classifier's ranking.
+    """Scorer of one metric, or of all metrics, of a classifier's ranking.
 
     Args:
-        metric: a name of `scorer_names`; None for all of them by name, which `cross_validate` and a search take as well
-            (a search with `refit="hops"`).
-        taxonomy: the tree, whose classes the labels name; by default, that of the classifier, if it is one of ours.
+        metric: name of a metric in `scorer_names`; None for a dict of all, which `cross_validate` and a search
+            accept as well (a search with `refit="hops"`).
+        taxonomy: taxonomy of the labels; by default that of the classifier, if it is an estimator of this package.
     """
 
     metric: str | None = None
     taxonomy: TaxonomyArgument | None = None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        """The mean over the samples that count, or a dict of them.
+        """The mean of the metric over the samples that count, or a dict of the means of all metrics.
 
         Raises:
-            ValueError: for a metric that does not exist, a label that the taxonomy does not have, another number of
-                weights than samples, a classifier whose taxonomy is not known, or one without a score for each class.
+            ValueError: an unknown metric, a label that is not in the taxonomy, another number of weights than
+                samples, a classifier without a known taxonomy, or one without a score for each class.
         """
         last = _last_step(estimator)
         taxonomy = _taxonomy(last, self.taxonomy)
@@ -63,10 +63,10 @@ class HierarchicalScorer:
 
 
 def scorer_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = MEASURED) -> tuple[str, ...]:
-    """The metrics there are: all that the table of metrics has.
+    """The names of all metrics.
 
-    The answer at a level is that of the best class's path, so `fpa` is the same as `top1`. The log loss takes a
-    classifier with `predict_proba`, and is nan for others.
+    The prediction at a level is the ancestor of the best class, so `fpa` equals `top1`. The log loss needs a
+    classifier with `predict_proba` and is nan for others.
 
     Example:
         >>> scorer_names(Taxonomy.from_paths([("pet", "cat"), ("car",)]))[:3]
@@ -85,7 +85,7 @@ def _reads_probabilities(spec: MetricSpec) -> bool:
 
 
 def _signed(means: Tensor, specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> list[float]:
-    """Means, shape (K,), with those negated of which less is better."""
+    """Means, shape (K,), negated where lower is better."""
     columns = of_all_levels(specs, taxonomy.height)
     return [float(mean if spec.higher_is_better else -mean) for mean, spec in zip(means, columns, strict=True)]
 
@@ -109,7 +109,7 @@ def _taxonomy(estimator: Any, given: TaxonomyArgument | None) -> Taxonomy:
 
 
 def _classes(estimator: Any, y: AnyArray, taxonomy: Taxonomy) -> IntArray:
-    """Labels as classes: as a classifier of ours reads them, else by name, id, path, number or index."""
+    """Class of each label: as the estimator reads it if it is one of this package, else by name, id, path or index."""
     if _is_ours(estimator, taxonomy):
         classes: IntArray = estimator.labels_.read(y)
         return classes
@@ -121,7 +121,7 @@ def _is_ours(estimator: Any, taxonomy: Taxonomy) -> bool:
 
 
 def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
-    """Scores by class, shape (M, C); a class that the estimator does not know comes last."""
+    """Scores by class, shape (M, C); -inf for a class that the estimator does not know."""
     respond = getattr(estimator, "decision_function", None) or getattr(estimator, "predict_proba", None)
     if respond is None:
         raise ValueError(f"expected a classifier with decision_function or predict_proba, got {estimator!r}")
@@ -132,14 +132,14 @@ def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
 
 
 def _log_probabilities(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor | None:
-    """Logarithms of the probabilities by class, shape (M, C), -inf for a class not known; None without any."""
+    """Log-probabilities by class, shape (M, C), -inf for an unknown class; None without `predict_proba`."""
     if not hasattr(estimator, "predict_proba"):
         return None
     return _by_class(estimator, torch.tensor(estimator.predict_proba(X), dtype=torch.float64).log().numpy(), taxonomy)
 
 
 def _by_class(estimator: Any, columns: FloatArray, taxonomy: Taxonomy) -> Tensor:
-    """Columns of an estimator's own classes as columns of all classes, shape (M, C), -inf for the others."""
+    """Columns of the estimator's classes expanded to all classes, shape (M, C), -inf for the others."""
     last = _last_step(estimator)
     classes = last.labels_.columns if _is_ours(last, taxonomy) else _classes(last, np.asarray(last.classes_), taxonomy)
     if columns.shape[1] != len(classes):

@@ -1,4 +1,4 @@
-"""Estimators in model folders, the same that `hiercos train` writes."""
+"""Save estimators to model folders and load them, in the format of `hiercos train`."""
 
 import json
 from dataclasses import dataclass
@@ -15,21 +15,21 @@ from hiercos.sklearn.samples import Projection
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
 ESTIMATOR, PROJECTION = "estimator.json", "projection.safetensors"
-PLAIN = (bool, int, float, str, type(None))  # parameters that JSON holds
+PLAIN = (bool, int, float, str, type(None))  # parameter types that JSON can represent
 VERSION = 1
 
 
 @dataclass(frozen=True)
 class StoredEstimator:
-    """What a model folder holds for an estimator.
+    """The content of a model folder that an estimator needs.
 
     Attributes:
-        model: the model with its rule and temperature.
-        codec: how labels are read and answered.
-        projection: makes the features of sparse samples.
-        parameters: of the constructor, by name; empty for a folder of `hiercos train`.
+        model: model with its rule and temperature.
+        codec: converter between labels and classes.
+        projection: map from sparse samples to features.
+        parameters: constructor parameters by name; empty for a folder of `hiercos train`.
         columns: number of columns of X.
-        column_names: their names; None where X had none.
+        column_names: names of the columns; None if X had none.
     """
 
     model: StoredModel
@@ -41,12 +41,12 @@ class StoredEstimator:
 
 
 def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
-    """Write a fitted estimator into a folder; the model's configuration comes last, so a folder with one is whole.
+    """Write a fitted estimator to a folder; the model's configuration is written last and marks a complete folder.
 
     Args:
-        folder: made if missing.
-        stored: the estimator.
-        flat: whether the taxonomy was made of labels without a tree.
+        folder: model folder, created if missing.
+        stored: estimator to save.
+        flat: whether the taxonomy was built from labels without a tree.
     """
     folder.mkdir(parents=True, exist_ok=True)
     labels = stored.codec.labels
@@ -67,15 +67,15 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
 
 
 def load_estimator(folder: str | Path) -> StoredEstimator:
-    """Read what `save_estimator` or `hiercos train` wrote.
+    """Load a folder that `save_estimator` or `hiercos train` wrote.
 
     Raises:
-        ModelError: for a folder that is no model, or whose model takes texts or images.
+        ModelError: a folder that is not a model, or whose model takes texts or images.
     """
     folder = Path(folder)
     model = load_model(folder)
     if model.kind != "vectors":
-        raise ModelError(f"{folder}: this model takes {model.kind}, an estimator vectors: open it with load_pipeline")
+        raise ModelError(f"{folder}: expected a model of vectors, got one of {model.kind}; open it with load_pipeline")
     if not (folder / ESTIMATOR).is_file():
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, Projection(None), {}, model.model.in_features)
@@ -88,7 +88,7 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
             model, codec, projection, dict(values["parameters"]), int(values["columns"]), values["column_names"]
         )
     except (KeyError, TypeError, ValueError, SafetensorError) as error:
-        raise ModelError(f"{folder / ESTIMATOR}: not what an estimator wrote ({error})") from error
+        raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator ({error})") from error
 
 
 def _read_projection(folder: Path) -> Projection:
@@ -98,7 +98,7 @@ def _read_projection(folder: Path) -> Projection:
 
 
 def _class_labels(taxonomy: Taxonomy) -> AnyArray:
-    """The names of the classes, or their paths where two share a name."""
+    """The names of the classes, or their paths if two classes share a name."""
     names = list(taxonomy.class_names)
     if len(set(names)) < len(names):
         names = [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]

@@ -1,4 +1,4 @@
-"""From arrays to a trained model: a part held out, the others trained on, a temperature from the part held out."""
+"""Training on arrays: hold out validation samples, train on the others, fit the temperature."""
 
 import math
 import sys
@@ -29,19 +29,19 @@ from hiercos.sklearn.samples import Labelled, Projection
 from hiercos.taxonomy import IntArray, Taxonomy
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
-LOGIT_STEP = 2.5  # the most a step may move a logit of a linear layer; best on 4 to 1,280 features
-PRIOR, MOST_SHRINKAGE = 30, 0.03  # a step takes up to PRIOR / M off its weights; best on 100 to 10,000 samples
-LEAST_HELD_OUT = 32  # samples; of fewer, top-1 and temperature are chance
+LOGIT_STEP = 2.5  # maximum change of a linear layer's logit in a step; best on 4 to 1,280 features
+PRIOR, MOST_SHRINKAGE = 30, 0.03  # a step shrinks the weights by up to PRIOR / M; best on 100 to 10,000 samples
+LEAST_HELD_OUT = 32  # samples; with fewer, top-1 and temperature are unreliable
 
 
 @dataclass(frozen=True)
 class Trained:
-    """A model with what stands before and behind it.
+    """A trained model with its projection and temperature.
 
     Attributes:
-        model: on the CPU.
-        projection: makes its features.
-        temperature: of its probabilities; 1 where nothing was held out.
+        model: trained model, on the CPU.
+        projection: map from samples to features.
+        temperature: calibration temperature of the probabilities; 1 if nothing was held out.
     """
 
     model: Model
@@ -60,22 +60,22 @@ def train(
     start: Trained | None = None,
     callback: TrainingCallback | None = None,
 ) -> tuple[Trained, RunProgress]:
-    """Train a model, and calibrate it on a part of the data that it did not learn from.
+    """Train a model and calibrate it on held-out samples.
 
-    The projection and the scale of the features come from the part that is learned from, too.
+    The projection and the scale of the features are also fitted on the training samples only.
 
     Args:
-        data: all there is.
-        taxonomy: the tree.
-        config: the settings.
-        held_out: share of the samples that choose the epoch and the temperature; see `held_out_rows`.
-        most_features: see `Projection`.
-        device: as Lightning Fabric names it.
-        start: an earlier result to go on from, with its projection and scale; a fresh model by default.
-        callback: progress callback of the training; None for no reports.
+        data: training and validation samples.
+        taxonomy: taxonomy of the classes.
+        config: training settings.
+        held_out: share of the samples used to choose the epoch and the temperature; see `held_out_rows`.
+        most_features: maximum number of features, see `Projection`.
+        device: name of the device in Lightning Fabric.
+        start: earlier result to continue from, with its projection and scale; a new model by default.
+        callback: is told how it goes.
 
     Returns:
-        The model, and how training went.
+        The trained model, and the history of its training.
     """
     aside = held_out_rows(data.labels, held_out, config.seed)
     learned = data.rows(~aside)
@@ -94,13 +94,13 @@ def train(
 
 
 @dataclass(frozen=True)
-class Pace:
-    """How fast to learn.
+class TrainingDefaults:
+    """Training settings used where the user gives none.
 
     Attributes:
-        learning_rate: at its peak.
-        weight_decay: of AdamW, so a step takes the product of both off the weights.
-        steps: about how many.
+        learning_rate: peak of the learning rate.
+        weight_decay: weight decay of AdamW; a step shrinks the weights by its product with the learning rate.
+        steps: approximate number of steps.
     """
 
     learning_rate: float
@@ -108,53 +108,53 @@ class Pace:
     steps: int
 
 
-def linear_pace(in_features: int, samples: int) -> Pace:
-    """For one linear layer on standardised features, however many.
+def linear_defaults(in_features: int, samples: int) -> TrainingDefaults:
+    """Defaults for one linear layer on any number of standardised features.
 
-    A step of AdamW moves each weight by about the learning rate, so a logit by up to F times as much. The weights decay
-    the less, the more samples there are, as if a prior held them near 0.
+    A step of AdamW changes each weight by about the learning rate, so a logit by up to F times as much. The decay
+    falls with the number of samples, like the effect of a Gaussian prior on the weights.
 
     Args:
-        in_features: F.
-        samples: M.
+        in_features: number F of input features.
+        samples: number M of training samples.
 
     Example:
-        >>> linear_pace(250, 10_000)
-        Pace(learning_rate=0.01, weight_decay=0.3, steps=300)
+        >>> linear_defaults(250, 10_000)
+        TrainingDefaults(learning_rate=0.01, weight_decay=0.3, steps=300)
     """
     rate = LOGIT_STEP / in_features
-    return Pace(rate, min(PRIOR / samples, MOST_SHRINKAGE) / rate, steps=300)
+    return TrainingDefaults(rate, min(PRIOR / samples, MOST_SHRINKAGE) / rate, steps=300)
 
 
 def fresh_model(taxonomy: Taxonomy, in_features: int, config: TrainConfig) -> Model:
-    """A model whose weights depend on the seed alone."""
+    """An untrained model whose weights depend only on the seed."""
     torch.manual_seed(config.seed)
     return Model(taxonomy, in_features, config.method, config.options)
 
 
 def held_out_rows(labels: IntArray, share: float, seed: int) -> NDArray[np.bool_]:
-    """Which samples are not learned from: an even share of every class, never the only one of a class.
+    """Mask of the held-out samples: a stratified share of every class, never its only sample.
 
     Args:
-        labels: shape (M,).
-        share: from 0 to below 1.
-        seed: of the choice.
+        labels: class of each sample, shape (M,).
+        share: share of the samples to hold out, from 0 to below 1.
+        seed: random seed of the choice.
 
     Returns:
-        Shape (M,); all False where fewer than 32 samples would be held out.
+        Mask of shape (M,); all False if fewer than 32 samples would be held out.
     """
     if not 0 <= share < 1:
         raise ValueError(f"expected validation_fraction from 0 to below 1, got {share}")
-    order = np.lexsort((np.random.default_rng(seed).random(len(labels)), labels))  # by class, at random within
-    chosen = np.diff(np.floor(share * np.arange(len(labels) + 1) + 0.5)) > 0  # evenly among them
-    chosen &= np.diff(labels[order], prepend=-1) == 0  # the first of a class stays
+    order = np.lexsort((np.random.default_rng(seed).random(len(labels)), labels))  # by class, shuffled within each
+    chosen = np.diff(np.floor(share * np.arange(len(labels) + 1) + 0.5)) > 0  # at even intervals
+    chosen &= np.diff(labels[order], prepend=-1) == 0  # the first of a class is never held out
     rows = np.zeros(len(labels), dtype=bool)
     rows[order[chosen]] = chosen.sum() >= LEAST_HELD_OUT
     return rows
 
 
 def enough_epochs(samples: int, batch_size: int, steps: int) -> int:
-    """Passes over the data that make some number of steps; from 5 to 200.
+    """Number of epochs for about the given number of steps, between 5 and 200.
 
     Example:
         >>> enough_epochs(9_000, 256, 300), enough_epochs(50, 256, 300), enough_epochs(1_000_000, 256, 300)
@@ -164,30 +164,30 @@ def enough_epochs(samples: int, batch_size: int, steps: int) -> int:
 
 
 class EpochLines:
-    """Tells of every epoch in a line on standard error."""
+    """Progress callback that prints a line per epoch to standard error."""
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """Says nothing of single batches."""
+        """Ignore single batches."""
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """A line with the loss, and top-1 where something was held out."""
+        """Print the loss, and top-1 if samples were held out."""
         last = progress.history[-1]
         top1 = "" if math.isnan(last.top1) else f", top-1 {last.top1:.4f} on validation"
         sys.stderr.write(f"epoch {last.number}/{config.epochs}: loss {last.loss:.4f}{top1}\n")
 
     def close(self) -> None:
-        """Nothing is left to say."""
+        """Do nothing."""
 
 
 @dataclass
 class Moments:
-    """Mean and variance of all features seen so far, to scale them by.
+    """Running mean and variance of the features, for their standardisation.
 
     Attributes:
-        count: samples seen.
-        mean: shape (F,), float64.
-        variance: shape (F,), float64.
-        largest: magnitude of each feature, shape (F,), float64.
+        count: number of samples seen.
+        mean: mean of each feature, shape (F,), float64.
+        variance: variance of each feature, shape (F,), float64.
+        largest: largest magnitude of each feature, shape (F,), float64.
     """
 
     count: int
@@ -197,11 +197,11 @@ class Moments:
 
     @classmethod
     def none(cls, in_features: int) -> "Moments":
-        """Of no samples."""
+        """Moments of no samples."""
         return cls(0, *(torch.zeros(in_features, dtype=torch.float64) for _ in range(3)))
 
     def add(self, features: Tensor) -> None:
-        """Count more samples, shape (M, F), M at least 1."""
+        """Update with more samples, shape (M, F), M at least 1."""
         new = features.double()
         total = self.count + len(new)
         old_share, new_share = self.count / total, len(new) / total
@@ -213,22 +213,22 @@ class Moments:
         self.count = total
 
     def scale(self, model: Model) -> None:
-        """Let a model scale its features by these moments."""
+        """Set the standardisation of a model from these moments."""
         deviation = self.variance.sqrt()
         model.standardize.mean.copy_(self.mean)
         model.standardize.scale.copy_(deviation.where(deviation > CONSTANT * self.largest, 1))
 
 
 @dataclass
-class Stream:
-    """A model, and what its training has to remember between two batches.
+class OnlineTraining:
+    """A model and its training state between two calls of `partial_fit`.
 
     Attributes:
-        model: on the CPU.
-        projection: makes its features.
-        moments: of the features, where they are still being counted; None to leave their scale alone.
-        calls: batches learned from.
-        optimizer: the state of the optimiser.
+        model: model in training, on the CPU.
+        projection: map from samples to features.
+        moments: running moments of the features; None to leave their scale unchanged.
+        calls: number of calls so far.
+        optimizer: state of the optimiser.
     """
 
     model: Model
@@ -238,7 +238,7 @@ class Stream:
     optimizer: dict[str, Any] = field(default_factory=dict)
 
     def learn(self, data: Labelled, config: TrainConfig, device: str) -> None:
-        """One pass over a batch, which is split as the settings say, at a constant learning rate."""
+        """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""
         fabric, vectors = launched(device), data.vectors(self.projection)
         if self.moments is not None:
             self.moments.add(vectors.features)

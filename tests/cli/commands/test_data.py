@@ -94,7 +94,7 @@ def test_without_a_network_it_is_said_what_to_put_where_and_the_exit_code_is_1(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["data", "cifar10"], "no data set called 'cifar10' is built in; did you mean 'cifar100'?"),
+        (["data", "cifar10"], "there is no built-in data set 'cifar10'; did you mean 'cifar100'?"),
         (["data", "--download"], "--download: expected the name of a data set before it"),
         (
             ["data", "tiered-imagenet-h", "--download"],

@@ -41,7 +41,7 @@ def test_what_was_embedded_is_not_embedded_again(
     images: Path, features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["embed", str(images), *SMALL, "--output", str(tmp_path / "again.npz"), "--workers", "2"]) == 0
-    assert "Nothing was embedded: the cache has these features" in capsys.readouterr().err
+    assert "All features were in the cache" in capsys.readouterr().err
     assert (tmp_path / "again.npz").read_bytes() == features.read_bytes()
 
 
@@ -206,6 +206,6 @@ def test_an_output_that_cannot_be_written_is_refused_at_once(
 
 def test_vectors_need_no_backbone(features: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["embed", str(features), "--output", str(tmp_path / "f.npz")]) == 2
-    assert "holds vectors already; expected images or texts" in capsys.readouterr().err
+    assert "expected images or texts, got vectors" in capsys.readouterr().err
     assert run(["train", str(features), "--backbone", "minilm", "--out", str(tmp_path / "m")]) == 2
     assert "holds vectors, which need no backbone" in capsys.readouterr().err

@@ -34,9 +34,9 @@ def test_show_prints_the_tree_and_its_counts(toy: Path) -> None:
         "5 nodes, 3 classes, 2 levels",
         "nodes per level: 2, 3",
         "classes per level: 0, 3",
-        "children of a node, the root included: 1 to 2, mean 1.7",
-        "nodes with one child, the root aside: 1",
-        "names of several nodes: none",
+        "children per node, including the root: 1 to 2, mean 1.7",
+        "nodes with one child, excluding the root: 1",
+        "repeated names: none",
     ]
 
 
@@ -49,7 +49,7 @@ def test_show_lists_the_names_of_several_nodes(tmp_path: Path) -> None:
     paths = [(top, f"x{number}") for top in "ab" for number in range(12)]
     Taxonomy.from_paths(paths).write(tmp_path / "tree.txt")
     last = run("show", tmp_path / "tree.txt").stdout.splitlines()[-1]
-    assert last.startswith("names of several nodes: 'x0' (2), 'x1' (2), ")
+    assert last.startswith("repeated names: 'x0' (2), 'x1' (2), ")
     assert last.endswith("'x9' (2) and 2 more")
 
 
@@ -58,7 +58,7 @@ def test_a_built_in_taxonomy_is_shown_by_its_name() -> None:
 
 
 def test_check_says_in_one_line_that_a_file_is_fine(toy: Path) -> None:
-    assert run("check", toy).stdout == f"{toy}: fine, 5 nodes, 3 classes, 2 levels\n"
+    assert run("check", toy).stdout == f"{toy}: valid, 5 nodes, 3 classes, 2 levels\n"
 
 
 @pytest.mark.parametrize("command", ["show", "check"])
@@ -153,7 +153,7 @@ def test_ids_that_alone_tell_siblings_apart_are_not_dropped(tmp_path: Path) -> N
 
 def test_sizes_agree_in_number(tmp_path: Path) -> None:
     Taxonomy.from_paths([("cat",)]).write(tmp_path / "one.txt")
-    assert run("check", tmp_path / "one.txt").stdout.endswith(": fine, 1 node, 1 class, 1 level\n")
+    assert run("check", tmp_path / "one.txt").stdout.endswith(": valid, 1 node, 1 class, 1 level\n")
 
 
 def test_classes_come_from_the_first_words_of_a_file(obo: Path, tmp_path: Path) -> None:
@@ -179,7 +179,7 @@ def test_bad_choices_of_terms_are_refused(obo: Path, options: list[str], message
 @pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"], ["--parents", "one"]])
 def test_choices_of_terms_do_not_go_with_a_tree(toy: Path, option: list[str]) -> None:
     result = run("check", toy, *option)
-    assert str(result.exception) == f"{option[0]} goes with a graph of terms (obo, wordnet), and {toy} is a tree"
+    assert str(result.exception) == f"{option[0]}: expected a graph of terms (obo, wordnet), but {toy} is a tree"
 
 
 def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_path: Path) -> None:

@@ -11,17 +11,20 @@ from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError
 
 UNWRITABLE = Path("/proc")  # for anybody, on Linux
-NOT_THE_FOLDER = "expected the folder that hiercos train left, from which an .onnx file was exported, this is a file"
+NOT_THE_FOLDER = "expected the folder that hiercos train wrote, from which an .onnx file was exported, this is a file"
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["export", "none", "--onnx", "m.onnx"], "none: there is no such folder; expected one that hiercos train left"),
-        (["evaluate", "none", "d.npz"], "none: there is no such folder; expected one that hiercos train left"),
+        (
+            ["export", "none", "--onnx", "m.onnx"],
+            "none: there is no such folder; expected one that hiercos train wrote",
+        ),
+        (["evaluate", "none", "d.npz"], "none: there is no such folder; expected one that hiercos train wrote"),
         (["evaluate", "made.onnx", "d.npz"], f"made.onnx: {NOT_THE_FOLDER}"),
         (["export", "made.onnx", "--onnx", "m.onnx"], f"made.onnx: {NOT_THE_FOLDER}"),
-        (["predict", "d.csv", "-"], "d.csv: expected the folder that hiercos train left, this is a file"),
+        (["predict", "d.csv", "-"], "d.csv: expected the folder that hiercos train wrote, this is a file"),
         (["predict", "m", "-", "--output", "none/o.csv"], "--output none/o.csv: there is no folder none"),
         (["predict", "m", "-", "--output", "m.csv"], "--output m.csv: expected the name of a file, this is a folder"),
         (

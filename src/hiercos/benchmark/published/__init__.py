@@ -1,4 +1,4 @@
-"""The tables of the Hier-COS paper as data: what other people's runs are held against."""
+"""The tables of the Hier-COS paper as data, to compare other runs with."""
 
 from hiercos.benchmark.published.tables import (
     Figure,

@@ -1,4 +1,4 @@
-"""Reading the published tables: a JSON file each, figures as printed in the paper."""
+"""Published tables, read from one JSON file each with the figures as printed in the paper."""
 
 import functools
 import json
@@ -13,15 +13,15 @@ from hiercos.metric_table import metric_spec
 
 
 class PublishedError(FaultsError):
-    """A table, data set or row that the paper does not have."""
+    """A table, data set or row that is not in the paper."""
 
 
 @dataclass(frozen=True)
 class Figure:
     """A published mean in the units of results.csv (accuracies are fractions), with its half-width.
 
-    The half-width is that of the published convention: Student's t over five seeds with the population deviation
-    (ddof 0); nan where the paper prints none.
+    The half-width follows the published convention: Student's t over five seeds with the population standard
+    deviation (ddof 0); nan where the paper prints none.
     """
 
     mean: float
@@ -30,7 +30,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Note:
-    """What is to be known about a row: a sentence, and the columns that a correct implementation cannot match."""
+    """A remark about a row: a sentence, and the columns that a correct implementation cannot match."""
 
     text: str
     unmatchable: tuple[str, ...] = ()
@@ -41,11 +41,11 @@ class PublishedRow:
     """One row of a table.
 
     Attributes:
-        dataset: the data set it belongs to.
-        name: what recipes and commands call it.
-        label: what the paper calls it; an asterisk marks figures taken over from another paper.
-        figures: by column; None where the paper leaves the cell blank.
-        notes: what is to be known about it.
+        dataset: name of the data set.
+        name: name used by recipes and commands.
+        label: name printed in the paper; an asterisk marks figures copied from another paper.
+        figures: figures by column; None where the paper leaves the cell blank.
+        notes: remarks about the row.
     """
 
     dataset: str
@@ -56,7 +56,7 @@ class PublishedRow:
 
     @property
     def unmatchable(self) -> frozenset[str]:
-        """The columns that cannot be matched, because the published code has a defect there."""
+        """The columns that cannot be matched because the published code has a defect in them."""
         return frozenset(column for note in self.notes for column in note.unmatchable)
 
 
@@ -65,12 +65,12 @@ class PublishedTable:
     """One table.
 
     Attributes:
-        name: what commands call it.
-        number: in the paper, the supplementary counted on; None for figures that are not in a table.
-        title: what it shows, in a line.
-        source: where it is printed.
+        name: name used by commands.
+        number: number in the paper, continued through the supplementary; None for figures outside of tables.
+        title: one-line title.
+        source: place in the paper where it is printed.
         columns: keys of results.csv, or of a record's metrics.
-        rows: in the paper's order, data set by data set.
+        rows: rows in the paper's order, grouped by data set.
     """
 
     name: str
@@ -82,14 +82,14 @@ class PublishedTable:
 
     @property
     def datasets(self) -> tuple[str, ...]:
-        """The data sets it has rows of."""
+        """The data sets of its rows."""
         return tuple(dict.fromkeys(row.dataset for row in self.rows))
 
     def row(self, dataset: str, name: str) -> PublishedRow:
         """The row of a data set by its name.
 
         Raises:
-            PublishedError: if there is none, with the nearest one.
+            PublishedError: if there is none; the message suggests the nearest name.
         """
         if dataset not in self.datasets:
             raise PublishedError(f"table {self.name!r} has no data set {dataset!r}{suggestion(dataset, self.datasets)}")
@@ -112,7 +112,7 @@ def published_table(key: str | int) -> PublishedTable:
     """A table by its name or its number in the paper.
 
     Raises:
-        PublishedError: if there is none, with the nearest name.
+        PublishedError: if there is none; the message suggests the nearest name.
 
     Example:
         >>> published_table("cifar100") is published_table(2)
@@ -130,12 +130,12 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
     """One row of the paper.
 
     Args:
-        table: name or number.
+        table: name or number of the table.
         dataset: "fgvc-aircraft", "cifar100", "inaturalist19" or "tiered-imagenet-h".
-        method: the row's name; that of the method where it has one row, else with its setting ("soft-labels-4").
+        method: name of the row: the method, with its setting if it has several rows ("soft-labels-4").
 
     Raises:
-        PublishedError: if there is no such row, with the nearest one.
+        PublishedError: if there is no such row; the message suggests the nearest name.
 
     Example:
         >>> published("cifar100", "cifar100", "hier-cos").figures["hops"]

@@ -1,4 +1,4 @@
-"""`hiercos ablate`: what each part of Hier-COS contributes on the user's own data."""
+"""`hiercos ablate`: the contribution of each part of Hier-COS on the user's data."""
 
 from pathlib import Path
 from typing import Annotated
@@ -20,21 +20,21 @@ def ablate(
     place: DeviceOptions,
     shown: ResultOptions,
     axes: Annotated[
-        str, typer.Option(help="What to change, separated by commas.")
+        str, typer.Option(help="Axes of the ablation, separated by commas.")
     ] = "alpha,direction,regulariser,span,exponent",
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 3,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, in processes of their own; on a CPU.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,
 ) -> None:
-    """Change one part of Hier-COS at a time, as the paper's ablations do: a table for each axis.
+    """Change one part of Hier-COS at a time, as in the paper's ablations, and print a table for each axis.
 
-    What an earlier, interrupted call with the same --out finished is not run again.
+    An interrupted ablation resumes with the same --out: finished runs are not repeated.
     """
     shown.check()
     columns.check(data)
     place.check_names()
     training.check_names()
-    from hiercos.benchmark import MEANINGS, METHOD, axis_settings
+    from hiercos.benchmark import AXIS_DESCRIPTIONS, METHOD, axis_settings
     from hiercos.benchmark import ablate as run_settings
     from hiercos.cli.display.training import observer
     from hiercos.engine import prepare
@@ -54,7 +54,7 @@ def ablate(
         if fabric.is_global_zero:
             named = zip(settings, records, strict=True)
             groups = [
-                AblationGroup(each.axis, MEANINGS[each.axis], each.name, not each.changes, group)
+                AblationGroup(each.axis, AXIS_DESCRIPTIONS[each.axis], each.name, not each.changes, group)
                 for each, group in named
             ]
-            shown.tell(ablation_results(groups, interval=shown.convention), out)
+            shown.show(ablation_results(groups, interval=shown.convention), out)

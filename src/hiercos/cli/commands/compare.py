@@ -1,4 +1,4 @@
-"""`hiercos compare`: what the hierarchy buys on the user's own data."""
+"""`hiercos compare`: compare methods on the user's data."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ComparisonOptions, TuneOptions, tell_tuning
+from hiercos.cli.options.comparison import ComparisonOptions, TuneOptions, print_tuning
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
@@ -39,16 +39,16 @@ def compare(
         str | None,
         typer.Option(
             help="Decision rules, separated by commas: none, crm, hops; rule@method for one method.",
-            show_default="none,crm, and the default method's own rule for it and for cross-entropy-mlp",
+            show_default="none,crm, and the default method's rule for it and for cross-entropy-mlp",
         ),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
-    jobs: Annotated[int, typer.Option(min=1, help="Runs at once, in processes of their own; on a CPU.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,
 ) -> None:
-    """Train several methods on the same features, splits and seeds, and say what the hierarchy bought.
+    """Train several methods on the same features, splits and seeds, and report the gain from the hierarchy.
 
-    What an earlier, interrupted call with the same --out finished is not run again.
+    An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
     shown.check()
     columns.check(data)
@@ -62,9 +62,9 @@ def compare(
     from hiercos.records import line_name
 
     names = _method_names(methods)
-    _say_what_the_default_is(names)
+    _print_default(names)
     tuning = search.tuning()
-    wanted = _usual_rules(names) if rules is None else rules
+    wanted = _default_rules(names) if rules is None else rules
     chosen = {name: _rules(wanted, name) for name in names}
     _refuse_unknown_methods(wanted, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
@@ -78,39 +78,39 @@ def compare(
         with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
             records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)
         if fabric.is_global_zero:
-            tell_tuning(records)
-            _tell(records, out, shown, reference)
+            print_tuning(records)
+            _show(records, out, shown, reference)
 
 
-def _tell(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
-    """Leave the results in every form, print one, and say what the hierarchy bought."""
+def _show(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
+    """Write the results in every format and print them with the verdict."""
     from hiercos.benchmark import RUNS
     from hiercos.report import comparison_results
 
-    shown.tell(comparison_results(records, reference=reference, interval=shown.convention), out)
+    shown.show(comparison_results(records, reference=reference, interval=shown.convention), out)
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
 
 
 def _method_names(text: str) -> list[str]:
-    """The methods asked for, each once, by the names they are registered under."""
+    """The registered names of the given methods, without duplicates."""
     from hiercos.methods import METHODS
 
-    asked = list(METHODS) if text == "all" else [METHODS.canonical(name.strip()) for name in text.split(",")]
-    return list(dict.fromkeys(asked))
+    names = list(METHODS) if text == "all" else [METHODS.canonical(name.strip()) for name in text.split(",")]
+    return list(dict.fromkeys(names))
 
 
-def _say_what_the_default_is(methods: list[str]) -> None:
-    """The default stands in tables under its own name."""
+def _print_default(methods: list[str]) -> None:
+    """Print which method and rule the default is, since tables show its registered name."""
     from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 
     if METHODS.canonical(DEFAULT) in methods and is_first_process():
-        typer.echo(f"What hiercos train uses by default is {METHODS.canonical(DEFAULT)} + {DEFAULT_RULE}.", err=True)
+        typer.echo(f"The default of hiercos train is {METHODS.canonical(DEFAULT)} + {DEFAULT_RULE}.", err=True)
 
 
-def _usual_rules(methods: list[str]) -> str:
-    """Every method raw and under CRM; the default under its own rule too, and cross-entropy beside it."""
+def _default_rules(methods: list[str]) -> str:
+    """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
     from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 
     default = METHODS.canonical(DEFAULT)
@@ -119,7 +119,7 @@ def _usual_rules(methods: list[str]) -> str:
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:
-    """The rules for one method, each once: those without a method and those for it."""
+    """The rules for one method, without duplicates: those for all methods and those for this one."""
     return tuple(dict.fromkeys(rule for rule, owner in _owned_rules(text) if owner in ("", method)))
 
 
@@ -130,13 +130,13 @@ def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
 
 
 def _owned_rules(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the method it is for, "" for all."""
+    """The rules in `a,b@method`, each with the registered name of its method, "" for all."""
     from hiercos.methods import METHODS
 
     return [(rule, METHODS.canonical(owner) if owner else "") for rule, owner in _rules_with_owners(text)]
 
 
 def _rules_with_owners(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the text behind its @."""
+    """The rules in `a,b@method`, each with the text after its @."""
     parts = [part.strip().partition("@") for part in text.split(",")]
     return [(rule, owner) for rule, _, owner in parts]

@@ -1,4 +1,4 @@
-"""`hiercos data`: the built-in data sets, whether they are here, what to put where, and downloads."""
+"""`hiercos data`: list and download the built-in data sets."""
 
 import textwrap
 from pathlib import Path
@@ -16,17 +16,19 @@ FAILED = 1
 
 
 def data(
-    name: Annotated[str | None, typer.Argument(help="A data set to say more about; all are listed without it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="Name of a data set to describe; without it, all are listed.")
+    ] = None,
     root: Annotated[
         Path | None, typer.Option(help="Folder of the data sets; HIERCOS_DATA or ~/.cache/hiercos/data by default.")
     ] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch it into that folder, if it can be.")] = False,
+    download: Annotated[bool, typer.Option("--download", help="Download the data set to that folder.")] = False,
 ) -> None:
-    """List the built-in data sets, whether they are here, and what to put where."""
+    """List the built-in data sets, whether they are present, and where their files belong."""
     from hiercos.data import BUILT_IN, data_root
 
     if name is not None and name not in BUILT_IN:
-        raise OptionError(f"no data set called {name!r} is built in{suggestion(name, BUILT_IN)}")
+        raise OptionError(f"there is no built-in data set {name!r}{suggestion(name, BUILT_IN)}")
     if download and name is None:
         raise OptionError("--download: expected the name of a data set before it")
     if download and name is not None:
@@ -40,7 +42,7 @@ def data(
 
 
 def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> None:
-    """One data set: its size, where it comes from, what is expected where, and what there is to download."""
+    """Print a data set: its size, its origin, the expected files and the downloads."""
     from hiercos.data import shown_size
 
     typer.echo(f"{name} ({'present' if entry.is_present(root) else 'absent'})")
@@ -54,18 +56,18 @@ def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> Non
     for line in lines:
         typer.echo(textwrap.indent(textwrap.fill(line, 112, break_long_words=False, break_on_hyphens=False), "    "))
     for archive in entry.downloads if alone else ():
-        typer.echo(f"      {archive.url} ({_told(archive)})")
+        typer.echo(f"      {archive.url} ({_size_and_checksum(archive)})")
 
 
-def _told(archive: "Download") -> str:
-    """The size of an archive and its checksum."""
+def _size_and_checksum(archive: "Download") -> str:
+    """The size and the checksum of an archive."""
     from hiercos.data import shown_size
 
     return f"{shown_size(archive.size)}, {archive.checksum or 'no checksum is published'}"
 
 
 def _download(name: str, entry: "BuiltIn", root: Path) -> None:
-    """Fetch what is missing of a data set; where that fails, say what to put where and exit with 1."""
+    """Download the missing files of a data set; if that fails, print where to put them and exit with 1."""
     from hiercos.cli.display.row_progress import TransferDisplay
     from hiercos.data import DownloadError, fetch
 
@@ -77,7 +79,7 @@ def _download(name: str, entry: "BuiltIn", root: Path) -> None:
         raise OptionError(f"--download: {name} cannot be downloaded; put it {by_hand}")
     missing = [archive for archive in entry.downloads if not archive.is_done(root)]
     for archive in missing:
-        typer.echo(f"{archive.url} ({_told(archive)}) into {root / archive.folder}", err=True)
+        typer.echo(f"{archive.url} ({_size_and_checksum(archive)}) into {root / archive.folder}", err=True)
     for archive in missing:
         try:
             with TransferDisplay(archive.name) as display:

@@ -1,4 +1,4 @@
-"""`hiercos embed`: images or texts to features, once and for all."""
+"""`hiercos embed`: compute features of images or texts."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 def embed(
     *,
     data: options.Data,
-    output: Annotated[Path, typer.Option("--output", "-o", help="The .npz file to write.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="Output file, an .npz.")],
     inputs: BackboneOptions,
     columns: DataOptions,
     place: DeviceOptions,
     batch_size: options.BatchSize = None,
 ) -> None:
-    """Make the features of images or texts with a frozen backbone, for train and compare to use.
+    """Compute the features of images or texts with a frozen backbone, for train and compare.
 
-    Features are kept in a cache (the folder HIERCOS_CACHE, else ~/.cache/hiercos/features) as they are made: after an
-    interruption the same command goes on, and what was embedded once is not embedded again. The file holds features,
-    labels, splits and the taxonomy.
+    Features are streamed into a cache (the folder HIERCOS_CACHE, else ~/.cache/hiercos/features): after an
+    interruption the same command resumes, and cached features are not computed again. The output file holds
+    features, labels, splits and the taxonomy.
     """
     if output.suffix.lower() != ".npz":
         raise OptionError(f"--output {output}: expected a file that ends in .npz")
@@ -36,7 +36,7 @@ def embed(
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
     if name is None or name == TFIDF:
-        raise OptionError(_not_for(dataset))
+        raise OptionError(_backbone_fault(dataset))
     from hiercos.engine import embed_dataset, frozen_encoder, write_features
 
     backbone = frozen_encoder(name, inputs.options()).backbone
@@ -44,11 +44,11 @@ def embed(
     embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:
-        typer.echo(f"Nothing was embedded: the cache has these features ({embedded.path}).", err=True)
+        typer.echo(f"All features were in the cache ({embedded.path}).", err=True)
     typer.echo(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.", err=True)
 
 
-def _not_for(dataset: "Dataset") -> str:
+def _backbone_fault(dataset: "Dataset") -> str:
     if dataset.kind == "vectors":
-        return f"{dataset.source} holds vectors already; expected images or texts"
-    return "expected --backbone NAME, such as minilm; TF-IDF is part of a model and made by train and compare"
+        return f"{dataset.source}: expected images or texts, got vectors"
+    return "expected --backbone NAME, such as minilm; TF-IDF is part of a model and fitted by train and compare"

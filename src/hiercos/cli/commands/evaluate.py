@@ -1,4 +1,4 @@
-"""`hiercos evaluate`: every metric of a model, or of anybody's predictions."""
+"""`hiercos evaluate`: metrics of a model, or of predictions in a file."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.metric_tables import (
+    check_same_samples,
     difference_rows,
     metric_rows,
     read_sample_metrics,
-    refuse_other_samples,
     write_rows,
 )
 from hiercos.cli.display.output import check_format, chosen_format
@@ -30,22 +30,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ScoreFiles:
-    """Predictions made elsewhere."""
+    """Options for prediction files of other programs."""
 
     scores: Annotated[
         Path | None,
         typer.Option(help="Scores or ranked class names (.npz, .csv, .parquet), or answers by image (.csv, .json)."),
     ] = None
-    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree; goes with --scores.")] = None
+    taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree; only with --scores.")] = None
     labels: Annotated[
-        Path | None, typer.Option(help="Table of paths and labels; goes with --scores of answers by image.")
+        Path | None, typer.Option(help="Table of paths and labels; only with --scores of answers by image.")
     ] = None
     against: Annotated[
         Path | None, typer.Option(help="Another file of the same samples: differences with a paired test.")
     ] = None
 
     def read(self, columns: ColumnOptions) -> tuple["Taxonomy", "LabelledImages | None"]:
-        """The label tree, and the labels if they have a file of their own."""
+        """The label tree, and the labels if they are in a separate file."""
         from hiercos.data import PATH_COLUMN
         from hiercos.predictions import read_labelled_images
         from hiercos.taxonomy import open_taxonomy
@@ -62,7 +62,7 @@ class ScoreFiles:
 @grouped
 def evaluate(
     *,
-    model: Annotated[Path | None, typer.Argument(help="Folder that hiercos train left.", show_default=False)] = None,
+    model: Annotated[Path | None, typer.Argument(help="Folder that hiercos train wrote.", show_default=False)] = None,
     data: Annotated[str | None, typer.Argument(help="Labelled data, as for hiercos train.", show_default=False)] = None,
     files: ScoreFiles,
     columns: ColumnOptions,
@@ -71,15 +71,16 @@ def evaluate(
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
-        str | None, typer.Option(help="table, csv, json, parquet, latex or markdown; by default as --output ends.")
+        str | None,
+        typer.Option(help="table, csv, json, parquet, latex or markdown; by default the extension of --output."),
     ] = None,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     output: options.Output = None,
 ) -> None:
-    """Metrics with 95% intervals: of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
+    """Metrics with 95% intervals of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
 
-    A file of data without splits is used whole, unless the model was trained on it.
+    All rows of data without splits are used, unless the model was trained on them.
     """
     chosen = chosen_format(format, output, "table")
     check_format(chosen, output)
@@ -87,7 +88,7 @@ def evaluate(
         raise OptionError("expected at most one of --against, --per-class and --per-level")
     for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
         if files.scores is None and given is not None:
-            raise OptionError(f"{name} goes with --scores: a model and its data bring their own")
+            raise OptionError(f"{name}: expected --scores with it; a model and its data have their own")
     if files.scores is not None and model is not None:
         raise OptionError(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
@@ -104,7 +105,7 @@ def evaluate(
 
     if files.scores is not None and files.against is not None:
         other = read_sample_metrics(files.against, tree, labels)
-        refuse_other_samples(samples, other, files.scores, files.against, tree)
+        check_same_samples(samples, other, files.scores, files.against, tree)
         rows = difference_rows(samples, other, seed=seed)
     elif per_class:
         rows = class_rows(samples, tree)

@@ -1,4 +1,4 @@
-"""`hiercos export`: a model as an ONNX file, checked before it is written."""
+"""`hiercos export`: export a model to an ONNX file, checked before it is written."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -20,27 +20,27 @@ STARTS = ("inputs", "features")
 @grouped
 def export(
     *,
-    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left.")],
-    onnx: Annotated[Path, typer.Option(help="File to write; it ends in .onnx.")],
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote.")],
+    onnx: Annotated[Path, typer.Option(help="File to write, with the extension .onnx.")],
     start: Annotated[
         str,
         typer.Option(
             "--from",
-            help="What the file takes: inputs, as the model does, or features, which leaves out what makes them.",
+            help="Input of the file: inputs (those of the model), or features (without the backbone).",
         ),
     ] = "inputs",
     int8: Annotated[
-        bool, typer.Option("--int8", help="Weights of eight bits: smaller, and a little less exact.")
+        bool, typer.Option("--int8", help="Quantise the weights to int8: smaller, and slightly less exact.")
     ] = False,
     data: Annotated[
         str | None,
-        typer.Option(help="Labelled data, to measure what --int8 costs on its test rows.", show_default=False),
+        typer.Option(help="Labelled data, to measure the cost of --int8 on its test rows.", show_default=False),
     ] = None,
     columns: ColumnOptions,
 ) -> None:
     """Write a model as an ONNX file that hiercos predict and any ONNX runtime can use without torch.
 
-    The file is compared with PyTorch in onnxruntime first: nothing is written where they differ by more than 1e-5.
+    The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
     """
     _check_options(onnx, start, data, int8=int8)
     check_model_folder(model)
@@ -56,8 +56,10 @@ def export(
     written = to_int8(exact) if int8 else exact
     cost = _cost(exact, written, samples) if int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
-    agreement = f"as PyTorch to {exact.difference:.1e}" + (f", with int8 to {written.difference:.1e}" if int8 else "")
-    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {agreement}.", err=True)
+    difference = f"difference from PyTorch {exact.difference:.1e}" + (
+        f", with int8 {written.difference:.1e}" if int8 else ""
+    )
+    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.", err=True)
     if cost:
         typer.echo(cost, err=True)
 
@@ -72,11 +74,11 @@ def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> N
 
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
-    """What eight bits cost, in a sentence."""
+    """A sentence on the loss of quality with int8."""
     from hiercos.onnx import InferenceConfig, quality
 
     if samples is None:
-        return "what int8 costs was not measured: give --data DATA with labelled test rows"
+        return "the cost of int8 was not measured: add --data DATA with labelled test rows"
     before, after = (
         quality(model, samples.inputs, samples.labels, InferenceConfig(callback=row_progress(model.kind, "measuring")))
         for model in (exact.opened(), written.opened())

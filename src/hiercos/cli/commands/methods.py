@@ -1,4 +1,4 @@
-"""`hiercos methods`: what can be trained."""
+"""`hiercos methods`: list the registered methods."""
 
 import typer
 
@@ -7,7 +7,9 @@ def methods() -> None:
     """List the registered methods with their options."""
     from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 
-    typer.echo(f"{DEFAULT}\n    {METHODS.canonical(DEFAULT)} under the rule {DEFAULT_RULE}: what hiercos train uses.")
+    typer.echo(
+        f"{DEFAULT}\n    {METHODS.canonical(DEFAULT)} with the rule {DEFAULT_RULE}: the default of hiercos train."
+    )
     for name in METHODS:
         typer.echo(f"{name}\n    {METHODS.summary(name)}")
         options = ", ".join(f"{option}={default}" for option, default in METHODS.options(name).items())

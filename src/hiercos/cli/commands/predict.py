@@ -1,4 +1,4 @@
-"""`hiercos predict`: answers of a model at every level."""
+"""`hiercos predict`: predictions of a model at every level."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InputOptions:
-    """Where the inputs are, and what to do with faulty ones."""
+    """Options for the columns and files of the inputs, and for faulty images."""
 
     text_column: Annotated[
         str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
@@ -33,19 +33,19 @@ class InputOptions:
         str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
     ] = None
     root: Annotated[
-        Path | None, typer.Option(help="Folder that the paths of images start from.", show_default=False)
+        Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
     ] = None
-    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail, or skip with a note.")] = "fail"
 
 
 @grouped
 def predict(
     *,
-    model: Annotated[Path, typer.Argument(help="Folder that hiercos train left, or .onnx file of hiercos export.")],
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote, or .onnx file of hiercos export.")],
     inputs: Annotated[
         str,
         typer.Argument(
-            help="Folder of images, image, table of texts or paths, .npz of vectors, or - for an input a line."
+            help="Folder of images, image, table of texts or paths, .npz of vectors, or - for one input per line."
         ),
     ],
     place: DeviceOptions,
@@ -57,21 +57,22 @@ def predict(
         typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
     ] = None,
     format: Annotated[
-        str | None, typer.Option(help="csv, json, parquet, table or fiftyone; by default as --output ends.")
+        str | None,
+        typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
     ] = None,
     output: options.Output = None,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
-    The levels are those of the class that wins, so they always form a path of the taxonomy. The column score is what
-    the model's decision rule ranks the classes by, confidence the probability of the class: the likeliest class need
-    not come first.
+    The levels are the ancestors of the predicted class, so they always form a path of the taxonomy. The column score is
+    the value by which the decision rule ranks the classes, confidence the probability of the class: the predicted class
+    is not always the most probable one.
     """
     chosen = chosen_format(format, output, "csv")
     if chosen != FIFTYONE:
         check_format(chosen, output)
     elif top is not None:
-        raise OptionError("--top: expected another format, because a label of FiftyOne is one class")
+        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
     check_target("--output", output)
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns

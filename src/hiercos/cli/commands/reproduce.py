@@ -1,4 +1,4 @@
-"""`hiercos reproduce`: the recipes of a published table, our figures beside the published ones."""
+"""`hiercos reproduce`: run the recipes of a published table and compare the figures."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -19,33 +19,35 @@ def reproduce(
     *,
     place: DeviceOptions,
     table: Annotated[
-        str | None, typer.Argument(help="Name or number of a table of the paper; without one, they are listed.")
+        str | None, typer.Argument(help="Name or number of a table of the paper; without it, all are listed.")
     ] = None,
     dataset: Annotated[str | None, typer.Option(help="Only this data set, of a table that has several.")] = None,
     methods: Annotated[str | None, typer.Option(help="Only these recipes, separated by commas.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each recipe; all of its own by default.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs other than the recipe's.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Runs of each recipe; by default as many as published.")
+    ] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs, instead of the recipe's.")] = None,
     limit: Annotated[
         int | None, typer.Option(min=1, help="Images of each class in each split; all by default.")
     ] = None,
     set_: Annotated[
         list[str] | None,
-        typer.Option("--set", help="Setting other than the recipe's, as backbone.width=1; repeatable."),
+        typer.Option("--set", help="Setting to change in the recipe, such as backbone.width=1; repeatable."),
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the results.")] = Path("reproduced"),
     root: Annotated[Path | None, typer.Option(help="Folder of built-in data.", show_default=False)] = None,
     workers: options.Workers = 0,
     format: TableFormat = "table",
     only_published: Annotated[
-        bool, typer.Option("--published", help="Show the published figures with their notes, and run nothing.")
+        bool, typer.Option("--published", help="Show the published figures with their notes without running anything.")
     ] = False,
 ) -> None:
-    """Run the recipes of a published table where the data is present, and print our figures beside the published ones.
+    """Run the recipes of a published table whose data are present, and print our figures beside the published ones.
 
-    What an earlier, interrupted call with the same --out finished is not run again.
+    An interrupted call resumes with the same --out: finished runs are not repeated.
     """
     check_format(format, None)
-    from hiercos.benchmark import Attempt, Conditions, RecipeError, load_recipes, table_recipes
+    from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig, load_recipes, table_recipes
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.published_table import results_json
@@ -60,13 +62,13 @@ def reproduce(
     names = [name.strip() for name in methods.split(",")] if methods else None
     recipes = table_recipes(chosen, load_recipes(), dataset=dataset, names=names)
     if only_published:
-        _tell(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
+        _show(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
         return
     changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
     if place.precision != DeviceOptions.precision:
         changes["training.precision"] = place.precision
     with place.processes() as fabric:
-        conditions = Conditions(
+        config = ReproductionConfig(
             read_config=ReadConfig(fabric, workers=workers),
             folder=out,
             callback=training_callback,
@@ -75,16 +77,16 @@ def reproduce(
             changes=changes,
             limit=limit,
         )
-        attempts = run_recipes(chosen, recipes, conditions)
+        attempts = run_recipes(chosen, recipes, config)
         if not any(attempt.records for attempt in attempts):
             raise RecipeError(dict.fromkeys(str(attempt.obstacle) for attempt in attempts))
         if fabric.is_global_zero:
             write_atomically(out / f"{chosen.name}.json", results_json(chosen, attempts))
-            _tell(chosen, attempts, format)
+            _show(chosen, attempts, format)
 
 
-def _tell(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> None:
-    """Print a table in the form that was asked for; notes go to stderr where it is one for programs."""
+def _show(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> None:
+    """Print a table in the given format; notes go to stderr if the format is for programs."""
     from hiercos.cli.display.output import emit
     from hiercos.cli.display.published_table import long_rows, notes, print_table
 
@@ -97,12 +99,12 @@ def _tell(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> No
 
 def _list_tables(root: Path | None, format: str) -> None:
     """Print the tables of the paper, and whether their data are present."""
-    from hiercos.benchmark import absence
+    from hiercos.benchmark import missing_data_hint
     from hiercos.benchmark.published import published_tables
     from hiercos.cli.display.output import emit
 
     tables = published_tables().values()
-    absent = {dataset: absence(dataset, root) for table in tables for dataset in table.datasets}
+    absent = {dataset: missing_data_hint(dataset, root) for table in tables for dataset in table.datasets}
     rows = [
         {
             "table": table.name,

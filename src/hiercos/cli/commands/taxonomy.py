@@ -24,7 +24,7 @@ from hiercos.taxonomy import (
 )
 from hiercos.taxonomy.formats import holds_terms
 
-REPEATED_SHOWN = 10  # names
+REPEATED_SHOWN = 10  # number of repeated names to print
 
 app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
 
@@ -38,10 +38,10 @@ WRITTEN = [name for name, form in FORMATS.items() if form.write]
 
 @dataclass(frozen=True)
 class TermOptions:
-    """Which tree to take from a graph of terms, such as an ontology or WordNet."""
+    """Options for extracting a tree from a graph of terms, such as an ontology or WordNet."""
 
     under: Annotated[
-        str | None, typer.Option(help="Id of the term that is the root: take what is below it.", show_default=False)
+        str | None, typer.Option(help="Id of the root term: only terms below it are used.", show_default=False)
     ] = None
     classes: Annotated[
         Path | None,
@@ -49,11 +49,11 @@ class TermOptions:
     ] = None
     parents: Annotated[
         str | None,
-        typer.Option(help="Of a term with several parents: one (an error, the default) or first.", show_default=False),
+        typer.Option(help="Terms with several parents: one (an error, the default) or first.", show_default=False),
     ] = None
 
     def tree(self, source: str, file_format: str | None) -> Taxonomy:
-        """The taxonomy of a graph of terms in a file; what was left out of it goes to stderr."""
+        """The taxonomy from a graph of terms in a file; notes on omitted terms go to stderr."""
         if self.parents is not None:
             check_option("--parents", self.parents, PARENTS)
         terms = read_terms(source, format=file_format)
@@ -76,10 +76,10 @@ class TermOptions:
         return [line.split()[0] for line in lines if line.strip()]
 
     def refuse_any(self, source: str) -> None:
-        """Raise an `OptionError` if any of them is given: the file holds a tree already."""
+        """Raise an `OptionError` if any of these options is given, because the file holds a tree."""
         given = {"--under": self.under, "--classes": self.classes, "--parents": self.parents}
         for name in (name for name, value in given.items() if value is not None):
-            raise OptionError(f"{name} goes with a graph of terms (obo, wordnet), and {source} is a tree")
+            raise OptionError(f"{name}: expected a graph of terms (obo, wordnet), but {source} is a tree")
 
 
 @app.command()
@@ -92,7 +92,7 @@ def show(
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to print.")] = 3,
     children: Annotated[int, typer.Option(min=1, help="Children of a node to print; the rest are counted.")] = 8,
 ) -> None:
-    """Print the tree with the classes below each node, and its counts."""
+    """Print the tree with the number of classes below each node, and its counts."""
     taxonomy = _taxonomy(source, file_format, choice)
     for line in tree_lines(taxonomy, depth=depth, children=children):
         typer.echo(line)
@@ -102,8 +102,8 @@ def show(
 @app.command()
 @grouped
 def check(*, source: Source, file_format: FormatOption = None, choice: TermOptions) -> None:
-    """Say every fault of a taxonomy, or that it is fine."""
-    typer.echo(f"{source}: fine, {_size(_taxonomy(source, file_format, choice))}")
+    """Report all faults of a taxonomy, or that it is valid."""
+    typer.echo(f"{source}: valid, {_size(_taxonomy(source, file_format, choice))}")
 
 
 @app.command()
@@ -111,7 +111,7 @@ def check(*, source: Source, file_format: FormatOption = None, choice: TermOptio
 def convert(
     *,
     source: Source,
-    output: Annotated[Path, typer.Argument(help="The file to write.")],
+    output: Annotated[Path, typer.Argument(help="Output file.")],
     file_format: FormatOption = None,
     to_format: Annotated[
         str | None, typer.Option(help=f"Format of OUTPUT ({', '.join(WRITTEN)}); by default, by the extension.")
@@ -119,7 +119,7 @@ def convert(
     choice: TermOptions,
     without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
 ) -> None:
-    """Write a taxonomy in another format; names, ids and the order of the classes stay."""
+    """Write a taxonomy in another format; names, ids and the order of the classes are kept."""
     taxonomy = _taxonomy(source, file_format, choice)
     if without_ids:
         taxonomy = _without_ids(taxonomy)
@@ -128,7 +128,7 @@ def convert(
 
 
 def _taxonomy(source: str, file_format: str | None, choice: TermOptions) -> Taxonomy:
-    """That of a file or a built-in one; what is given a format is a file."""
+    """The taxonomy of a file or a built-in one; a source with a format is always a file."""
     if holds_terms(source, file_format):
         return choice.tree(source, file_format)
     choice.refuse_any(source)
@@ -155,8 +155,8 @@ def _facts_text(facts: TaxonomyFacts) -> str:
     rows = {
         "nodes per level": ", ".join(map(str, facts.nodes_per_level)),
         "classes per level": ", ".join(map(str, facts.classes_per_level)),
-        "children of a node, the root included": families,
-        "nodes with one child, the root aside": str(facts.one_child_nodes),
-        "names of several nodes": ", ".join(repeated[:REPEATED_SHOWN]) + more if repeated else "none",
+        "children per node, including the root": families,
+        "nodes with one child, excluding the root": str(facts.one_child_nodes),
+        "repeated names": ", ".join(repeated[:REPEATED_SHOWN]) + more if repeated else "none",
     }
     return "\n".join(f"{title}: {value}" for title, value in rows.items())

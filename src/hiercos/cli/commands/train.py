@@ -1,4 +1,4 @@
-"""`hiercos train`: one model."""
+"""`hiercos train`: train one model."""
 
 from pathlib import Path
 from typing import Annotated
@@ -25,16 +25,16 @@ def train(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="Decision rule on the scores: none, crm or hops.",
+            help="Decision rule: none, crm or hops.",
             show_default="hops for the default method, else none",
         ),
     ] = None,
     set_: options.Set = None,
     dim: options.Dim = 256,
     format: TableFormat = "table",
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with an unfinished run in --out.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
-    """Train one model, test it once, and leave it in a folder."""
+    """Train one model, test it once, and write it to a folder."""
     check_format(format, None)
     columns.check(data)
     if not resume:
@@ -57,7 +57,7 @@ def train(
         method_options,
         precision=place.precision,
         samples=len(dataset.rows("train")),
-        most=64 if inputs.unfreeze else 256,
+        max_batch_size=64 if inputs.unfreeze else 256,
         **inputs.settings(dataset),
     )
     with place.processes() as fabric:

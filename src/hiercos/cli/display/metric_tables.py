@@ -1,4 +1,4 @@
-"""Tables of metrics: with intervals, or against another predictor."""
+"""Tables of metrics, with intervals or compared with another predictor."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import Taxonomy
 
 Row = Mapping[str, Any]
-TEXTS = ("table", "latex", "markdown")  # for the eye: figures are rounded
+TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are rounded
 
 
 def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
-    """The metrics of each sample of a file of predictions, see `read_scores`; omissions are reported."""
+    """The metrics of each sample in a file of predictions, see `read_scores`; its notes go to stderr."""
     from hiercos.benchmark import sample_metrics
     from hiercos.predictions import read_scores
 
@@ -30,7 +30,7 @@ def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledIma
 
 
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
-    """A row for each metric: its value, a 95% interval, and over how many samples."""
+    """A row for each metric: its value, its 95% interval, and the number of samples."""
     from hiercos.benchmark import bootstrap_interval
 
     found = bootstrap_interval(samples.values, samples.averages, seed=seed)
@@ -63,7 +63,7 @@ def _missing(samples: "SampleMetrics") -> Any:
     return np.isnan(samples.values).sum(axis=0)
 
 
-def refuse_other_samples(
+def check_same_samples(
     samples: "SampleMetrics", other: "SampleMetrics", scores: Path, against: Path, taxonomy: "Taxonomy"
 ) -> None:
     """Raise a `DataError` unless two files hold the same labels in the same order."""
@@ -79,7 +79,7 @@ def refuse_other_samples(
 
 
 def write_rows(rows: Sequence[Row], format: str, output: Path | None) -> None:
-    """Write rows of the same keys; what is not known is empty, and in a table a dash."""
+    """Write rows with the same keys; unknown values are empty, and a dash in tables."""
     shown = _text if format in TEXTS else _known
     emit([{key: shown(value) for key, value in row.items()} for row in rows], format, output)
 

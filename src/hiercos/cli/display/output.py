@@ -18,15 +18,15 @@ from hiercos.files import write_atomically
 Rows = Sequence[Mapping[str, Any]]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
 FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
-FILE_FORMATS = ("csv", "json", "parquet")  # those whose names are endings of files
+FILE_FORMATS = ("csv", "json", "parquet")  # formats whose names are file extensions
 ENDINGS = {"tex": "latex", "md": "markdown"}
 
 
 def chosen_format(format: str | None, output: Path | None, default: str) -> str:
-    """The format asked for, or that of the output file's ending, or the default where it has none.
+    """The given format, else that of the output file's extension, else the default.
 
     Raises:
-        OptionError: for an ending of no format, where none was asked for.
+        OptionError: an unknown extension, if no format is given.
     """
     if format is not None or output is None:
         return format or default
@@ -39,16 +39,16 @@ def chosen_format(format: str | None, output: Path | None, default: str) -> str:
 
 
 def check_format(format: str, output: Path | None) -> None:
-    """Raise an `OptionError` for a format that is unknown or cannot go where it should, before any work is done."""
+    """Raise an `OptionError` for a format that is unknown or cannot be written, before any work is done."""
     check_option("--format", format, FORMATS)
     if format == "parquet" and output is None:
-        raise OptionError("--format parquet: expected --output FILE, Parquet does not go to a terminal")
+        raise OptionError("--format parquet: expected --output FILE, Parquet cannot be printed")
     if format == "parquet" and importlib.util.find_spec("pyarrow") is None:
         raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
 
 
 def emit(rows: Rows, format: str, output: Path | None) -> None:
-    """Write rows of the same keys, whole or not at all."""
+    """Write rows with the same keys; a file is written completely or not at all."""
     writers: dict[str, Callable[[Rows], str | bytes]] = {
         "csv": _csv,
         "json": _json,
@@ -61,7 +61,7 @@ def emit(rows: Rows, format: str, output: Path | None) -> None:
 
 
 def deliver(content: str | bytes, output: Path | None) -> None:
-    """Write a text to standard output, or a text or bytes to a file, whole or not at all."""
+    """Write text to standard output, or text or bytes to a file, completely or not at all."""
     if output is not None:
         write_atomically(output, content)
     else:
@@ -138,10 +138,10 @@ FIFTYONE = "fiftyone"
 
 
 def fiftyone_text(rows: Sequence[Mapping[str, Any]]) -> str:
-    """A JSON object with a label for each image by its absolute path.
+    """Labels of images for FiftyOne: a JSON object with a label for each absolute path.
 
     Args:
-        rows: with `image`, `class` and `confidence`; the levels and the id become attributes of the label.
+        rows: rows with `image`, `class` and `confidence`; the levels and the id become attributes of the label.
     """
     labels = {
         os.path.abspath(row["image"]): {

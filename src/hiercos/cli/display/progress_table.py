@@ -1,4 +1,4 @@
-"""A comparison as a live table: a row for each method, with what it is at and what it reached on validation."""
+"""Progress of a comparison as a live table: a row for each method, with its progress and validation metrics."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from hiercos.benchmark import Result, Task
     from hiercos.engine import RunProgress, TrainConfig
 
-PAUSE = 0.25  # seconds between two drawings
+REDRAW_INTERVAL = 0.25  # seconds
 Figures = tuple[float, float]  # top-1 and HOPS on validation
 
 
 class ProgressTable:
-    """An observer of a comparison that keeps a table on a terminal up to date; it stays when all is done.
+    """An observer of a comparison that updates a table on a terminal; the table stays visible at the end.
 
     Args:
-        console: the terminal.
-        methods: the rows.
-        seeds: runs of each method.
-        trials: of each method's search; 0 for none.
-        jobs: tasks at once.
+        console: terminal to draw on.
+        methods: names of the methods, one row each.
+        seeds: number of runs of each method.
+        trials: number of trials of each method's search; 0 for none.
+        jobs: number of parallel tasks.
     """
 
     def __init__(self, console: Console, methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> None:
@@ -51,28 +51,28 @@ class ProgressTable:
         self.live.refresh()
         self.live.stop()
 
-    def begin(self, task: Task[Result]) -> TaskCallback:
-        """A task begins."""
+    def begin(self, task: Task[Result]) -> TaskWatcher:
+        """Handle the start of a task."""
         row = self.rows[task.line]
         row.running[task.name] = TaskCallback(self, row, task)
         self.draw()
         return row.running[task.name]
 
     def end(self, task: Task[Result], result: Result) -> None:
-        """A task is done."""
+        """Handle the end of a task."""
         row = self.rows[task.line]
         del row.running[task.name]
         row.done[task.kind].append((result.top1, result.hops))
         self.draw()
 
     def draw(self) -> None:
-        """Show the table as it is, unless that was just done."""
-        if time.monotonic() - self.drawn >= PAUSE:
+        """Redraw the table, at most once in `REDRAW_INTERVAL`."""
+        if time.monotonic() - self.drawn >= REDRAW_INTERVAL:
             self.drawn = time.monotonic()
             self.live.refresh()
 
     def render(self) -> Table:
-        """The table as it is."""
+        """The table in its current state."""
         table = Table("method", caption=self._caption(), caption_justify="left")
         for heading in (*self.kinds.values(), "val top-1 %", "val HOPS", "left"):
             table.add_column(heading, justify="right", no_wrap=True)
@@ -83,7 +83,7 @@ class ProgressTable:
         return table
 
     def _caption(self) -> str:
-        """How many tasks are done, and how long all that is left will take at the mean pace of what has begun."""
+        """The number of finished tasks and the estimated time left, from the mean duration of started tasks."""
         rows = self.rows.values()
         total = sum(sum(row.totals.values()) for row in rows)
         text = f"{sum(len(done) for row in rows for done in row.done.values())} of {total} done"
@@ -97,13 +97,13 @@ class ProgressTable:
 
 @dataclass
 class MethodRow:
-    """How far the tasks of a method are.
+    """Progress of a method's tasks.
 
     Attributes:
         totals: number of tasks of each kind, "trial" and "seed".
-        done: what the finished tasks of each kind reached.
-        running: the tasks at work, by name.
-        task_seconds: what a task takes, once that can be said.
+        done: validation metrics of the finished tasks of each kind.
+        running: running tasks, by name.
+        task_seconds: estimated duration of a task; None until its first epoch ends.
     """
 
     totals: dict[str, int]
@@ -112,11 +112,11 @@ class MethodRow:
     task_seconds: float | None = None
 
     def epochs(self) -> str:
-        """The epochs of the tasks at work."""
+        """The current epochs of the running tasks."""
         return ", ".join(map(str, self.running.values()))
 
     def figures(self) -> Figures | None:
-        """Mean over the seeds so far, those at work with their best epoch; before them, the trial highest in HOPS."""
+        """Mean over the seeds so far (running ones at their best epoch); before that, the trial with the best HOPS."""
         known = {kind: list(done) for kind, done in self.done.items()}
         for task in self.running.values():
             known[task.kind] += [] if task.figures is None else [task.figures]
@@ -127,12 +127,12 @@ class MethodRow:
         return max(trained, key=lambda figures: figures[1], default=None)
 
     def tasks_left(self) -> float:
-        """Tasks to be done, of those at work only the part that is left."""
+        """Number of unfinished tasks; of the running ones, only the part that is left."""
         left = sum(total - len(self.done[kind]) for kind, total in self.totals.items())
         return left - sum(task.share for task in self.running.values())
 
     def left(self) -> str:
-        """How long the row will take at its pace, with as many tasks at once as now."""
+        """The estimated time left for this row, with the current number of parallel tasks."""
         if all(len(self.done[kind]) == total for kind, total in self.totals.items()):
             return "done"
         if self.task_seconds is None:
@@ -152,12 +152,12 @@ class TaskCallback:
         return f"{self.kind} {self.number}: {self.epoch_number}/{self.epochs}"
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """The task is in this epoch."""
+        """Update the current epoch."""
         self.epoch_number, self.share = epoch, (epoch - 1 + done / total) / self.epochs
         self.table.draw()
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """The best epoch so far has these figures, and an epoch takes so long."""
+        """Update the metrics of the best epoch so far and the estimated duration."""
         self.epoch_number = len(progress.history)
         self.share = self.epoch_number / config.epochs
         self.figures = (progress.best.top1, progress.best.hops)
@@ -165,11 +165,11 @@ class TaskCallback:
         self.table.draw()
 
     def close(self) -> None:
-        """The end of the task says it."""
+        """Do nothing: `ProgressTable.end` removes the task."""
 
 
 def duration(seconds: float) -> str:
-    """A time as people say it.
+    """A duration in readable units.
 
     Example:
         >>> duration(40), duration(100), duration(7_300)

@@ -1,4 +1,4 @@
-"""Our figures beside published ones on the terminal, with all that is to be known about them."""
+"""Our figures beside published ones on the terminal, with notes."""
 
 import json
 import math
@@ -11,21 +11,21 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hiercos.benchmark import EVERYWHERE, Attempt
+from hiercos.benchmark import COMMON_DIFFERENCES, Attempt
 from hiercos.benchmark.published import PublishedRow, PublishedTable
 from hiercos.metric_table import metric_spec
 from hiercos.report import MARK, Estimate, Pair, pairs
 
 
 def attempted_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> Iterator[tuple[Attempt, str, PublishedRow]]:
-    """Every row that an attempt should give, with its rule."""
+    """Every published row that an attempt should reproduce, with its rule."""
     for attempt in attempts:
         for rule, row in attempt.recipe.rows(table):
             yield attempt, rule, row
 
 
 def row_pairs(attempt: Attempt, rule: str, row: PublishedRow) -> list[Pair]:
-    """The figures of a row beside ours."""
+    """The figures of a published row paired with ours."""
     published = {
         metric: None if figure is None else Estimate(figure.mean, figure.half_width)
         for metric, figure in row.figures.items()
@@ -59,7 +59,7 @@ def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[s
 
 
 def results_json(table: PublishedTable, attempts: Sequence[Attempt]) -> str:
-    """A table with its figures and notes as JSON."""
+    """The figures and notes of a table as JSON."""
     values = {
         "table": table.name,
         "source": table.source,
@@ -72,7 +72,7 @@ def results_json(table: PublishedTable, attempts: Sequence[Attempt]) -> str:
 def print_table(table: PublishedTable, attempts: Sequence[Attempt]) -> None:
     """Print a table with published figures, ours and their differences, and the notes below it.
 
-    Metrics are columns where the terminal is wide enough, and lines elsewhere.
+    Metrics are columns if the terminal is wide enough, else lines.
     """
     width = Console().width if sys.stdout.isatty() else 1000
     wide = wide_table(table, attempts)
@@ -83,7 +83,7 @@ def print_table(table: PublishedTable, attempts: Sequence[Attempt]) -> None:
 
 
 def wide_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
-    """Up to three lines a row (published, ours, difference), a column for each metric."""
+    """Table with up to three lines per row (published, ours, difference) and a column for each metric."""
     grid = Table(title=escape(f"{table.title} ({table.source})"), title_justify="left")
     grid.add_column("row", no_wrap=True)
     grid.add_column("", no_wrap=True)
@@ -101,7 +101,7 @@ def wide_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
 
 
 def narrow_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
-    """A line for each metric of a row."""
+    """Table with a line for each metric of a row."""
     grid = Table(title=escape(f"{table.title} ({table.source})"), title_justify="left")
     for heading in ("row", "metric", "published", "ours", "difference"):
         grid.add_column(heading, justify="left" if heading in ("row", "metric") else "right")
@@ -116,9 +116,9 @@ def narrow_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
 
 
 def notes(table: PublishedTable, attempts: Sequence[Attempt]) -> list[str]:
-    """What is to be known about a table, each sentence once with the rows it is about.
+    """The notes of a table, each sentence once with the names of its rows.
 
-    Cells that cannot be matched and why, what a recipe does otherwise, what the user changed, what was not run.
+    They cover figures that cannot be matched, differences of the recipes, the user's changes, and recipes not run.
     """
     named: dict[str, list[str]] = {}
     for attempt, rule, row in attempted_rows(table, attempts):
@@ -131,7 +131,7 @@ def notes(table: PublishedTable, attempts: Sequence[Attempt]) -> list[str]:
     if any(row.unmatchable for _, _, row in attempted_rows(table, attempts)):
         lines.insert(0, f"{MARK} A correct implementation cannot match this figure; the notes say why.")
     if any(attempt.records for attempt in attempts):
-        lines += [f"All rows: {sentence}" for sentence in EVERYWHERE]
+        lines += [f"All rows: {sentence}" for sentence in COMMON_DIFFERENCES]
     return [*lines, *dict.fromkeys(remark for attempt in attempts for remark in attempt.remarks)]
 
 
@@ -141,7 +141,7 @@ def _seeds(attempt: Attempt, rule: str) -> str:
 
 
 def _name(table: PublishedTable, attempt: Attempt, rule: str, row: PublishedRow) -> str:
-    """The paper's name of a row, its data set where the table has several, the recipe where it is called otherwise."""
+    """The paper's name of a row, with its data set if the table has several and its recipe if named differently."""
     recipe = attempt.recipe.name if rule == "none" else f"{attempt.recipe.name} + {rule}"
     label = row.label if len(table.datasets) == 1 else f"{row.label} on {row.dataset}"
     return label if recipe == row.name else f"{label} by {recipe}"

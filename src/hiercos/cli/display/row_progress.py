@@ -1,4 +1,4 @@
-"""How far a pass over images or texts is, on stderr: a bar on a terminal, a plain line now and then elsewhere."""
+"""Progress of a pass over images or texts on stderr: a bar on a terminal, else a line every ten seconds."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from rich.progress import (
 
 from hiercos.cli.options.groups import is_first_process
 
-EVERY = 10.0  # seconds between two plain lines
+REPORT_INTERVAL = 10.0  # seconds between two plain lines
 
 
 def row_progress(kind: str, doing: str) -> RowBar | RowLines | None:
-    """A display, a bar where stderr is a terminal; none in any process but the first, and none for vectors.
+    """A progress display: a bar if stderr is a terminal, else lines; None for vectors and in all but the first process.
 
     Args:
-        kind: of the inputs.
-        doing: what is done with them, such as "embedding".
+        kind: kind of the inputs.
+        doing: name of the operation, such as "embedding".
     """
     if kind == "vectors" or not is_first_process():
         return None
@@ -39,12 +39,12 @@ def row_progress(kind: str, doing: str) -> RowBar | RowLines | None:
 
 @contextmanager
 def counting_rows(kind: str, doing: str, total: int | None) -> Iterator[Callable[[int], None]]:
-    """A function that is told how many more inputs are done, shown as `row_progress` shows it.
+    """A function to call with the number of newly finished inputs, which updates a `row_progress` display.
 
     Args:
         kind: kind of the inputs.
-        doing: what is done with them, such as "predicting".
-        total: number of inputs; nothing is shown where it is unknown.
+        doing: name of the operation, such as "predicting".
+        total: number of inputs; nothing is shown if it is unknown.
     """
     display = row_progress(kind, doing) if total is not None else None
     if display is None or total is None:
@@ -64,14 +64,14 @@ def counting_rows(kind: str, doing: str, total: int | None) -> Iterator[Callable
         display.close()
 
 
-class Pace:
-    """How many inputs a second, since the start or since an earlier process was gone on with."""
+class Throughput:
+    """Number of inputs per second since the start, without those that an earlier process finished."""
 
     def __init__(self, done: int) -> None:
         self.first, self.start = done, time.monotonic()
 
     def per_second(self, done: int) -> float:
-        """So many up to now."""
+        """The mean rate until now."""
         return (done - self.first) / max(time.monotonic() - self.start, 1e-9)
 
 
@@ -80,25 +80,25 @@ class RowLines:
 
     def __init__(self, kind: str, doing: str) -> None:
         self.kind, self.doing, self.total, self.done = kind, doing, 0, 0
-        self.pace, self.told = Pace(0), time.monotonic()
+        self.throughput, self.reported = Throughput(0), time.monotonic()
 
     def start(self, done: int, total: int) -> None:
-        """Say where it goes on, if an earlier process has begun."""
-        self.total, self.done, self.pace = total, done, Pace(done)
+        """Print the number of inputs that an earlier process finished, if any."""
+        self.total, self.done, self.throughput = total, done, Throughput(done)
         if done:
-            self._say(f"{done:,} of {total:,} {self.kind} were done before; going on")
+            self._say(f"resuming: {done:,} of {total:,} {self.kind} are done")
 
     def rows(self, done: int) -> None:
-        """Say how far it is, if it was not said just now."""
+        """Print the progress, at most once in `REPORT_INTERVAL` and at the end."""
         self.done = done
-        if time.monotonic() - self.told >= EVERY or done == self.total:
-            self.told = time.monotonic()
-            rate = self.pace.per_second(done)
+        if time.monotonic() - self.reported >= REPORT_INTERVAL or done == self.total:
+            self.reported = time.monotonic()
+            rate = self.throughput.per_second(done)
             left = f", {(self.total - done) / rate:.0f} s left" if done < self.total else ""
             self._say(f"{self.doing} {done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s{left}")
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
     def _say(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
@@ -106,54 +106,54 @@ class RowLines:
 
 
 class RowBar:
-    """A progress bar with the number of inputs a second; it stays when all are done."""
+    """A progress bar with the number of inputs per second; it stays visible at the end."""
 
     def __init__(self, console: Console, kind: str, doing: str) -> None:
         columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
         self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.kind, self.pace = kind, Pace(0)
+        self.kind, self.throughput = kind, Throughput(0)
         self.task = self.progress.add_task("", rate="")
 
     def start(self, done: int, total: int) -> None:
         """Show the bar."""
-        self.pace = Pace(done)
+        self.throughput = Throughput(done)
         self.progress.update(self.task, completed=done, total=total)
         self.progress.start()
 
     def rows(self, done: int) -> None:
-        """Move it."""
-        self.progress.update(self.task, completed=done, rate=f"{self.pace.per_second(done):.1f} {self.kind}/s")
+        """Update the bar."""
+        self.progress.update(self.task, completed=done, rate=f"{self.throughput.per_second(done):.1f} {self.kind}/s")
 
     def close(self) -> None:
-        """Leave it as it is and give the terminal back."""
+        """Stop updating the bar and release the terminal."""
         self.progress.stop()
 
 
-CHECKED_EVERY = 10.0  # seconds between two lines
+CHECK_INTERVAL = 10.0  # seconds between two lines
 
 
 def checking_lines() -> Callable[[int, int], None] | None:
-    """Says how many images are checked, if it takes longer than ten seconds; None in any process but the first."""
-    told = time.monotonic()
+    """Callback that prints the number of checked images every ten seconds; None in all but the first process."""
+    reported = time.monotonic()
 
-    def tell(done: int, total: int) -> None:
-        nonlocal told
-        if time.monotonic() - told >= CHECKED_EVERY:
-            told = time.monotonic()
+    def report(done: int, total: int) -> None:
+        nonlocal reported
+        if time.monotonic() - reported >= CHECK_INTERVAL:
+            reported = time.monotonic()
             sys.stderr.write(f"checked {done:,} of {total:,} images\n")
             sys.stderr.flush()
 
-    return tell if is_first_process() else None
+    return report if is_first_process() else None
 
 
 TENTHS = 10
 
 
 class TransferDisplay:
-    """Called with the bytes received and expected; to be used in a `with` statement.
+    """Progress callback of a download, called with the bytes received and expected; a context manager.
 
     Args:
-        name: of the file.
+        name: name of the file.
     """
 
     def __init__(self, name: str) -> None:
@@ -175,7 +175,7 @@ class TransferDisplay:
             self.live.stop()
 
     def __call__(self, received: int, expected: int) -> None:
-        """Show so much of the bar, or say the next tenth."""
+        """Update the bar, or print a line for each tenth."""
         if self.live and self.task is not None:
             self.live.update(self.task, completed=received, total=expected)
             return

@@ -1,4 +1,4 @@
-"""Tables written batch by batch, to standard output or to a file that is whole or absent."""
+"""Tables streamed batch by batch, to standard output or to a file that is written completely or not at all."""
 
 import csv
 import io
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class ColumnWriter(ABC):
-    """Writes a table whose columns come batch by batch, each with the same names."""
+    """Base class of writers of a table in batches of columns with the same names."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self.stream, self.batches = stream, 0
@@ -33,14 +33,14 @@ class ColumnWriter(ABC):
         """Write a batch; `batches` counts those before it."""
 
     def close(self) -> None:  # noqa: B027  # most formats end with their last batch
-        """Write what comes after the last batch."""
+        """Write the end of the file, after the last batch."""
 
 
 class CsvWriter(ColumnWriter):
     """Comma-separated values with a header."""
 
     def write_batch(self, columns: "Columns") -> None:
-        """Write rows, the first time below the header."""
+        """Write rows, after the header in the first batch."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         if not self.batches:
@@ -50,10 +50,10 @@ class CsvWriter(ColumnWriter):
 
 
 class JsonWriter(ColumnWriter):
-    """A list of objects, as `json.dumps` with an indentation of 2 writes it."""
+    """A JSON list of objects, formatted as by `json.dumps` with an indentation of 2."""
 
     def write_batch(self, columns: "Columns") -> None:
-        """Write objects behind a bracket or a comma."""
+        """Write objects, after a bracket in the first batch and a comma in the others."""
         lines = json.dumps(rows_of(columns), indent=2, ensure_ascii=False)
         self.stream.write(("," if self.batches else "[").encode() + lines[1:-2].encode("utf-8"))
 
@@ -90,11 +90,11 @@ WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, 
 
 @contextmanager
 def streamed(format: str, output: Path | None) -> Iterator[Callable[["Columns"], None]]:
-    """A function that writes batches of columns; csv, json and parquet keep none of them in memory.
+    """A function that writes a batch of columns; csv, json and parquet keep no batches in memory.
 
     Args:
-        format: one of `FORMATS`, or "fiftyone".
-        output: a file, in place when the block is left without an error; standard output by default.
+        format: output format, one of `FORMATS` or "fiftyone".
+        output: file, which appears only if the block ends without an error; None for standard output.
     """
     if format not in WRITERS:
         kept: list[dict[str, Any]] = []
@@ -110,5 +110,5 @@ def streamed(format: str, output: Path | None) -> Iterator[Callable[["Columns"],
 
 
 def rows_of(columns: "Columns") -> list[dict[str, Any]]:
-    """A table as a dict for each row."""
+    """The rows of a table as dicts."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -21,9 +21,9 @@ def print_records(records: Sequence[Record], format: str) -> None:
 
 
 def print_results(results: Results) -> None:
-    """Print every table of some results to stdout.
+    """Print all tables of the results to stdout.
 
-    The best of each figure is marked. Methods are rows where the terminal is wide enough, and columns elsewhere.
+    The best figures are marked. Methods are rows if the terminal is wide enough, else columns.
     """
     width = Console().width if sys.stdout.isatty() else 1000
     Console(width=max(width, len(results.heading))).print(escape(results.heading), style="bold")
@@ -61,5 +61,5 @@ def _turned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
 
 
 def _width(rows: Sequence[Sequence[str]]) -> int:
-    """Characters a table of these rows takes, borders included."""
+    """Width in characters of a table with these rows, including borders."""
     return 1 + sum(3 + max(map(len, column)) for column in zip(*rows, strict=True))

@@ -1,4 +1,4 @@
-"""How training goes, on stderr: a live line or table on a terminal, a plain line per epoch elsewhere."""
+"""Progress of training on stderr: a live line or table on a terminal, else a line per epoch."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
 
 
-def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
-    """A display for one run, live where stderr is a terminal; none in any process but the first.
+def callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
+    """A progress display for one run, live if stderr is a terminal; None in all but the first process.
 
-    Where the decision rule of the results is given, it explains its figures in the end.
+    If the decision rule of the results is given, the display ends with an explanation of its figures.
     """
     if not is_first_process():
         return None
     console = Console(stderr=True)
     name = f"{config.method} seed {config.seed}"
-    ruled = [] if rule in (None, "none") else [f"val HOPS is that before the rule {rule}; the results are under it."]
+    ruled = [] if rule in (None, "none") else [f"val HOPS is without the rule {rule}; the results are with it."]
     if console.is_terminal:
         return LiveDisplay(console, name, config, ruled)
     return PlainDisplay(name, [] if rule is None else [BEST, *ruled])
 
 
 def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
-    """A display for a comparison, a table where stderr is a terminal; none in any process but the first."""
+    """A progress display for a comparison, a table if stderr is a terminal; None in all but the first process."""
     if not is_first_process():
         return nullcontext()
     console = Console(stderr=True)
@@ -49,14 +49,14 @@ def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> A
 
 
 class PlainLines:
-    """One line per epoch of every run and trial of a comparison."""
+    """Observer that prints a line per epoch of every run and trial of a comparison."""
 
     def begin(self, task: Task[Result]) -> PlainDisplay:
-        """What says how a task goes."""
+        """The progress display of a task."""
         return PlainDisplay(task.name)
 
     def end(self, task: Task[Result], result: Result) -> None:
-        """The last epoch has said it."""
+        """Do nothing: the last epoch has been printed."""
 
 
 def _figures(epoch: Epoch) -> str:
@@ -64,17 +64,17 @@ def _figures(epoch: Epoch) -> str:
 
 
 class PlainDisplay:
-    """One line per epoch, for logs and pipes."""
+    """Progress callback that prints a line per epoch, for logs and pipes."""
 
     def __init__(self, name: str, legend: Sequence[str] = ()) -> None:
         self.name, self.legend = name, legend
         self.start, self.done = time.monotonic(), 0
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """Nothing is said of a single batch."""
+        """Ignore single batches."""
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """Say what the epoch gave and how long the rest will take."""
+        """Print the figures of the epoch and the estimated time left."""
         self.done += 1
         epoch = progress.history[-1]
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
@@ -85,13 +85,13 @@ class PlainDisplay:
         sys.stderr.flush()
 
     def close(self) -> None:
-        """Explain the lines, where there are any."""
+        """Print the legend, if any line was printed."""
         if self.done:
             sys.stderr.write("".join(f"{line}\n" for line in self.legend))
 
 
 class LiveDisplay:
-    """A progress bar that carries the figures of the last epoch; it stays when the run is done."""
+    """Progress bar with the figures of the last epoch; it stays visible at the end of the run."""
 
     def __init__(self, console: Console, name: str, config: TrainConfig, legend: Sequence[str]) -> None:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[figures]}"))
@@ -100,19 +100,19 @@ class LiveDisplay:
         self.task = self.progress.add_task(self.name, total=config.epochs, figures="")
 
     def batch(self, epoch: int, done: int, total: int) -> None:
-        """Move the bar, which appears with the first batch."""
+        """Update the bar, which appears with the first batch."""
         self.progress.start()
         self.progress.update(self.task, completed=epoch - 1 + done / total)
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """Show what the epoch gave."""
+        """Show the figures of the epoch."""
         epoch = progress.history[-1]
         description = f"{self.name}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 
     def close(self) -> None:
-        """Leave the bar as it is, give the terminal back, and explain the figures, where there are any."""
+        """Stop updating the bar, release the terminal, and print the legend if any figures were shown."""
         self.progress.stop()
         if self.progress.tasks[0].fields["figures"]:
             for line in self.legend:

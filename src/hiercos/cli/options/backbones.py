@@ -1,4 +1,4 @@
-"""Which backbone makes features of images and texts: options that several commands share."""
+"""Options of the backbone for images and texts that several commands share."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,17 +15,17 @@ if TYPE_CHECKING:
     from hiercos.engine import FineTuningData, PreparedData
 
 TFIDF = "tfidf"
-USUAL = {"images": "efficientnet-lite0", "texts": TFIDF}  # where the user names none; vectors need none
+DEFAULT_BACKBONES = {"images": "efficientnet-lite0", "texts": TFIDF}  # vectors need none
 
 
 @dataclass(frozen=True)
 class BackboneOptions:
-    """What makes features of images or texts."""
+    """Options of the backbone that computes features of images or texts."""
 
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="Backbone of images or texts: a name, or timm:MODEL and the like.",
+            help="Backbone for images or texts: a name, or a prefix and a model such as timm:MODEL.",
             show_default="efficientnet-lite0 for images, tfidf for texts",
         ),
     ] = None
@@ -40,7 +40,7 @@ class BackboneOptions:
             raise OptionError(f"--backbone {self.backbone}: {dataset.source} holds vectors, which need no backbone")
         if dataset.kind == "images" and self.backbone == TFIDF:
             raise OptionError(f"--backbone {TFIDF}: expected a backbone of images for {dataset.source}")
-        name = self.backbone or USUAL.get(dataset.kind)
+        name = self.backbone or DEFAULT_BACKBONES.get(dataset.kind)
         if name in (None, TFIDF) and self.backbone_option:
             raise OptionError(f"--backbone-option {self.backbone_option[0]}: expected --backbone NAME with it")
         return name
@@ -50,7 +50,7 @@ class BackboneOptions:
         return named_values(self.backbone_option, "--backbone-option")
 
     def prepared(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData":
-        """The data set as vectors: those of a frozen backbone, `dim` of TF-IDF, or its own."""
+        """The data set as vectors: features of a frozen backbone, `dim` TF-IDF features, or its own vectors."""
         from hiercos.cli.display.row_progress import row_progress
         from hiercos.engine import ReadConfig, frozen_encoder, prepare, prepare_embedded
 
@@ -67,10 +67,10 @@ class BackboneOptions:
 
 @dataclass(frozen=True)
 class FineTuningOptions(BackboneOptions):
-    """What makes features of images or texts, and whether it is trained with the rest."""
+    """Options of a backbone that is frozen or fine-tuned."""
 
     unfreeze: Annotated[
-        bool, typer.Option("--unfreeze/--freeze", help="Train the backbone, too, or leave it as it is.")
+        bool, typer.Option("--unfreeze/--freeze", help="Fine-tune the backbone, or keep it frozen.")
     ] = False
     from_scratch: Annotated[
         bool, typer.Option("--from-scratch", help="With --unfreeze, start from random weights.")
@@ -84,13 +84,13 @@ class FineTuningOptions(BackboneOptions):
     augment: Annotated[
         str | None,
         typer.Option(
-            help="With --unfreeze, random changes of training images: none, pad-crop or resized-crop.",
+            help="With --unfreeze, augmentation of training images: none, pad-crop or resized-crop.",
             show_default="pad-crop",
         ),
     ] = None
 
     def settings(self, dataset: "Dataset") -> dict[str, Any]:
-        """Settings of `TrainConfig` that go with a trained backbone; none where it is frozen."""
+        """Settings of `TrainConfig` for a fine-tuned backbone; empty if it is frozen."""
         given = {"--from-scratch": self.from_scratch, "--backbone-lr": self.backbone_lr, "--augment": self.augment}
         if not self.unfreeze:
             for option, value in given.items():
@@ -101,7 +101,7 @@ class FineTuningOptions(BackboneOptions):
         return {"backbone_learning_rate": self.backbone_lr, "augment": self.augment or usual}
 
     def run_data(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData | FineTuningData":
-        """The data set as vectors where the backbone is frozen, else as it is."""
+        """The data set as vectors if the backbone is frozen, else with its original inputs."""
         if not self.unfreeze:
             return self.prepared(fabric, dataset, dim=dim)
         from hiercos.engine import ReadConfig, prepare_fine_tuning
@@ -109,7 +109,7 @@ class FineTuningOptions(BackboneOptions):
 
         name, options = self.name_for(dataset), self.options()
         if name is None or name == TFIDF:
-            raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for the {dataset.kind} here")
+            raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for these {dataset.kind}")
         pretrained = not self.from_scratch and (BACKBONES.comes_trained(name) or "weights" in options)
         config = ReadConfig(fabric, workers=self.workers)
         return prepare_fine_tuning(config, dataset, name, options, pretrained=pretrained)

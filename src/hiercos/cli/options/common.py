@@ -1,4 +1,4 @@
-"""Single options that several commands share, and `name=value` pairs."""
+"""Options and path checks that several commands share, and `name=value` pairs."""
 
 import json
 from collections.abc import Iterable
@@ -12,21 +12,21 @@ from hiercos.cli.options.groups import OptionError
 
 
 def check_model_folder(model: Path) -> None:
-    """Raise an `OptionError` unless there is a folder of this name; what is in it is not looked at."""
+    """Raise an `OptionError` unless the folder exists; its content is not checked."""
     if model.is_dir():
         return
     if not model.exists():
-        raise OptionError(f"{model}: there is no such folder; expected one that hiercos train left")
+        raise OptionError(f"{model}: there is no such folder; expected one that hiercos train wrote")
     exported = ", from which an .onnx file was exported" if model.suffix.lower() == ".onnx" else ""
-    raise OptionError(f"{model}: expected the folder that hiercos train left{exported}, this is a file")
+    raise OptionError(f"{model}: expected the folder that hiercos train wrote{exported}, this is a file")
 
 
 def check_target(option: str, file: Path | None) -> None:
-    """Raise an `OptionError` if a file that an option names cannot be written, as by a trial in its folder.
+    """Raise an `OptionError` if an output file cannot be written, tested with a temporary file in its folder.
 
     Args:
-        option: such as "--output".
-        file: to write or to replace; None for none.
+        option: name of the option, such as "--output".
+        file: output file; None to check nothing.
     """
     if file is None:
         return
@@ -47,13 +47,15 @@ Data = Annotated[
         help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
     ),
 ]
-Dim = Annotated[int, typer.Option(min=1, help="Number of features made of a text.")]
+Dim = Annotated[int, typer.Option(min=1, help="Number of TF-IDF features of a text.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),
 ]
-BatchSize = Annotated[int | None, typer.Option(min=1, help="Rows at a time; by default, as suits them.")]
-Workers = Annotated[int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this one.")]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 
@@ -67,11 +69,11 @@ def check_rules(names: Iterable[str]) -> None:
     from hiercos.decisions import RULES
 
     for name in names:
-        RULES[name]  # an unknown one is an error that lists them
+        RULES[name]  # raises for an unknown rule and lists the known ones
 
 
 def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:
-    """`name=value` texts, given by an option, as values by name; a value is JSON where it can be, else text."""
+    """The `name=value` pairs of an option as a dict; a value that is not JSON is kept as text."""
     options = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""Options of the commands that compare runs, and how their results are told."""
+"""Options of the commands that compare runs, and the output of their results."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -19,23 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TuneOptions:
-    """How long to search each method's settings, and for what."""
+    """Options of the search of each method's settings."""
 
     tune: Annotated[
-        int, typer.Option(min=0, help="Trials of each method's settings, on validation alone; those given are one.")
+        int,
+        typer.Option(min=0, help="Trials in the search of each method's settings, including the given ones."),
     ] = 0
-    tune_for: Annotated[str, typer.Option(help="What the best trial is highest in: top1 or hops.")] = "top1"
+    tune_for: Annotated[str, typer.Option(help="Validation metric that chooses the best trial: top1 or hops.")] = "top1"
 
     def tuning(self) -> "Tuning | None":
-        """The search asked for, if any."""
+        """The search, or None if there is none."""
         from hiercos.benchmark import Tuning
 
         check_option("--tune-for", self.tune_for, ("top1", "hops"))
         return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
 
 
-def tell_tuning(records: "Sequence[Record]") -> None:
-    """Say on stderr for each method which settings a search chose, and what they reached on validation."""
+def print_tuning(records: "Sequence[Record]") -> None:
+    """Print to stderr the settings that the search chose for each method, with their validation result."""
     for method, tuning in {record.method: record.tuning for record in records if record.tuning}.items():
         best, given = (tuning["trials"][number] for number in (tuning["chosen"], 0))
         settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
@@ -54,30 +55,31 @@ def _value(trial: dict[str, float | None], criterion: str) -> str:
 
 @dataclass(frozen=True)
 class ResultOptions:
-    """How results are shown."""
+    """Options of the output of results."""
 
     format: Annotated[
-        str, typer.Option(help="table, markdown, latex, csv or json to standard output, or parquet into --out.")
+        str, typer.Option(help="table, markdown, latex, csv or json to standard output, or parquet to --out.")
     ] = "table"
     interval: Annotated[
-        str, typer.Option(help="sample: intervals from the sample deviation; published: as in the published tables.")
+        str,
+        typer.Option(help="Confidence intervals: sample (sample deviation) or published (as in the published tables)."),
     ] = "sample"
 
     @property
     def convention(self) -> "Interval":
-        """The interval asked for, which must be known."""
+        """The convention of the intervals; an unknown one is an error."""
         from hiercos.report import INTERVALS
 
         check_option("--interval", self.interval, INTERVALS)
         return next(known for known in INTERVALS if known == self.interval)
 
     def check(self) -> None:
-        """Raise an `OptionError` for what cannot be used, before any work is done."""
+        """Raise an `OptionError` for an invalid option, before any work is done."""
         check_format(self.format, Path("results.parquet"))
-        self.convention  # noqa: B018  # an unknown one is an error
+        self.convention  # noqa: B018  # raises for an unknown one
 
-    def tell(self, results: "Results", out: Path) -> None:
-        """Leave results.csv, .md, .tex, .json and report.html in a folder, and print the form that was asked for."""
+    def show(self, results: "Results", out: Path) -> None:
+        """Write results.csv, .md, .tex, .json and report.html to a folder, and print the results in `format`."""
         from hiercos.cli.display.output import emit
         from hiercos.cli.display.tables import print_results
         from hiercos.report import results_text, write_results
@@ -95,17 +97,17 @@ class ResultOptions:
 
 @dataclass(frozen=True)
 class ComparisonOptions(ResultOptions):
-    """How a comparison is shown."""
+    """Options of the output of a comparison."""
 
     reference: Annotated[
         str | None,
         typer.Option(
-            help="Line the others are set against: a method, or 'method + rule'; by default the best flat one."
+            help="Line to compare the others with: a method, or 'method + rule'; by default the best flat one."
         ),
     ] = None
 
     def named_reference(self, names: Collection[str]) -> str | None:
-        """The reference as tables will call it, or none; one that is not among these names is an error."""
+        """The name of the reference in tables, or None; a reference that is not among `names` is an error."""
         from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
         from hiercos.records import line_name
         from hiercos.report import checked_reference

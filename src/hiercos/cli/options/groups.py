@@ -23,14 +23,14 @@ if TYPE_CHECKING:
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # that a model can be trained in
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
 OPTIMIZERS = ("adamw", "sgd", "amsgrad")
 SCHEDULES = ("cosine", "one-cycle", "constant")
-STEPS = 20  # an epoch has at least so many, unless batches would be smaller than 16
+MIN_STEPS = 20  # minimum number of steps in an epoch, unless batches would be smaller than 16
 
 
 class OptionError(FaultsError):
-    """An option with a value that cannot be used."""
+    """An option with an invalid value."""
 
 
 def check_option(option: str, value: str, choices: Collection[str]) -> None:
@@ -40,7 +40,7 @@ def check_option(option: str, value: str, choices: Collection[str]) -> None:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Let a command take groups of options: every field of such a dataclass becomes an option of the command."""
+    """Decorator for commands with option groups: every field of such a dataclass becomes an option."""
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -75,7 +75,7 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
 
 @dataclass(frozen=True)
 class ColumnOptions:
-    """Where the user's own data are, and what to do with faulty ones."""
+    """Options for the columns and files of the data, and for faulty images."""
 
     text_column: Annotated[
         str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
@@ -87,19 +87,19 @@ class ColumnOptions:
     split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
     root: Annotated[
         Path | None,
-        typer.Option(help="Folder of built-in data, or of the images in a table.", show_default=False),
+        typer.Option(help="Folder of built-in data, or of the images of a table.", show_default=False),
     ] = None
-    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail or skip (and say so).")] = "fail"
+    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail, or skip with a note.")] = "fail"
 
 
 @dataclass(frozen=True)
 class DataOptions(ColumnOptions):
-    """What goes with the user's own training data."""
+    """Options for training data."""
 
     taxonomy: Annotated[Path | None, typer.Option(help="File with the label tree of your own data.")] = None
 
     def check(self, source: str) -> None:
-        """Raise for data or a taxonomy that is not there, before anything is read or imported that takes long."""
+        """Raise for missing data or a missing taxonomy, before any slow import or reading."""
         from hiercos.data import check_source
         from hiercos.taxonomy import check_taxonomy_source
 
@@ -108,7 +108,7 @@ class DataOptions(ColumnOptions):
             check_taxonomy_source(self.taxonomy)
 
     def read(self, source: str) -> "Dataset":
-        """The data set a user named; what was decided while reading goes to stderr."""
+        """Read the data set; notes about it go to stderr."""
         from hiercos.cli.display.row_progress import checking_lines
         from hiercos.data import load_dataset
 
@@ -120,7 +120,7 @@ class DataOptions(ColumnOptions):
 
 @dataclass(frozen=True)
 class DeviceOptions:
-    """Where to run."""
+    """Options for device and precision."""
 
     device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
     precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
@@ -135,11 +135,11 @@ class DeviceOptions:
 
     @contextmanager
     def processes(self) -> "Iterator[Fabric]":
-        """Fabric over the processes that torchrun started, if it did; they end together, when the last is done."""
+        """Fabric over the processes of torchrun, if it started any; they end together, when the last one is done."""
         import torch
 
         started = "LOCAL_WORLD_SIZE" in os.environ
-        fabric = self.fabric(**_torchrun_place() if started else {})
+        fabric = self.fabric(**_torchrun_options() if started else {})
         try:
             yield fabric
             fabric.barrier()
@@ -148,20 +148,20 @@ class DeviceOptions:
                 torch.distributed.destroy_process_group()
 
     def read_config(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "ReadConfig":
-        """How to read inputs of a kind here, in one process on one device; stderr shows how far it is."""
+        """Settings for reading inputs in one process on this device, with a progress display on stderr."""
         from hiercos.cli.display.row_progress import row_progress
         from hiercos.engine import ReadConfig
 
         return ReadConfig(self.fabric(), batch_size, workers, row_progress(kind, doing))
 
     def fabric(self, **place: Any) -> "Fabric":
-        """Lightning Fabric on this device, launched; one process on one device unless a place says otherwise."""
+        """Launched Lightning Fabric on this device; one process on one device unless `place` sets others."""
         self._check_device()
         import torch
 
         absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.mps.is_available()}
         if absent.get(self.device, False):
-            raise OptionError(f"--device {self.device}: there is no such device here")
+            raise OptionError(f"--device {self.device}: this machine has no such device")
         from lightning_fabric import Fabric
 
         place = place or {"devices": 1}
@@ -174,34 +174,34 @@ class DeviceOptions:
 
 
 def is_first_process() -> bool:
-    """Whether this process is the one that talks: the only one, or the first that torchrun started."""
+    """Whether this process prints: it is the only one, or the first that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
 
 
-def _torchrun_place() -> dict[str, Any]:
-    """The processes torchrun started, as Fabric's options: it does not look for them on a CPU by itself."""
+def _torchrun_options() -> dict[str, Any]:
+    """Fabric's options for the processes of torchrun, which Fabric does not detect on a CPU."""
     local, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     return {"devices": local, "num_nodes": everywhere // local, "strategy": "ddp"}
 
 
 @dataclass(frozen=True)
 class TrainingOptions:
-    """How to train."""
+    """Options of training."""
 
     epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 20
     batch_size: Annotated[
         int | None,
-        typer.Option(min=1, help="Samples a step; by default 256 (64 with --unfreeze), less where data are few."),
+        typer.Option(min=1, help="Samples in a batch; by default 256 (64 with --unfreeze), fewer for small data."),
     ] = None
-    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak of the schedule.")] = 3e-3
+    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak learning rate.")] = 3e-3
     weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
     optimizer: Annotated[str, typer.Option(help="adamw, sgd or amsgrad.")] = "adamw"
     schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
-    gradient_clip: Annotated[float | None, typer.Option(help="Largest norm of a gradient.")] = None
-    width: Annotated[int, typer.Option(min=1, help="Width of the blocks of every method that has them.")] = 512
-    dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout before these blocks.")] = 0.1
+    gradient_clip: Annotated[float | None, typer.Option(help="Maximum norm of the gradient.")] = None
+    width: Annotated[int, typer.Option(min=1, help="Width of the hidden blocks, if the method has any.")] = 512
+    dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout rate before the hidden blocks.")] = 0.1
     as_published: Annotated[
-        bool, typer.Option("--as-published", help="Leave width and dropout to each method, as published.")
+        bool, typer.Option("--as-published", help="Use the published width and dropout of each method.")
     ] = False
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
@@ -211,11 +211,18 @@ class TrainingOptions:
         check_choice("schedule", self.schedule, SCHEDULES)
 
     def config(
-        self, method: str, options: dict[str, Any], *, precision: str, samples: int, most: int = 256, **others: Any
+        self,
+        method: str,
+        options: dict[str, Any],
+        *,
+        precision: str,
+        samples: int,
+        max_batch_size: int = 256,
+        **others: Any,
     ) -> "TrainConfig":
-        """The settings of one method for so many training samples, by default at most so many a step.
+        """The training settings of a method for a number of training samples.
 
-        Width and dropout go to methods that have them.
+        Width and dropout are set for methods that have them; `max_batch_size` limits the default batch size.
         """
         from hiercos.engine import TrainConfig
         from hiercos.methods import METHODS
@@ -226,5 +233,5 @@ class TrainingOptions:
         known = () if settings.pop("as_published") else METHODS.options(method)
         shared = {name: value for name, value in blocks.items() if name in known}
         if settings["batch_size"] is None:
-            settings["batch_size"] = min(most, max(16, samples // STEPS))
+            settings["batch_size"] = min(max_batch_size, max(16, samples // MIN_STEPS))
         return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)
