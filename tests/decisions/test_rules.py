@@ -13,7 +13,7 @@ SCORES = np.random.default_rng(0).normal(size=(5, 17)).astype(np.float32)
 
 
 def test_the_rules_are_the_published_names() -> None:
-    assert list(RULES) == ["crm", "hops", "none"]
+    assert list(RULES) == ["none", "crm", "hops"]
 
 
 def test_without_a_rule_the_scores_are_the_ranking() -> None:
@@ -59,7 +59,7 @@ def test_a_rule_survives_json(name: str) -> None:
 
 
 def test_an_unknown_rule_or_parameter_is_an_error() -> None:
-    with pytest.raises(RuleError, match="unknown rule 'risk'; there are: crm, hops, none"):
+    with pytest.raises(RuleError, match="unknown rule 'risk'; there are: none, crm, hops"):
         rule("risk")
     with pytest.raises(RuleError, match="rule 'crm': got an unexpected keyword argument 'depth'"):
         rule("crm", depth=3)

@@ -165,7 +165,7 @@ def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) 
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [
-        ("rule", '{"name": "x"}', "unknown rule 'x'; there are: crm, hops, none"),
+        ("rule", '{"name": "x"}', "unknown rule 'x'; there are: none, crm, hops"),
         ("kind", "x", "expected kind to be one of vectors, texts, images, got 'x'"),
     ],
 )

@@ -37,7 +37,7 @@ def test_every_wrong_parameter_is_said_at_once() -> None:
         ({"method": "cross-entropy", "width": 5}, "method 'cross-entropy' has no option 'width'; there are: hidden"),
         ({"width": 0}, "method 'path-softmax' with width=0, dropout=0.0: expected in_features and width of at least 1"),
         ({"rule": ["none"]}, "rule: expected a text or none, got ['none']"),
-        ({"rule": "best"}, "unknown rule 'best'; expected one of none, crm, hops"),
+        ({"rule": "best"}, "unknown rule 'best'; there are: none, crm, hops"),
         ({"device": "gpu0"}, "expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"),
         ({"validation_fraction": 1.0}, "expected validation_fraction from 0 to below 1, got 1.0"),
         ({"validation_fraction": "a"}, "validation_fraction: expected a number or none, got 'a'"),
@@ -71,7 +71,7 @@ def test_a_wrong_parameter_is_one_sentence_at_fit_and_not_before(parameters: dic
             {"direction": "up"},
             "method 'hier-cos': option direction: expected one of 'leaf', 'uniform', 'root', got 'up'",
         ),
-        ({"rule": None}, "unknown rule None; expected one of none, crm, hops"),
+        ({"rule": None}, "unknown rule None; there are: none, crm, hops"),
     ],
 )
 def test_so_is_one_of_hier_cos(parameters: dict[str, Any], message: str) -> None:

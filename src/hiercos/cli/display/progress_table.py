@@ -51,7 +51,7 @@ class ProgressTable:
         self.live.refresh()
         self.live.stop()
 
-    def begin(self, task: Task[Result]) -> TaskWatcher:
+    def begin(self, task: Task[Result]) -> TaskCallback:
         """Handle the start of a task."""
         row = self.rows[task.line]
         row.running[task.name] = TaskCallback(self, row, task)

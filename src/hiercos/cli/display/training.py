@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
 
 
-def callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
+def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
     """A progress display for one run, live if stderr is a terminal; None in all but the first process.
 
     If the decision rule of the results is given, the display ends with an explanation of its figures.
