@@ -70,7 +70,7 @@ def _descendant_counts(taxonomy: Taxonomy, values: Floats) -> IntArray:
 
 
 def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
-    """Number the nodes in preorder: a child follows its parent and the subtrees of its earlier siblings.
+    """Number the nodes in preorder, level by level: a child follows its parent and its earlier siblings' subtrees.
 
     `first[v]` is the top of the chain of first children that leads to v. The leaf before v in depth-first
     order is below that top's previous sibling, so their common ancestor is the top's parent.
