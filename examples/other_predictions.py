@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 
 from hiercos.benchmark import bootstrap_interval, sample_metrics
 from hiercos.data import load_dataset
-from hiercos.decisions import hops_order_scores
+from hiercos.decisions import Posterior, rule
 from hiercos.metrics import functional as HF
 from hiercos.predictions import read_scores
 
@@ -37,5 +37,5 @@ for name in ("top1", "mistake_severity", "ahd_at_5", "hops", "hops_at_5", "accur
 
 # The same probabilities, with the classes ranked for the highest expected HOPS: nothing is trained anew.
 scores, labels = torch.from_numpy(found.scores), torch.from_numpy(found.labels)
-ruled = hops_order_scores(scores, t)
+ruled = torch.from_numpy(rule("hops").ranking(Posterior(found.scores, t)))
 print(f"HOPS of the same probabilities under the rule hops: {HF.hops(ruled, labels, t).mean():.3f}")

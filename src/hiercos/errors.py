@@ -42,7 +42,7 @@ def suggestion(name: str, known: Collection[str]) -> str:
         >>> suggestion("zzz", ["alpha", "beta"])
         '; there are: alpha, beta'
     """
-    if near := difflib.get_close_matches(name, known, n=1):
+    if near := difflib.get_close_matches(str(name), known, n=1):
         return f"; did you mean {near[0]!r}?"
     listed = [*list(known)[:MOST_NAMES], *["…"] * (len(known) > MOST_NAMES)]
     return f"; there are: {', '.join(listed)}" if listed else "; there are none"

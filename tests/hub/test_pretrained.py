@@ -12,6 +12,7 @@ import torch
 from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos.cli.app import run
+from hiercos.decisions import rule
 from hiercos.engine import Model, ModelError, StoredModel
 from hiercos.engine.encoders import FrozenEncoder
 from hiercos.hub import PretrainedModel
@@ -114,7 +115,7 @@ def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(t
     assert "by the decision rule `crm`" in card
     assert metric_spec("hops").meaning in card
     assert "| top-5 % ↑ |" in card
-    plain = model_card(replace(model.stored, rule="none"), None, "toys")
+    plain = model_card(replace(model.stored, rule=rule("none")), None, "toys")
     assert "\npip install hiercos\n" in plain
     assert "decision rule" not in plain
     assert metric_spec("hops").meaning not in plain

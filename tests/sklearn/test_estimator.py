@@ -15,7 +15,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
-from hiercos.decisions import crm_scores, hops_order_scores
+from hiercos.decisions import Posterior
+from hiercos.decisions import rule as named_rule
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.scorers import hops_scorer
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
@@ -37,16 +38,9 @@ def quick(taxonomy: Any = UNEVEN, **parameters: Any) -> HierarchicalClassifier:
 def test_the_decision_function_ranks_as_the_rule_does(rule: str) -> None:
     noisy, labels = samples(60, noise=3.0)
     model = quick(rule=rule).fit(noisy, labels)
-    probabilities = torch.tensor(model.predict_proba(noisy))
-    ruled = {
-        "none": probabilities,
-        "crm": crm_scores(probabilities, UNEVEN),
-        "hops": hops_order_scores(probabilities, UNEVEN),
-    }[rule]
-    if rule == "hops":  # but for the answer, which is the likeliest class
-        ruled[torch.arange(60), probabilities.argmax(dim=1)] = torch.inf
+    ruled = named_rule(rule).ranking(Posterior(model.predict_proba(noisy), UNEVEN))
     scores = model.decision_function(noisy)
-    assert (-scores).argsort(axis=1).tolist() == (-ruled.numpy()).argsort(axis=1).tolist()
+    assert (-scores).argsort(axis=1).tolist() == (-ruled).argsort(axis=1).tolist()
     assert model.predict(noisy).tolist() == model.classes_[scores.argmax(axis=1)].tolist()
 
 

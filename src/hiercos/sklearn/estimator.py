@@ -133,24 +133,28 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
-        labels: AnyArray = self.labels_.labels[self._answers(X)]
+        answers = self._answers(X)
+        labels: AnyArray = self.labels_.labels[answers]
         return labels
 
     def predict_path(self, X: Any) -> AnyArray:
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
-        return hiclass_labels(self._answers(X), self.taxonomy_)
+        answers = self._answers(X)
+        return hiclass_labels(answers, self.taxonomy_)
 
     def predict_proba(self, X: Any) -> AnyArray:
         """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1.
 
         They are calibrated by a temperature if `fit` held out samples.
         """
-        probabilities: AnyArray = self._posterior(X).classes[:, self.labels_.columns]
+        posterior = self._posterior(X)
+        probabilities: AnyArray = posterior.classes[:, self.labels_.columns]
         return probabilities
 
     def predict_log_proba(self, X: Any) -> AnyArray:
         """Log-probabilities of the classes, shape (M, C), columns as in `classes_`."""
-        logs: AnyArray = self._posterior(X).logs[:, self.labels_.columns]
+        posterior = self._posterior(X)
+        logs: AnyArray = posterior.logs[:, self.labels_.columns]
         return logs
 
     def predict_node_proba(self, X: Any) -> AnyArray:
@@ -166,7 +170,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns:
             Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
         """
-        ranking = self._fitted_rule().ranking(self._posterior(X))
+        posterior = self._posterior(X)
+        ranking = self._fitted_rule().ranking(posterior)
         scores: AnyArray = ranking[:, self.labels_.columns]
         return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
 
@@ -299,4 +304,5 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
-        return self._fitted_rule()(self._posterior(X)).classes
+        posterior = self._posterior(X)
+        return self._fitted_rule()(posterior).classes
