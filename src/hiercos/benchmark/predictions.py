@@ -71,9 +71,7 @@ def _batch_values(stored: StoredModel, answer: Answers, labels: torch.Tensor) ->
     taxonomy = stored.model.taxonomy
     scores = RULES[stored.rule](answer.scores, stored.temperature, taxonomy)
     node_scores = answer.node_scores if stored.rule == "none" else None
-    calibrated = stored.rule != "none"  # the temperature was fitted along with the rule
-    logs = (answer.scores.double() / stored.temperature).log_softmax(dim=1) if calibrated else None
-    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores, logs)
+    values = suite_values(scores, labels.to(scores.device), taxonomy, node_scores)
     return np.asarray(values.cpu().numpy(), dtype=np.float64)
 
 
