@@ -40,3 +40,11 @@ def test_a_record_says_how_its_settings_were_searched_and_older_ones_say_nothing
     del values["tuning"]
     (tmp_path / "record.json").write_text(json.dumps(values))
     assert Record.read(tmp_path).tuning is None
+
+
+def test_records_with_the_same_undefined_metric_are_equal(tmp_path: Path) -> None:
+    before = record(log_loss=math.nan)
+    before.write(tmp_path)
+    assert Record.read(tmp_path) == before
+    assert before != record(log_loss=0.5)
+    assert before != "a record"

@@ -65,6 +65,18 @@ class Record:
     temperature: float | None = None
     tuning: Mapping[str, Any] | None = None
 
+    def __eq__(self, other: object) -> bool:
+        """Whether two records say the same; an undefined metric equals an undefined one."""
+        return self._values() == other._values() if isinstance(other, Record) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash((self.method, self.rule, self.seed))
+
+    def _values(self) -> dict[str, Any]:
+        """The fields as JSON writes them: nan becomes None."""
+        metrics = {name: _null_for_nan(value) for name, value in self.metrics.items()}
+        return {**dataclasses.asdict(self), "metrics": metrics}
+
     @property
     def name(self) -> str:
         """Name of a method with a rule in tables and figures."""
@@ -77,9 +89,7 @@ class Record:
 
     def write(self, folder: Path) -> None:
         """Write the record into a folder, atomically; nan becomes null."""
-        values = dataclasses.asdict(self)
-        values["metrics"] = {name: _null_for_nan(value) for name, value in self.metrics.items()}
-        write_atomically(folder / record_file(self.rule), json.dumps(values, indent=2) + "\n")
+        write_atomically(folder / record_file(self.rule), json.dumps(self._values(), indent=2) + "\n")
 
     @classmethod
     def read(cls, folder: Path, rule: str = "none") -> "Record":
