@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from blobs import FEATURES, cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
+from hiercos.data import Vectors
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import RULES
 from hiercos.engine import Model, StoredModel, save_model
@@ -208,7 +209,7 @@ def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: py
     assert run([*command, "--data", str(tmp_path / "data.npz")]) == 0
     told = capsys.readouterr().err
     small = load_onnx_model(tmp_path / "small.onnx")
-    before, after = (quality(model, features.numpy(), labels.numpy()) for model in (exact.opened(), small))
+    before, after = (quality(model, Vectors(features.numpy()), labels.numpy()) for model in (exact.opened(), small))
     assert f"int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) and top-1" in told
     assert "on 60 test rows" in told
     assert f"ONNX opset {OPSET}, rule hops" in told
