@@ -20,7 +20,7 @@ from torch import Tensor
 
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
-from hiercos.data import FloatArray, Images, Inputs, TestSamples, load_test_samples
+from hiercos.data import FloatArray, Inputs, TestSamples, Vectors, load_test_samples
 from hiercos.engine import TfidfEncoder, channels_last, load_model
 from hiercos.onnx import (
     OnnxExport,
@@ -45,10 +45,10 @@ def trained(data: str, folder: Path, *options: str) -> None:
 def first_batch(export: OnnxExport, inputs: Inputs) -> FloatArray:
     """What the graph takes, for as many samples as the largest batch has."""
     count, transform = max(BATCHES), export.description.transform
-    if not isinstance(inputs, Images):
-        return np.asarray(inputs[:count])
-    assert transform is not None
-    return np.ascontiguousarray(transform.scaled(transform.pixels([inputs.open(row) for row in range(count)])))
+    values = inputs.values(range(count))
+    if transform is None:
+        return np.array(values)
+    return np.ascontiguousarray(transform.scaled(transform.pixels(values)))
 
 
 def in_torch(export: OnnxExport, batch: FloatArray) -> Callable[[], tuple[Tensor, ...]]:
@@ -118,7 +118,7 @@ def main() -> None:
         export, samples = export_of(texts, "icd10cm:9,10", "features")
         encoder = load_model(texts).encoder
         assert isinstance(encoder, TfidfEncoder)
-        features = encoder.features.transform(samples.inputs)  # type: ignore[arg-type]  # they are texts
+        features = Vectors(encoder.features.transform(samples.inputs.values(range(len(samples.inputs)))))
         print_model("features of ICD-10-CM", export, samples, features, options.threads)
         trained("groceries", images, "--epochs", "10")
         export, samples = export_of(images, "groceries", "inputs")

@@ -43,6 +43,14 @@ def test_of_the_file_a_model_was_trained_on_only_the_test_rows_are_used(tmp_path
     assert samples.notes == (f"{path} is what the model was trained on: only its {len(tested)} test rows are used.",)
 
 
+def test_of_the_raw_data_whose_features_a_model_was_trained_on_only_the_test_rows_are_used(tmp_path: Path) -> None:
+    path = without_split(tmp_path)
+    dataset = load_dataset(path, taxonomy=TOY)
+    samples = load_test_samples(path, TOY, trained_on="of the features", embedded_from=dataset.fingerprint)
+    assert samples.labels.tolist() == dataset.labels[dataset.rows("test")].tolist()
+    assert len(load_test_samples(path, TOY, trained_on="of the features").labels) == len(dataset)
+
+
 def test_vectors_a_model_was_trained_on_are_recognised_in_double_precision_too(tmp_path: Path) -> None:
     path = tmp_path / "v.npz"
     np.savez(path, features=np.random.default_rng(0).normal(size=(60, 2)), labels=np.arange(60) % 3)
