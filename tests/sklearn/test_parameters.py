@@ -71,7 +71,7 @@ def test_a_wrong_parameter_is_one_sentence_at_fit_and_not_before(parameters: dic
             {"direction": "up"},
             "method 'hier-cos': option direction: expected one of 'leaf', 'uniform', 'root', got 'up'",
         ),
-        ({"rule": None}, "unknown rule None; there are: none, crm, hops"),
+        ({"rule": None}, "unknown rule None; did you mean 'none'?"),
     ],
 )
 def test_so_is_one_of_hier_cos(parameters: dict[str, Any], message: str) -> None:

@@ -113,6 +113,6 @@ def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.floa
         raise PosteriorError(
             f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
         )
-    for row in np.flatnonzero(np.isnan(array).any(axis=1))[:1]:
+    for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:  # minus infinity is probability 0
         raise PosteriorError(f"{row_name(int(row))}: a score is not a number")
     return array

@@ -105,7 +105,7 @@ def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(
         os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
         said = process.communicate()[1]
     assert process.returncode == 130
-    assert said.splitlines()[-1].startswith("error: stopped; what is finished is kept")
+    assert said.splitlines()[-1].startswith("error: Interrupted. Finished work is kept")
     assert "Traceback" not in said
     assert len(workers) >= 2
     assert end_soon(workers)
