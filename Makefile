@@ -14,7 +14,8 @@ endif
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
 	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --epochs 15 --out demo
 
-test: lint types tests  ## lint, types and tests
+test: lint  ## lint, types and tests, the last two at the same time
+	$(MAKE) --no-print-directory --jobs=2 types tests
 
 check: test docs  ## all that CI runs
 

@@ -74,7 +74,7 @@ def path_answers(answers: list[dict[str, Any]]) -> list[str]:
 
 @pytest.mark.parametrize("name", ["none", "crm", "hops"])
 @pytest.mark.parametrize("seed", range(TREES // 3))
-def test_everybody_gives_the_same_answer_to_the_same_scores(name: str, seed: int, tmp_path: Path) -> None:
+def test_every_interface_gives_the_same_answer_to_the_same_scores(name: str, seed: int, tmp_path: Path) -> None:
     taxonomy = random_tree(seed * 3 + ["none", "crm", "hops"].index(name), 3 + 2 * seed)
     scores, temperature = score_matrix(taxonomy, seed), TEMPERATURES[seed % 3]
     stored = identity_model(taxonomy, name, temperature)

@@ -1,4 +1,4 @@
-"""Things by name, which users' packages may add to. Plain Python, open to every package."""
+"""Registry of named items, which other packages extend through entry points. Plain Python, open to every package."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib import import_module
@@ -71,9 +71,14 @@ class Registry(Mapping[str, Item]):
         return name in self._items
 
     def _load(self) -> None:
-        if not self._complete:
-            self._complete = True
+        if self._complete:
+            return
+        self._complete = True  # an item that looks others up while it is imported does not start again
+        try:
             for module in self.modules:
                 import_module(module)
             for entry in entry_points(group=self.group):
                 entry.load()
+        except BaseException:
+            self._complete = False
+            raise

@@ -58,7 +58,7 @@ class ReproductionConfig:
     Attributes:
         read_config: settings for reading images, with the Fabric.
         folder: folder that receives one subfolder per run.
-        callback: gives what is told how each run goes.
+        callback: function from a run's settings to its progress callback, or None.
         root: folder of the data sets; None for `data_root`.
         seeds: number of seeds, counted from 0; None for each recipe's own.
         changes: changed settings, by "section.key".

@@ -1,4 +1,4 @@
-"""Model folders: configuration, taxonomy and weights of a model, with the encoder of its inputs."""
+"""Model folders: saving and loading a model with its taxonomy, encoder, decision rule and temperature."""
 
 import json
 import math
@@ -174,6 +174,7 @@ class StoredModel:
 def save_model(folder: Path, stored: StoredModel) -> None:
     """Write a model into a folder; the configuration is written last, so a folder that has one is complete."""
     folder.mkdir(parents=True, exist_ok=True)
+    (folder / CONFIG).unlink(missing_ok=True)  # the folder holds no model until the last line
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))

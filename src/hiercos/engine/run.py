@@ -88,7 +88,7 @@ def train_run(
         data: features and labels in three splits.
         config: training settings.
         folder: folder for all results; created if missing.
-        rule: decision rule of the model; the method's own order by default.
+        rule: decision rule of the model; the class with the highest score by default.
         reported: names of further rules to write records for.
         temperature: temperature of the posterior; fitted on the validation split by default.
         resume: whether to resume an unfinished run of the same settings, or return the records of a finished one.
@@ -118,8 +118,11 @@ def train_run(
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
     )
+    val_scores = class_scores(fabric, model, val)
     if temperature is None:
-        temperature = fit_temperature(class_scores(fabric, model, val), val.labels)
+        temperature = fit_temperature(val_scores, val.labels)
+    held_out = Posterior.from_scores(val_scores, data.taxonomy, temperature=temperature)
+    rules = {name: each.fit(held_out, data.taxonomy.leaves[val.labels.numpy()]) for name, each in rules.items()}
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, temperature=temperature)
@@ -128,7 +131,7 @@ def train_run(
         write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
         for record in records.values():
             record.write(folder)
-        save_model(folder, StoredModel(model, data.encoder(model), rule, temperature))
+        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], temperature))
         (folder / CHECKPOINT).unlink(missing_ok=True)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
@@ -150,9 +153,9 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
     if rule.name == "none":
         return record
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
-    for batch, own in zip(posterior.batches(), torch.split(true, ROWS_AT_ONCE), strict=True):
+    for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         ranking, logs = torch.from_numpy(rule.ranking(batch)), torch.from_numpy(batch.logs)
-        suite.update(ranking, own, log_probabilities=logs)
+        suite.update(ranking, true[start : start + len(batch)], log_probabilities=logs)
     metrics = {name: float(value) for name, value in suite.compute().items()}
     return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
 

@@ -1,4 +1,4 @@
-"""Scores and metrics of a model on samples, batch by batch."""
+"""Class and node scores of a model on samples or arrays, batch by batch, and their metrics."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_type_hints
 
@@ -110,11 +110,6 @@ class MethodRegistry(Registry[Build]):
     def names(self) -> list[str]:
         """Registered names, then the aliases."""
         return [*self, *self._aliases]
-
-    def refuse_unknown(self, names: Iterable[str]) -> None:
-        """Raise a `MethodError` for the first name that is not registered."""
-        for name in names:
-            self[name]
 
     def options(self, name: str) -> dict[str, object]:
         """Options of a method with their defaults."""

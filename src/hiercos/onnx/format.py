@@ -1,4 +1,4 @@
-"""Metadata of an exported ONNX file, which make it self-contained, and the text feature file beside it."""
+"""Format of an exported model: graph inputs and outputs, metadata, and the text feature file beside it."""
 
 import hashlib
 import json

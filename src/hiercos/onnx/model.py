@@ -111,8 +111,8 @@ class OnnxModel:
             for answer in named_answers(posterior, self.rule, top_k=top_k)
         ]
 
-    def outputs(self, batch: FloatArray) -> dict[str, NDArray[Any]]:
-        """All outputs of the graph by name, for features (B, F) or preprocessed images (B, 3, S, S).
+    def outputs(self, batch: FloatArray, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+        """Outputs of the graph by name, all by default, for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
             DataError: input of another shape or type.
@@ -126,7 +126,7 @@ class OnnxModel:
             raise DataError(f"{expected}, got something else ({error}); predict() takes {self.kind}") from error
         if list(numbers.shape[1:]) != taken.shape[1:]:
             raise DataError(f"{expected}, got shape {numbers.shape}; predict() takes {self.kind}")
-        names = [output.name for output in self.session.get_outputs()]
+        names = names or [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
     def posterior(self, batch: FloatArray) -> Posterior:
@@ -135,7 +135,7 @@ class OnnxModel:
         Raises:
             PosteriorError: a score that is NaN.
         """
-        scores = self.outputs(batch)[LEAVES]
+        scores = self.outputs(batch, [LEAVES])[LEAVES]
         return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature)
 
     def posteriors(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Posterior]:

@@ -1,4 +1,4 @@
-"""Tables of class scores: a column of labels and a column of numbers for each class."""
+"""Class scores with true labels (`ScoreSet`), and tables of them: one column of numbers per class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hiercos.decisions import Posterior, Rule
 from hiercos.decisions import rule as named_rule
-from hiercos.engine import StoredModel, TrainConfig, array_scores, random_state_kept
+from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
@@ -201,7 +201,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             ModelError: a folder that is not a model, or whose model takes texts or images.
         """
         stored = load_estimator(Path(folder))
+        if unknown := sorted(set(stored.parameters) - set(cls._get_param_names())):
+            raise ModelError(
+                f"{folder}: saved by another estimator than {cls.__name__}: it has the parameter {unknown[0]!r}"
+            )
         estimator = cls(**stored.parameters) if stored.parameters else cls._of_model(stored.model)
+        if "taxonomy" not in stored.parameters and not stored.codec.flat:
+            estimator.taxonomy = stored.codec.taxonomy
         estimator.n_features_in_ = stored.columns
         if stored.column_names is not None:
             estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
@@ -305,4 +311,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
         posterior = self._posterior(X)
-        return self._fitted_rule()(posterior).classes
+        classes = self._fitted_rule()(posterior).classes
+        if (classes < 0).any():
+            raise ValueError(f"rule {self._fitted_rule().name!r}: expected a class for every sample, got an inner node")
+        return classes

@@ -9,7 +9,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from hiercos.engine import ModelError, StoredModel, load_model, read_json, save_model
+from hiercos.engine import CONFIG, ModelError, StoredModel, load_model, read_json, save_model
 from hiercos.files import write_atomically
 from hiercos.sklearn.samples import Projection
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
@@ -49,6 +49,8 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         flat: whether the taxonomy was built from labels without a tree.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    for name in (CONFIG, PROJECTION):  # an earlier model in this folder is replaced
+        (folder / name).unlink(missing_ok=True)
     labels = stored.codec.labels
     values = {
         "version": VERSION,
@@ -80,6 +82,8 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, Projection(None), {}, model.model.in_features)
     values = read_json(folder / ESTIMATOR, folder)
+    if values.get("version") != VERSION:
+        raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:
         labels = np.array(values["labels"], dtype=values["labels_type"])
         codec = label_codec(labels, None if values["flat"] else model.model.taxonomy)

@@ -1,4 +1,4 @@
-"""Training on arrays: hold out validation samples, train on the others, fit the temperature."""
+"""Training of the estimators on arrays: held-out calibration, default settings, and online training."""
 
 import math
 import sys
@@ -72,7 +72,7 @@ def train(
         most_features: maximum number of features, see `Projection`.
         device: name of the device in Lightning Fabric.
         start: earlier result to continue from, with its projection and scale; a new model by default.
-        callback: is told how it goes.
+        callback: progress callback; None for no reports.
 
     Returns:
         The trained model, and the history of its training.

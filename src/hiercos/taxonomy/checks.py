@@ -1,4 +1,4 @@
-"""Checks on the nodes of a taxonomy; each reports every fault it finds, not just the first."""
+"""`TaxonomyError`, and checks on the nodes of a taxonomy that report every fault, not just the first."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence

@@ -72,5 +72,5 @@ def test_a_name_that_cannot_be_downloaded_is_one_sentence(monkeypatch: pytest.Mo
     import huggingface_hub
 
     monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_OFFLINE", True)
-    with pytest.raises(BackboneError, match=r"^backbone 'sentence-transformers:no/such': .* name the folder$"):
+    with pytest.raises(BackboneError, match=r"^backbone 'sentence-transformers:no/such': .* pass the folder$"):
         load_backbone("sentence-transformers:no/such")

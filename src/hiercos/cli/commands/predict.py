@@ -65,8 +65,8 @@ def predict(
     """Predict the class and its ancestors: one row per input, one column per level.
 
     The levels are the ancestors of the predicted class, so they always form a path of the taxonomy. The column score is
-    the value by which the decision rule ranks the classes, confidence the probability of the class: the predicted class
-    is not always the most probable one.
+    the value of the class under the decision rule, confidence its probability: the predicted class is not always the
+    most probable one.
     """
     chosen = chosen_format(format, output, "csv")
     if chosen != FIFTYONE:

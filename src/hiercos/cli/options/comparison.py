@@ -1,4 +1,4 @@
-"""Options of the commands that compare runs, and the output of their results."""
+"""Options of the commands that compare runs (search, results, reference), and the printing of their results."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass

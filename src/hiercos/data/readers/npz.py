@@ -1,4 +1,4 @@
-"""Vectors in .npz files with `features`, `labels` and an optional `split`."""
+"""Arrays in .npz files, read without pickle: labelled vectors, and features streamed row by row."""
 
 import json
 import zipfile

@@ -1,4 +1,4 @@
-"""Any `nn.Module` as a backbone."""
+"""Any `nn.Module` as a backbone, and the probes that find the width of its features."""
 
 from collections.abc import Mapping
 from typing import Any
