@@ -20,6 +20,7 @@ from hiercos.taxonomy import (
     reversed_disorder,
 )
 
+ROWS_IN_CACHE = 512  # samples whose costs are computed together
 TABLE = 1 << 22  # entries of the table of rank profiles by positions that are computed at a time
 
 
@@ -54,9 +55,12 @@ class HighestHops(ClassRule):
         taxonomy = posterior.taxonomy
         if taxonomy.num_classes == 1:
             return np.zeros_like(posterior.classes)
-        costs = first_place_changes(taxonomy) @ np.ascontiguousarray(posterior.classes.T)  # (1 + N, M)
-        costs[1:] = _path_sums(costs[1:], taxonomy)
-        values: Floats = np.negative(costs[0] + costs[1 + taxonomy.leaves]).T  # (M, C)
+        values = np.empty(posterior.classes.shape)
+        for start in range(0, len(values), ROWS_IN_CACHE):
+            rows = slice(start, start + ROWS_IN_CACHE)
+            costs = first_place_changes(taxonomy) @ np.ascontiguousarray(posterior.classes[rows].T)  # (1 + N, rows)
+            costs[1:] = _path_sums(costs[1:], taxonomy)
+            np.negative((costs[0] + costs[1 + taxonomy.leaves]).T, out=values[rows])
         return values
 
     def ranking(self, posterior: Posterior) -> Floats:
