@@ -4,7 +4,7 @@ from collections.abc import MutableMapping
 
 # GNU OpenMP, part of torch's wheels for Linux, waits for the other threads of a loop by spinning, 300,000 times by
 # default. If another job uses the core that the last thread needs, this time is lost in every loop.
-SPIN_VARIABLE, SPINS = "GOMP_SPINCOUNT", "1000"
+SPIN_VARIABLE, SPINS = "GOMP_SPINCOUNT", "10000"
 WAIT_VARIABLES = (SPIN_VARIABLE, "OMP_WAIT_POLICY")  # if the user sets one of them, it is left unchanged
 
 
@@ -20,7 +20,7 @@ def limit_spinning(environment: MutableMapping[str, str]) -> None:
         >>> variables = {}
         >>> limit_spinning(variables)
         >>> variables
-        {'GOMP_SPINCOUNT': '1000'}
+        {'GOMP_SPINCOUNT': '10000'}
     """
     if not any(name in environment for name in WAIT_VARIABLES):
         environment[SPIN_VARIABLE] = SPINS
