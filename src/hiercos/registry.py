@@ -55,7 +55,7 @@ class Registry(Mapping[str, Item]):
         return self._items[name]
 
     def names(self) -> list[str]:
-        """What may be looked up, for messages."""
+        """Names that can be looked up, with aliases; used in messages."""
         return list(self)
 
     def __iter__(self) -> Iterator[str]:
