@@ -10,7 +10,8 @@ from colours import TREE, small_backbone
 from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import rule
-from hiercos.engine import Model, StoredModel
+from hiercos.engine import StoredModel
+from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.onnx.export import OnnxExport, export_onnx
 from trees import TOY17

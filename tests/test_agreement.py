@@ -16,7 +16,8 @@ from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.benchmark import model_metrics
 from hiercos.cli.app import run
 from hiercos.decisions import Posterior, rule
-from hiercos.engine import LabelledVectors, Model, StoredModel, launched, save_model
+from hiercos.engine import LabelledVectors, StoredModel, launched, save_model
+from hiercos.methods import Model
 from hiercos.hub import load_pipeline
 from hiercos.onnx import InferenceConfig, open_onnx_model
 from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 import torch
 
-from hiercos.engine import Model
+from hiercos.methods import Model
 from hiercos.engine.scoring import ROWS_AT_ONCE, array_scores
 from hiercos.methods import METHODS
 from sklearn_clouds import UNEVEN, samples

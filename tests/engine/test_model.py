@@ -3,7 +3,7 @@ import pytest
 import torch
 
 from hiercos.data.text_features import TextFeatures
-from hiercos.engine.model import Standardize
+from hiercos.methods.model import Standardize
 
 SUBJECTS = ("pump", "valve", "lamp", "chair", "table", "kettle", "mirror", "ladder", "drill", "brush")
 SUBJECTS += ("hammer", "bucket", "carpet", "pillow", "bottle")  # one for each of 15 classes

@@ -10,7 +10,8 @@ from answer_rows import stored_rows
 from colours import TREE, colour_images
 from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
-from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
+from hiercos.engine import ModelError, StoredModel, frozen_encoder, load_model, save_model
+from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17

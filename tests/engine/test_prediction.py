@@ -5,7 +5,8 @@ from lightning_fabric import Fabric
 
 from hiercos.data import Texts, UnlabelledInputs, Vectors
 from hiercos.decisions import rule
-from hiercos.engine import Model, ReadConfig, StoredModel, posterior_batches
+from hiercos.engine import ReadConfig, StoredModel, posterior_batches
+from hiercos.methods import Model
 from hiercos.errors import DataError
 from hiercos.predictions import Columns, answer_columns
 from trees import TOY17

@@ -6,7 +6,8 @@ import torch
 from lightning_fabric import Fabric
 
 from blobs import FEATURES, blob_data, cloud
-from hiercos.engine import Model, TrainConfig, evaluate, fit
+from hiercos.engine import TrainConfig, evaluate, fit
+from hiercos.methods import Model
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.training import RunProgress, TrainingError
 from trees import TOY, TOY17

@@ -12,7 +12,8 @@ from blobs import cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import Posterior, rule
-from hiercos.engine import Model, ReadConfig, StoredModel, save_model
+from hiercos.engine import ReadConfig, StoredModel, save_model
+from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.errors import DataError
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline

@@ -13,7 +13,8 @@ from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos.cli.app import run
 from hiercos.decisions import rule
-from hiercos.engine import Model, ModelError, StoredModel
+from hiercos.engine import ModelError, StoredModel
+from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder
 from hiercos.hub import PretrainedModel
 from hiercos.hub.card import OWN_LEVELS, model_card

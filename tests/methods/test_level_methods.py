@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from hiercos import Taxonomy, load_taxonomy
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.methods import METHODS
 
 UNEVEN = Taxonomy.from_paths([("pet", "dog"), ("car",), ("pet", "cat")])  # nodes pet, car, dog, cat

@@ -13,7 +13,8 @@ from hiercos import Taxonomy
 from hiercos.data import Vectors
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import RULES, Posterior, rule
-from hiercos.engine import Model, StoredModel, save_model
+from hiercos.engine import StoredModel, save_model
+from hiercos.methods import Model
 from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import Backbone

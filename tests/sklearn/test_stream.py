@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
-from hiercos.engine import Model
+from hiercos.methods import Model
 from hiercos.errors import DataError
 from hiercos.sklearn.training import Moments
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples

@@ -11,10 +11,10 @@ import torch
 
 from hiercos.benchmark.comparison import RUNS, Run, RunResult
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
-from hiercos.engine import LabelledSamples, Model, RunData, TrainConfig, TrainingCallback, evaluate, load_model
+from hiercos.engine import LabelledSamples, RunData, TrainConfig, TrainingCallback, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
-from hiercos.methods import METHODS, LeafScores, NodeScores
+from hiercos.methods import METHODS, LeafScores, Model, NodeScores
 from hiercos.records import Record
 
 if TYPE_CHECKING:

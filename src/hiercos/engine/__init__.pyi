@@ -21,8 +21,6 @@ from .encoders import channels_last as channels_last
 from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
 from .feature_file import write_features as write_features
-from .model import CONSTANT as CONSTANT
-from .model import Model as Model
 from .model_folder import BACKBONE_WEIGHTS as BACKBONE_WEIGHTS
 from .model_folder import CONFIG as CONFIG
 from .model_folder import TAXONOMY as TAXONOMY

@@ -24,7 +24,7 @@ from hiercos.engine.encoders import (
     identity_changes,
     seeded_backbone,
 )
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.nn.backbones import Backbone

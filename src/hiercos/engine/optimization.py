@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 
 BACKBONE_SHARE = 0.1  # learning rate of the backbone over that of the head, as published
 WARM_UP = 0.1  # share of the steps in which the rate of "one-cycle" rises

@@ -20,7 +20,7 @@ from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores

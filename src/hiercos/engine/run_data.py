@@ -22,7 +22,7 @@ from hiercos.engine.encoders import (
     seeded_backbone,
 )
 from hiercos.engine.feature_file import mapped_features
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.engine.streaming import RawSamples
 from hiercos.nn.backbones import Backbone, BackboneError, ImageTransform, TrainTransform, load_backbone
 from hiercos.taxonomy import Taxonomy

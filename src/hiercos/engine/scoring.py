@@ -10,7 +10,7 @@ from torch.func import functional_call
 
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import launched
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.taxonomy import AnyArray
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.engine.batches import LabelledSamples, epoch_batches
+from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batches
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
     Checkpoint,
@@ -25,9 +25,10 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.engine.config import TrainConfig
-from hiercos.engine.model import Model
+from hiercos.methods import Model
 from hiercos.engine.optimization import learning_rate, make_optimizer, parameter_groups, set_learning_rate
-from hiercos.engine.scoring import evaluate
+from hiercos.engine.scoring import class_scores, evaluate
+from hiercos.engine.solving import solve_model
 from hiercos.files import write_atomically
 
 if TYPE_CHECKING:
@@ -81,11 +82,13 @@ class RunProgress:
         history: finished epochs in order.
         best_epoch: number of the best epoch, from 1; 0 before the first.
         seconds: time spent in training and validation.
+        choice: what a solver chose and why, as a sentence; "" without one.
     """
 
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     seconds: float = 0.0
+    choice: str = ""
 
     @property
     def best(self) -> Epoch:
@@ -152,6 +155,8 @@ def fit(
     if config.standardize and model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
+    if model.solver is not None:
+        return _solve(fabric, model, train, val, config, weights=weights, folder=folder, identity=identity, resume=resume, callback=callback)
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (folder / CHECKPOINT).exists():
@@ -176,6 +181,25 @@ def fit(
             callback.close()
     model.load_state_dict(state.best)
     return state.progress
+
+
+def _solve(
+    fabric: Fabric,
+    model: Model,
+    train: LabelledSamples,
+    val: LabelledSamples | None,
+    config: TrainConfig,
+    **options: Any,
+) -> RunProgress:
+    """Train by the method's solver; the history has one entry."""
+    if not isinstance(train, LabelledVectors) or not isinstance(val, LabelledVectors | None):
+        raise TrainingError(f"method {config.method!r} needs fixed features: freeze the backbone, or choose another method")
+    start = time.perf_counter()
+    solved = solve_model(fit, fabric, model, train, val, config, **options)
+    loss = float(model.loss(class_scores(fabric, model, train), train.labels.cpu()))
+    metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
+    seconds = time.perf_counter() - start
+    return RunProgress([Epoch(1, loss, metrics["top1"], metrics["hops"], seconds)], 1, seconds, solved.choice)
 
 
 class RunState:

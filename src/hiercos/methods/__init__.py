@@ -2,39 +2,54 @@
 
 from hiercos.methods import (  # imported to register
     barz_denzler,
+    committee,
     cross_entropy,
     flamingo,
+    gaussian,
     hafeat,
     haframe,
     hier_cos,
     hxe,
+    linear_svm,
+    logistic,
     path_softmax,
     soft_labels,
     yolo_v2,
 )
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE
 from hiercos.methods.hier_cos import LeafScores, NodeScores
+from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, MethodError, build_method
 from hiercos.methods.search import Between, Space
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
 
 __all__ = [
     "DEFAULT",
     "DEFAULT_RULE",
     "METHODS",
     "Between",
+    "LabelledFeatures",
     "LeafScores",
+    "MemberTraining",
     "Method",
     "MethodError",
+    "Model",
     "NodeScores",
+    "Solved",
+    "Solver",
     "Space",
     "barz_denzler",
     "build_method",
+    "committee",
     "cross_entropy",
     "flamingo",
+    "gaussian",
     "hafeat",
     "haframe",
     "hier_cos",
     "hxe",
+    "linear_svm",
+    "logistic",
     "path_softmax",
     "soft_labels",
     "yolo_v2",

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from hiercos.errors import FaultsError
 from hiercos.geometry import node_probabilities
 from hiercos.methods.search import Space
+from hiercos.methods.solver import Solver
 from hiercos.options import option_faults
 from hiercos.registry import Registry
 from hiercos.taxonomy import Taxonomy
@@ -26,15 +27,17 @@ class Method:
             distribution over the classes.
         node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
             is the method's own prediction there.
+        solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
     """
 
     head: nn.Module
     loss: nn.Module
     class_scores: nn.Module
     node_scores: nn.Module
+    solver: Solver | None = None
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items())
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items() if part is not None)
         return f"Method({parts})"
 
 

@@ -2,16 +2,20 @@
 
 from hiercos.nn.level_heads import SlicedHeads, UnitRowLinear
 from hiercos.nn.projection import Projection, SparseMatrix, csr_tensor
+from hiercos.nn.standardize import CONSTANT, Standardize, feature_scale
 from hiercos.nn.transformation import Basis, HierCOSHead, ResidualBlock, TransformationModule
 
 __all__ = [
+    "CONSTANT",
     "Basis",
     "HierCOSHead",
     "Projection",
     "ResidualBlock",
     "SlicedHeads",
     "SparseMatrix",
+    "Standardize",
     "TransformationModule",
     "UnitRowLinear",
     "csr_tensor",
+    "feature_scale",
 ]

@@ -21,16 +21,17 @@ class Projection(nn.Module):
 
     Args:
         directions: right singular vectors as columns, shape (V, F).
+        persistent: whether the directions are part of the state of a model.
 
     Shape:
         inputs: (B, V), sparse CSR or dense. Output: (B, F), dense.
     """
 
-    directions: Tensor  # (V, F); not part of the state, because it never changes in training
+    directions: Tensor  # (V, F)
 
-    def __init__(self, directions: Tensor) -> None:
+    def __init__(self, directions: Tensor, *, persistent: bool = False) -> None:
         super().__init__()
-        self.register_buffer("directions", directions.contiguous(), persistent=False)
+        self.register_buffer("directions", directions.contiguous(), persistent=persistent)
 
     @classmethod
     def fit(cls, samples: SparseMatrix, dim: int, seed: int) -> "Projection":

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hiercos.engine import Model
+from hiercos.methods import Model
 from hiercos.geometry import class_path_sums, node_probabilities
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library

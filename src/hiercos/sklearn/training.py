@@ -12,8 +12,6 @@ from torch import Tensor
 
 from hiercos.decisions import fit_temperature
 from hiercos.engine import (
-    CONSTANT,
-    Model,
     RunProgress,
     TrainConfig,
     TrainingCallback,
@@ -25,6 +23,8 @@ from hiercos.engine import (
     random_state_kept,
     train_epoch,
 )
+from hiercos.methods import Model
+from hiercos.nn import CONSTANT
 from hiercos.sklearn.samples import Labelled, Projection
 from hiercos.taxonomy import IntArray, Taxonomy
 

@@ -5,44 +5,21 @@ sparse. A method that trains on dense features gets those of sparse vectors from
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor, nn
 
-from hiercos.methods import METHODS, build_method
-from hiercos.nn import Projection
+from hiercos.methods.registry import METHODS, build_method
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.nn import Projection, SparseMatrix, Standardize, csr_tensor
 from hiercos.nn.backbones import Backbone
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Floats, Taxonomy
 
-CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
-
-
-class Standardize(nn.Module):
-    """Scale every feature to mean 0 and variance 1, with statistics set once.
-
-    Shape:
-        features: (B, F). Output: (B, F).
-    """
-
-    mean: Tensor  # (F,)
-    scale: Tensor  # (F,), 1 for a feature that never varies
-
-    def __init__(self, in_features: int) -> None:
-        super().__init__()
-        self.register_buffer("mean", torch.zeros(in_features))
-        self.register_buffer("scale", torch.ones(in_features))
-
-    def fit(self, features: Tensor) -> None:
-        """Set mean and scale from features, shape (M, F) with M at least 1."""
-        deviation = features.std(dim=0, correction=0)
-        self.mean.copy_(features.mean(dim=0))
-        varies = deviation > CONSTANT * features.abs().amax(dim=0)
-        self.scale.copy_(deviation.where(varies, 1))
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Standardize features, shape (B, F)."""
-        return (features - self.mean) / self.scale
+ROWS_AT_ONCE = 4096
 
 
 class Model(nn.Module):
@@ -79,7 +56,7 @@ class Model(nn.Module):
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss
         self.class_scores, self.node_scores = parts.class_scores, parts.node_scores
-        self.backbone, self.projection = backbone, projection
+        self.backbone, self.projection, self.solver = backbone, projection, parts.solver
 
     @property
     def raw_inputs(self) -> bool:
@@ -111,3 +88,37 @@ class Model(nn.Module):
         else:
             features = inputs
         return features
+
+    def solve(
+        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
+    ) -> Solved:
+        """Find the weights with the method's solver; see `Solver`.
+
+        Args:
+            train: training samples, as the model takes them.
+            val: validation samples; None if there are none.
+            seed: seed of everything random.
+            train_member: training of an inner model by gradient steps.
+        """
+        assert self.solver is not None
+        if not self.raw_inputs:
+            self.standardize.fit(torch.as_tensor(np.asarray(train.features)))
+            train = replace(train, features=self._standardized(train))
+            val = None if val is None else replace(val, features=self._standardized(val))
+        solved = self.solver(train, val, seed=seed, train_member=train_member)
+        self.options |= solved.options
+        return solved
+
+    def _standardized(self, data: LabelledFeatures) -> Floats:
+        values: Floats = self.standardize(torch.as_tensor(np.asarray(data.features))).numpy()
+        return values
+
+    @torch.inference_mode()
+    def array_scores(self, features: Floats | SparseMatrix) -> Floats:
+        """Class scores, shape (M, C), of features in memory, shape (M, F)."""
+        self.eval()
+        count = features.shape[0]
+        parts = [features[start : start + ROWS_AT_ONCE] for start in range(0, count, ROWS_AT_ONCE)]
+        batches = [csr_tensor(part) if issparse(part) else torch.as_tensor(part) for part in parts]
+        scores: Floats = torch.cat([self.class_scores(self(batch)) for batch in batches]).numpy()
+        return scores

@@ -1,0 +1,267 @@
+"""A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.optimize import minimize
+from scipy.sparse import issparse
+from torch import Tensor, nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.logistic import own_log_probabilities
+from hiercos.methods.model import Model
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
+from hiercos.nn import Projection
+from hiercos.taxonomy import Floats, IntArray, Taxonomy
+
+TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples
+LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
+PROJECTED = 256  # width of the dense features of sparse inputs
+FOLDS = 7  # of which one is held out, if there are no validation samples
+
+
+class Committee(nn.Module):
+    """The weighted sum of the class scores of several models.
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the inputs.
+        members: name of each model's method.
+        options: options for the methods that have them, such as a width.
+        dim: width of a projection for the models that need dense inputs; None if the inputs are dense.
+
+    Shape:
+        inputs: (B, F), dense or sparse CSR. Output: class logits, shape (B, C).
+    """
+
+    weights: Tensor  # (number of members,)
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        in_features: int,
+        members: Sequence[str],
+        options: Mapping[str, Any],
+        dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
+        self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
+        self.members = nn.ModuleList(self.new_member(name) for name in members)
+        self.register_buffer("weights", torch.full((len(members),), 1 / max(len(members), 1)))
+
+    def new_member(self, method: str, **options: Any) -> Model:
+        """An untrained model; its method takes raw inputs, or dense features."""
+        known = METHODS.options(method)
+        chosen = {name: value for name, value in {**self.options, **options}.items() if name in known}
+        dense = self.in_features if self.projection is None else self.projection.num_features
+        width = self.in_features if METHODS.traits(method).raw_inputs else dense
+        return Model(self.taxonomy, width, method, chosen)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C)."""
+        dense = inputs if self.projection is None else self.projection(inputs)
+        scores = [member.class_scores(member(inputs if member.raw_inputs else dense)) for member in self.members]
+        return torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
+
+    def set_members(self, members: Sequence[Model], weights: Floats) -> None:
+        """Replace the members and their weights."""
+        self.members = nn.ModuleList(members)
+        self.weights = torch.as_tensor(weights, dtype=torch.float32)
+
+    def views(self, data: LabelledFeatures) -> dict[bool, LabelledFeatures]:
+        """Samples as raw inputs (True) and as dense features (False)."""
+        if self.projection is None:
+            return {True: data, False: data}
+        dense = np.asarray(data.features @ self.projection.directions.numpy(), dtype=np.float32)
+        return {True: data, False: replace(data, features=dense)}
+
+
+def committee_method(head: Committee, solver: "CommitteeSolver") -> Method:
+    """The method of a committee."""
+    return Method(
+        head=head,
+        loss=CrossEntropyLoss(),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(head.taxonomy),
+        solver=solver,
+    )
+
+
+@METHODS.register("flat-committee", uses_tree=False, raw_inputs=True)
+def flat_committee(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    size: int = 5,
+    width: int = 512,
+    dropout: float = 0.1,
+    members: Sequence[str] | None = None,
+    dim: int | None = None,
+) -> Method:
+    """Several heads of flat cross-entropy, averaged: what a committee buys without the tree.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: width F of the input features.
+        size: number of heads.
+        width: width of their transformation modules.
+        dropout: dropout rate, see `TransformationModule`.
+        members: methods of a trained committee; None before training.
+        dim: width of the projection of a trained committee on sparse inputs; None without one.
+    """
+    head = Committee(taxonomy, in_features, members or (), {"width": width, "dropout": dropout}, dim)
+    return committee_method(head, CommitteeSolver(head, ("cross-entropy-mlp",) * size))
+
+
+@dataclass(frozen=True, eq=False)
+class CommitteeSolver:
+    """Trains the members one after the other and fits their weights.
+
+    Attributes:
+        head: committee to fill.
+        members: methods of the members.
+    """
+
+    head: Committee
+    members: Sequence[str]
+
+    def __call__(
+        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
+    ) -> Solved:
+        """See `Solver`; without validation samples, a seventh of the training samples is held out."""
+        if val is None:
+            mask = folds(train.labels, FOLDS, seed)[0]
+            train, val = train.rows(~mask), train.rows(mask)
+        training = CommitteeTraining(self.head, train, val, seed, train_member)
+        models = [training.trained(name, place) for place, name in enumerate(self.members)]
+        return training.pooled(models)
+
+
+class CommitteeTraining:
+    """Trains members on the same samples, and pools them.
+
+    Args:
+        head: committee to fill.
+        train: training samples.
+        val: validation samples.
+        seed: seed of everything random.
+        train_member: training of a model by gradient steps.
+    """
+
+    def __init__(
+        self,
+        head: Committee,
+        train: LabelledFeatures,
+        val: LabelledFeatures,
+        seed: int,
+        train_member: MemberTraining,
+    ) -> None:
+        if issparse(train.features):
+            fitted = Projection.fit(train.features, PROJECTED, seed)
+            head.projection = Projection(fitted.directions, persistent=True)
+        self.head, self.seed, self.train_member = head, seed, train_member
+        self.train, self.val = head.views(train), head.views(val)
+
+    def trained(self, method: str, place: int, **options: Any) -> Model:
+        """A trained member, whose initial weights depend on the seed and its place."""
+        torch.manual_seed(self.seed * 1_000 + place)
+        member = self.head.new_member(method, **options)
+        train, val = self.train[member.raw_inputs], self.val[member.raw_inputs]
+        if member.solver is None:
+            self.train_member(member, train, val)
+        else:
+            member.solve(train, val, seed=self.seed, train_member=self.train_member)
+        return member
+
+    def scores(self, member: Model) -> Floats:
+        """Class scores of a member on the validation samples, shape (M, C)."""
+        return member.array_scores(self.val[member.raw_inputs].features)
+
+    def loss(self, member: Model) -> float:
+        """Log-loss of a member on the validation samples, at its best temperature."""
+        true = self.val[True]
+        return _best_inverse(self.scores(member).astype(np.float64), replace(true, weights=None))[1]
+
+    def pooled(self, models: Sequence[Model]) -> Solved:
+        """Put models into the committee with fitted weights; those with hardly any weight are left out."""
+        labels = self.val[True].labels
+        scores = [self.scores(model) for model in models]
+        weights, loss, alone = pool_weights(scores, labels)
+        kept = [place for place in range(len(models)) if weights[place] > 0]
+        self.head.set_members([models[place] for place in kept], weights[kept])
+        names = [models[place].method for place in kept]
+        dim = None if self.head.projection is None else self.head.projection.num_features
+        best = int(np.argmin(alone))
+        parts = ", ".join(names)
+        choice = f"{parts}: log-loss {loss:.4f} on validation, {models[best].method} alone {alone[best]:.4f}"
+        return Solved(choice, {"members": names, "dim": dim})
+
+
+def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, float, list[float]]:
+    """Weights >= 0 of score tables whose weighted sum has the smallest log-loss as logits.
+
+    The weight of each table is its own best inverse temperature times a factor; the factors are pulled towards equal
+    ones, the more the fewer samples there are. Tables with hardly any weight get 0.
+
+    Args:
+        scores: K tables of class scores, shape (M, C) each.
+        labels: class of each sample, shape (M,).
+
+    Returns:
+        Weights, shape (K,), the log-loss of the sum, and that of each table alone.
+    """
+    true = LabelledFeatures(np.empty((len(labels), 0), np.float32), labels)
+    tables = np.stack([table - table.max(axis=1, keepdims=True) for table in scores]).astype(np.float64)  # (K, M, C)
+    inverse, alone = zip(*(_best_inverse(table, true) for table in tables), strict=True)
+    tables *= np.array(inverse)[:, None, None]
+    kept = np.ones(len(tables), dtype=bool)
+    while True:
+        factors = _pool_factors(tables[kept], true)
+        dropped = factors < LEAST_WEIGHT * factors.sum()
+        if not dropped.any():
+            break
+        kept[np.flatnonzero(kept)[dropped]] = False
+    weights = np.zeros(len(tables))
+    weights[kept] = factors * np.array(inverse)[kept]
+    loss = _log_loss(np.tensordot(factors, tables[kept], axes=1), true)
+    return weights, loss, list(alone)
+
+
+def _best_inverse(table: Floats, true: LabelledFeatures) -> tuple[float, float]:
+    """The inverse temperature of a table with the smallest log-loss, and that log-loss."""
+    from scipy.optimize import minimize_scalar
+
+    found = minimize_scalar(
+        lambda log: _log_loss(np.exp(log) * table, true), bounds=(-7, 7), method="bounded", options={"xatol": 1e-3}
+    )
+    return float(np.exp(found.x)), float(found.fun)
+
+
+def _pool_factors(tables: Floats, true: LabelledFeatures) -> Floats:
+    """Factors >= 0 of tables at their own temperature, shape (K,)."""
+    count, rows = len(tables), len(true)
+    own = np.take_along_axis(tables, true.labels[None, :, None], axis=2)[..., 0]  # (K, M)
+
+    def value(factors: Floats) -> tuple[float, Floats]:
+        logits = np.tensordot(factors, tables, axes=1)  # (M, C)
+        logits -= logits.max(axis=1, keepdims=True)
+        probabilities = np.exp(logits)
+        probabilities /= probabilities.sum(axis=1, keepdims=True)
+        slope = (np.einsum("mc,kmc->k", probabilities, tables) - own.sum(axis=1)) / rows
+        pull = TOWARDS_EQUAL / rows
+        loss = _log_loss(logits, true) + 0.5 * pull * float(np.square(count * factors - 1).mean())
+        return loss, slope + pull * (count * factors - 1)
+
+    start = np.full(count, 1 / count)
+    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * count)
+    factors: Floats = found.x
+    return factors
+
+
+def _log_loss(logits: Floats, true: LabelledFeatures) -> float:
+    return float(-own_log_probabilities(logits, true).mean())

@@ -1,0 +1,71 @@
+"""The flat linear support vector machine that practitioners use on texts."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.logistic import RawLinear
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.taxonomy import Taxonomy
+
+ABSENT = -1e3  # bias of a class without samples
+
+
+@METHODS.register("linear-svm", uses_tree=False, raw_inputs=True)
+def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float = 1.0) -> Method:
+    """Flat linear support vector machine: one class against the rest, squared hinge, as in scikit-learn's LinearSVC.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: width F of the input features.
+        strength: inverse strength of the penalty, `C` of LinearSVC.
+    """
+    head = RawLinear(in_features, taxonomy.num_classes)
+    return Method(
+        head=head,
+        loss=CrossEntropyLoss(),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(taxonomy),
+        solver=SupportVectorSolver(head, strength),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class SupportVectorSolver:
+    """Sets a linear layer to the weights of scikit-learn's LinearSVC.
+
+    Attributes:
+        head: layer to set.
+        strength: inverse strength of the penalty.
+    """
+
+    head: RawLinear
+    strength: float
+
+    def __call__(
+        self,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,  # noqa: ARG002  # nothing to choose
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> Solved:
+        """See `Solver`."""
+        from sklearn.svm import LinearSVC
+
+        machine = LinearSVC(C=self.strength, random_state=seed, dual=True)
+        machine.fit(train.features, train.labels, sample_weight=train.weights)
+        found = np.asarray(machine.classes_)
+        rows, biases = machine.coef_, machine.intercept_
+        if len(found) == 2:  # one row separates two classes
+            rows, biases = np.concatenate([-rows, rows]) / 2, np.concatenate([-biases, biases]) / 2
+        weight = torch.zeros_like(self.head.weight)
+        bias = torch.full_like(self.head.bias, ABSENT)
+        weight[found] = torch.as_tensor(rows, dtype=weight.dtype)
+        bias[found] = torch.as_tensor(biases, dtype=bias.dtype)
+        self.head.set(weight, bias)
+        return Solved()

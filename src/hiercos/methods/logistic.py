@@ -1,0 +1,175 @@
+"""Logistic regression on the features, flat or along the tree, with a strength chosen on held-out samples."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.convex import Inputs, PathProblem, Prior, Solution
+from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
+from hiercos.taxonomy import Taxonomy
+
+VARIANCES = tuple(4.0**power for power in range(9))  # of a class's weights, on features of mean squared norm 1
+SHARES = (0.0, 0.5, 0.8)  # of the variance, in the inner nodes
+ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated
+SMALL = 5000  # training samples up to which they are
+SEARCH_STEPS = 40
+
+
+class RawLinear(nn.Module):
+    """A linear layer on dense or sparse CSR features.
+
+    Shape:
+        features: (B, F). Output: (B, C).
+    """
+
+    def __init__(self, in_features: int, out_features: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.zeros(out_features, in_features))
+        self.bias = nn.Parameter(torch.zeros(out_features))
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C)."""
+        return features @ self.weight.T + self.bias
+
+    @torch.no_grad()
+    def set(self, weight: Tensor, bias: Tensor) -> None:
+        """Set weight (C, F) and bias (C,)."""
+        self.weight.copy_(weight)
+        self.bias.copy_(bias)
+
+
+@METHODS.register("logistic", uses_tree=False, raw_inputs=True)
+def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
+    """Flat logistic regression, solved to its optimum, with the strength of the penalty chosen on held-out samples.
+
+    Args:
+        taxonomy: the tree; only its number of classes is read.
+        in_features: width F of the input features.
+    """
+    return _logistic(taxonomy, in_features, (0.0,))
+
+
+@METHODS.register("tree-logistic", raw_inputs=True)
+def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
+    """Logistic regression whose class weights are sums of node weights along the path [gopal2013].
+
+    The problem is convex and solved to its optimum. The strength of the penalty and the share of inner nodes are chosen
+    on held-out samples; a share of 0 is flat logistic regression, so the tree is used only where it helps.
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the input features.
+    """
+    return _logistic(taxonomy, in_features, SHARES)
+
+
+def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> Method:
+    head = RawLinear(in_features, taxonomy.num_classes)
+    return Method(
+        head=head,
+        loss=CrossEntropyLoss(),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(taxonomy),
+        solver=LogisticSolver(head, taxonomy, shares),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticSolver:
+    """Solves a linear head along the tree, under the prior with the smallest log-loss on held-out samples.
+
+    Attributes:
+        head: layer to set.
+        taxonomy: the tree.
+        shares: shares of the variance in inner nodes to choose from.
+    """
+
+    head: RawLinear
+    taxonomy: Taxonomy
+    shares: Sequence[float]
+
+    def __call__(
+        self,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> Solved:
+        """See `Solver`; without enough validation samples, small data are cross-validated."""
+        prior = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
+        problem = PathProblem(Inputs(train.features), train.labels, self.taxonomy, train.weights)
+        self.head.set(*problem.layer(problem.solve(prior), prior))
+        shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
+        return Solved(f"variance of the weights {prior.variance:g}{shared}")
+
+
+def choose_prior(
+    train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxonomy, shares: Sequence[float], *, seed: int
+) -> Prior:
+    """The prior with the smallest log-loss on validation samples, or in cross-validation."""
+    validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
+    if validated and val is not None:
+        searches = [PriorSearch(train, val, taxonomy)]
+    else:
+        masks = folds(train.labels, FOLDS, seed)
+        searches = [PriorSearch(train.rows(~mask), train.rows(mask), taxonomy) for mask in masks]
+    losses: dict[Prior, float] = {}
+    best = Prior(VARIANCES[0])
+    for share in shares if taxonomy.height > 1 else (0.0,):
+        for prior in rising(losses, share):
+            losses[prior] = sum(search.loss(prior) for search in searches)
+            best = min(losses, key=losses.__getitem__)
+    return best
+
+
+def rising(losses: dict[Prior, float], shared: float) -> Iterator[Prior]:
+    """Priors of growing variance, until the loss of the last one is larger than the smallest of this share.
+
+    Args:
+        losses: loss of each prior tried so far, filled in by the caller.
+        shared: share of the variance in inner nodes.
+    """
+    start = 0
+    if losses:  # near the best variance of another share
+        start = max(0, VARIANCES.index(min(losses, key=losses.__getitem__).variance) - 1)
+    for place, variance in enumerate(VARIANCES[start:]):
+        yield Prior(variance, shared)
+        if place and losses[Prior(variance, shared)] > losses[Prior(VARIANCES[start + place - 1], shared)]:
+            return
+
+
+class PriorSearch:
+    """Held-out log-loss of priors, each solved from the solution of the last one.
+
+    Args:
+        train: samples to solve on.
+        val: samples to judge by.
+        taxonomy: the tree.
+    """
+
+    def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
+        self.problem = PathProblem(Inputs(train.features), train.labels, taxonomy, train.weights)
+        self.val = val
+        self.last: Solution | None = None
+
+    def loss(self, prior: Prior) -> float:
+        """Sum of the held-out samples' -log p."""
+        self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
+        weight, bias = (part.numpy() for part in self.problem.layer(self.last, prior))
+        logits = self.val.features @ weight.T + bias
+        return float(-own_log_probabilities(logits, self.val).sum())
+
+
+def own_log_probabilities(logits: np.ndarray, data: LabelledFeatures) -> np.ndarray:  # type: ignore[type-arg]
+    """Weighted log-probability of each sample's class, shape (M,), from logits, shape (M, C)."""
+    top = logits.max(axis=1, keepdims=True)
+    logs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+    own = np.take_along_axis(logs, data.labels[:, None], axis=1)[:, 0]
+    result: np.ndarray = own if data.weights is None else own * data.weights  # type: ignore[type-arg]
+    return result
