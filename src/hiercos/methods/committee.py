@@ -111,16 +111,17 @@ def flat_committee(
         size: number of heads.
         width: width of their transformation modules.
         dropout: dropout rate, see `TransformationModule`.
-        members: methods of a trained committee; None before training.
+        members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    head = Committee(taxonomy, in_features, members or (), {"width": width, "dropout": dropout}, dim)
-    return committee_method(head, CommitteeSolver(head, ("cross-entropy-mlp",) * size))
+    flat = ("cross-entropy-mlp",) * size
+    head = Committee(taxonomy, in_features, members or flat, {"width": width, "dropout": dropout}, dim)
+    return committee_method(head, CommitteeSolver(head, flat))
 
 
 @dataclass(frozen=True, eq=False)
 class CommitteeSolver:
-    """Trains the members one after the other and fits their weights.
+    """Trains members one after the other and fits their weights.
 
     Attributes:
         head: committee to fill.
@@ -134,12 +135,21 @@ class CommitteeSolver:
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
     ) -> Solved:
         """See `Solver`; without validation samples, a seventh of the training samples is held out."""
+        learned, held_out = (train, val) if val is not None else _split(train, seed)
+        training = CommitteeTraining(self.head, learned, held_out, seed, train_member)
+        solved = training.pooled(self.candidates(training))
         if val is None:
-            mask = folds(train.labels, FOLDS, seed)[0]
-            train, val = train.rows(~mask), train.rows(mask)
-        training = CommitteeTraining(self.head, train, val, seed, train_member)
-        models = [training.trained(name, place) for place, name in enumerate(self.members)]
-        return training.pooled(models)
+            training.refit(train)
+        return solved
+
+    def candidates(self, training: "CommitteeTraining") -> list[Model]:
+        """The trained members to choose from."""
+        return [training.trained(name, place) for place, name in enumerate(self.members)]
+
+
+def _split(train: LabelledFeatures, seed: int) -> tuple[LabelledFeatures, LabelledFeatures]:
+    mask = folds(train.labels, FOLDS, seed)[0]
+    return train.rows(~mask), train.rows(mask)
 
 
 class CommitteeTraining:
@@ -177,6 +187,14 @@ class CommitteeTraining:
         else:
             member.solve(train, val, seed=self.seed, train_member=self.train_member)
         return member
+
+    def refit(self, train: LabelledFeatures) -> None:
+        """Solve the members that have a solver again, on all samples, with the settings chosen before."""
+        views = self.head.views(train)
+        for member in self.head.members:
+            assert isinstance(member, Model)
+            if member.solver is not None:
+                member.solve(views[member.raw_inputs], None, seed=self.seed, train_member=self.train_member)
 
     def scores(self, member: Model) -> Floats:
         """Class scores of a member on the validation samples, shape (M, C)."""

@@ -79,19 +79,23 @@ def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> 
     )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class LogisticSolver:
     """Solves a linear head along the tree, under the prior with the smallest log-loss on held-out samples.
+
+    The prior is chosen in the first call; later calls keep it.
 
     Attributes:
         head: layer to set.
         taxonomy: the tree.
         shares: shares of the variance in inner nodes to choose from.
+        prior: chosen prior; None before the first call.
     """
 
     head: RawLinear
     taxonomy: Taxonomy
     shares: Sequence[float]
+    prior: Prior | None = None
 
     def __call__(
         self,
@@ -102,7 +106,8 @@ class LogisticSolver:
         train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
-        prior = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
+        prior = self.prior or choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
+        self.prior = prior
         problem = PathProblem(Inputs(train.features), train.labels, self.taxonomy, train.weights)
         self.head.set(*problem.layer(problem.solve(prior), prior))
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""

@@ -1,0 +1,166 @@
+"""Methods that are solved instead of trained by steps: logistic regression, Gaussian, support vectors, committees."""
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_matrix
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+from sklearn.svm import LinearSVC
+
+from blobs import cloud
+from hiercos import Taxonomy
+from hiercos.methods import METHODS, LabelledFeatures, Model
+from hiercos.methods.committee import pool_weights
+from hiercos.methods.logistic import choose_prior, own_log_probabilities
+from hiercos.methods.solver import folds
+from trees import TOY, TOY17
+
+FLAT = Taxonomy.from_paths([(name,) for name in "abc"])
+
+
+def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
+    torch.manual_seed(seed)
+    features, labels = cloud(taxonomy, count)
+    noise = np.random.default_rng(seed).normal(size=features.shape)
+    return LabelledFeatures((features.numpy() + noise).astype(np.float32), labels.numpy())
+
+
+def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
+    raise AssertionError(f"{member.method}: {len(train)}, {len(val)}")
+
+
+def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
+    """A few gradient steps, in place of the engine's training."""
+    assert len(val)
+    features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)
+    member.standardize.fit(features)
+    optimizer = torch.optim.AdamW(member.parameters(), lr=1e-2)
+    member.train()
+    for _ in range(30):
+        optimizer.zero_grad()
+        member.loss(member(features), labels).backward()
+        optimizer.step()
+    member.eval()
+
+
+def solved(name: str, taxonomy: Taxonomy, train: LabelledFeatures, val: LabelledFeatures | None, **options: object):
+    model = Model(taxonomy, train.features.shape[1], name, options)
+    found = model.solve(train, val, seed=0, train_member=brief_steps)
+    return model, found
+
+
+@pytest.mark.parametrize("taxonomy", [TOY, TOY17, FLAT], ids=["toy", "toy17", "flat"])
+@pytest.mark.parametrize("name", ["logistic", "tree-logistic", "gaussian", "linear-svm"])
+def test_solved_heads_learn_the_classes(name: str, taxonomy: Taxonomy) -> None:
+    train, test = data(taxonomy, 40 * taxonomy.num_classes), data(taxonomy, 200, seed=1)
+    model, _ = solved(name, taxonomy, train, None)
+    accuracy = (model.array_scores(test.features).argmax(axis=1) == test.labels).mean()
+    centroid = nearest_centroid(train, test)
+    assert accuracy > centroid - 0.1
+    assert accuracy > 1.5 / taxonomy.num_classes
+
+
+def nearest_centroid(train: LabelledFeatures, test: LabelledFeatures) -> float:
+    means = np.stack([train.features[train.labels == label].mean(axis=0) for label in np.unique(train.labels)])
+    distances = np.square(test.features[:, None] - means).sum(axis=2)
+    return float((np.unique(train.labels)[distances.argmin(axis=1)] == test.labels).mean())
+
+
+def test_the_gaussian_head_is_discriminant_analysis() -> None:
+    train, test = data(TOY, 300), data(TOY, 50, seed=1)
+    model, _ = solved("gaussian", TOY, train, None)
+    reference = LinearDiscriminantAnalysis(solver="lsqr", shrinkage="auto").fit(train.features, train.labels)
+    found = torch.as_tensor(model.array_scores(test.features)).softmax(dim=1).numpy()
+    np.testing.assert_allclose(found, reference.predict_proba(test.features), atol=0.05)
+
+
+@pytest.mark.parametrize("taxonomy", [TOY, Taxonomy.from_paths([("a", "b"), ("a", "c")])], ids=["three", "two"])
+def test_the_support_vector_head_answers_like_scikit_learn(taxonomy: Taxonomy) -> None:
+    train, test = data(taxonomy, 120), data(taxonomy, 60, seed=1)
+    model, _ = solved("linear-svm", taxonomy, train, None)
+    reference = LinearSVC(dual=True, random_state=0).fit(train.features, train.labels)
+    assert (model.array_scores(test.features).argmax(axis=1) == reference.predict(test.features)).all()
+
+
+def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors() -> None:
+    train = data(TOY17, 400)
+    seen = train.rows(train.labels != 3)
+    model, _ = solved("linear-svm", TOY17, seen, None)
+    assert 3 not in model.array_scores(train.features).argmax(axis=1)
+
+
+def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None:
+    generator = np.random.default_rng(0)
+    tree = Taxonomy.from_paths([(f"group {place // 5}", f"class {place}") for place in range(20)])
+    groups = generator.normal(size=(4, 30)) * 3
+    helpful = np.repeat(groups, 5, axis=0) + generator.normal(size=(20, 30))
+
+    def drawn(centres: np.ndarray, count: int) -> LabelledFeatures:
+        labels = np.arange(count) % 20
+        noise = generator.normal(size=(count, 30)) * 3
+        return LabelledFeatures((centres[labels] + noise).astype(np.float32), labels)
+
+    prior = choose_prior(drawn(helpful, 60), drawn(helpful, 2000), tree, (0.0, 0.5, 0.8), seed=0)
+    assert prior.shared > 0
+
+
+def test_folds_hold_out_every_sample_once_and_spread_the_classes() -> None:
+    labels = np.repeat([0, 1, 2], [10, 5, 1])
+    masks = folds(labels, 5, seed=3)
+    assert np.stack(masks).sum(axis=0).tolist() == [1] * 16
+    assert [int((labels[mask] == 0).sum()) for mask in masks] == [2] * 5
+
+
+def test_sparse_and_dense_features_give_the_same_scores() -> None:
+    train = data(TOY17, 300)
+    model, _ = solved("logistic", TOY17, train, None)
+    sparse = csr_matrix(train.features)
+    np.testing.assert_allclose(model.array_scores(sparse), model.array_scores(train.features), rtol=1e-4, atol=1e-4)
+
+
+def test_pooled_scores_are_at_least_as_good_as_the_best_alone_and_no_grid_finds_better() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, 400)
+    tables = [3 * np.eye(4)[labels] + generator.normal(size=(400, 4)) * noise for noise in (2.0, 2.5, 30.0)]
+    weights, loss, alone = pool_weights(tables, labels)
+    true = LabelledFeatures(np.empty((400, 0), np.float32), labels)
+    assert loss < min(alone)
+    assert (weights >= 0).all()
+    assert weights[2] < 0.1 * weights[0]
+    grid = np.linspace(0, 2, 21)
+    best = min(
+        -own_log_probabilities(a * tables[0] + b * tables[1], true).mean() for a in grid for b in grid
+    )
+    assert loss < best + 0.003
+
+
+def test_a_committee_is_the_weighted_sum_of_its_members() -> None:
+    train, val = data(TOY17, 340), data(TOY17, 120, seed=1)
+    model, found = solved("flat-committee", TOY17, train, val, size=2, width=16)
+    expected = sum(
+        weight * member.array_scores(val.features)
+        for weight, member in zip(model.head.weights.numpy(), model.head.members, strict=True)
+    )
+    np.testing.assert_allclose(model.array_scores(val.features), expected, rtol=1e-4, atol=1e-4)
+    assert found.options["members"] == ["cross-entropy-mlp"] * len(model.head.members)
+
+
+@pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
+def test_the_default_names_its_members_and_is_built_again_from_its_options(sparse: bool) -> None:
+    train, val = data(TOY17, 680), data(TOY17, 120, seed=1)
+    if sparse:
+        train, val = (LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels) for part in (train, val))
+    model, found = solved("default", TOY17, train, val, width=16)
+    assert set(found.options["members"]) <= set(METHODS)
+    assert found.choice.startswith(", ".join(found.options["members"]))
+    again = Model(TOY17, train.features.shape[1], "default", model.options)
+    again.load_state_dict(model.state_dict())
+    np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
+
+
+def test_the_quick_default_trains_no_wide_head() -> None:
+    model = Model(TOY17, 8, "default", {"effort": "quick"})
+    train = data(TOY17, 680)
+    train = LabelledFeatures(train.features[:, :8], train.labels)
+    solution = model.solve(train, None, seed=0, train_member=no_member)
+    assert solution.options["members"] == ["tree-logistic"]
