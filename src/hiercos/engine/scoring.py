@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -158,6 +158,6 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
 
 def array_inputs(model: Model, vectors: AnyArray | SparseMatrix) -> Tensor:
     """Inputs of a model, dense or sparse as the model takes them, from an array or a SciPy CSR matrix."""
-    if issparse(vectors):
-        return csr_tensor(vectors) if model.takes_sparse else torch.tensor(vectors.toarray())
-    return torch.tensor(vectors) if model.projection is None else csr_tensor(csr_matrix(vectors))
+    if isinstance(vectors, np.ndarray):
+        return torch.tensor(vectors) if model.projection is None else csr_tensor(csr_matrix(vectors))
+    return csr_tensor(vectors) if model.takes_sparse else torch.tensor(vectors.toarray())
