@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from hiercos.data.inputs import FloatArray
 
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
-MOST_NGRAMS = 100_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
+MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
 ROWS_AT_ONCE = 8192  # texts transformed at a time
 
 

@@ -2,15 +2,16 @@
 
 import warnings
 from functools import cache
+from typing import TypeAlias
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array, csr_matrix
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding or a single sample
 
-SparseMatrix = csr_matrix | csr_array
+SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
 
 
 class Projection(nn.Module):
@@ -70,8 +71,8 @@ class Projection(nn.Module):
 def csr_tensor(matrix: SparseMatrix) -> Tensor:
     """A SciPy CSR matrix as a sparse CSR tensor of the same type and shape, without a copy of its values."""
     _silence_beta_warning()
-    indices = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices))
-    return torch.sparse_csr_tensor(*indices, torch.from_numpy(matrix.data), matrix.shape, check_invariants=False)
+    starts, columns, values = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    return torch.sparse_csr_tensor(starts, columns, values, matrix.shape, check_invariants=False)
 
 
 @cache
