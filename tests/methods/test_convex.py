@@ -45,7 +45,7 @@ def test_the_objective_equals_a_slow_one_and_its_gradient_that_of_autograd(taxon
     expected = slow_value(
         taxonomy, problem.inputs.rows.numpy(), labels, (nodes * roots).detach().numpy(), bias.detach().numpy()
     )
-    assert loss == pytest.approx((expected + 0.5 * float(nodes.square().sum())) / 7, rel=1e-5)
+    assert loss == pytest.approx((expected + 0.5 * float(nodes.detach().square().sum())) / 7, rel=1e-5)
     logits = problem.inputs.rows @ problem.class_weights(nodes, roots) + bias
     value = torch.nn.functional.cross_entropy(logits, torch.as_tensor(labels)) + 0.5 * nodes.square().sum() / 7
     value.backward()

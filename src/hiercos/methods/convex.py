@@ -56,7 +56,8 @@ class Inputs:
             matrix = csr_array(features, dtype=np.float32)
             squares = float(matrix.multiply(matrix).sum()) / matrix.shape[0]
             self.shift, self.scale = torch.zeros(matrix.shape[1]), torch.full(matrix.shape[1:], squares or 1.0).sqrt()
-            scaled = csr_array(matrix / np.float32(self.scale[0]))
+            scaled = csr_array(matrix, copy=True)
+            scaled.data /= self.scale[0].item()
             self.rows, self.columns = csr_tensor(scaled), csr_tensor(csr_array(scaled.T))
         else:
             dense = torch.as_tensor(np.asarray(features), dtype=torch.float32)

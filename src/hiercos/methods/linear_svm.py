@@ -57,7 +57,7 @@ class SupportVectorSolver:
         """See `Solver`."""
         from sklearn.svm import LinearSVC
 
-        machine = LinearSVC(C=self.strength, random_state=seed, dual=True)
+        machine = LinearSVC(C=self.strength, random_state=seed, dual="auto")
         machine.fit(train.features, train.labels, sample_weight=train.weights)
         found = np.asarray(machine.classes_)
         rows, biases = machine.coef_, machine.intercept_
