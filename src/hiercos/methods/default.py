@@ -18,6 +18,7 @@ DEFAULT_RULE = "hops"  # a name of `hiercos.decisions.RULES`
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
+WIDTH = 512
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 
@@ -28,7 +29,7 @@ def default(
     in_features: int,
     *,
     effort: Effort = "normal",
-    width: int = 512,
+    width: int | None = None,
     members: Sequence[str] | None = None,
     dim: int | None = None,
 ) -> Method:
@@ -38,11 +39,11 @@ def default(
         taxonomy: the tree.
         in_features: width F of the input features.
         effort: "quick" for linear heads alone, "normal" for wide heads beside them, "best" for two of each wide head.
-        width: width of the transformation modules of wide heads.
+        width: width of the transformation modules of wide heads; None for 512.
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    head = Committee(taxonomy, in_features, members or LINEAR, {"width": width}, dim)
+    head = Committee(taxonomy, in_features, members or LINEAR, {"width": width or WIDTH}, dim)
     return committee_method(head, DefaultSolver(head, (), effort))
 
 

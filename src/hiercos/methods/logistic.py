@@ -13,11 +13,11 @@ from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.taxonomy import Taxonomy
 
-VARIANCES = tuple(4.0**power for power in range(9))  # of a class's weights, on features of mean squared norm 1
+VARIANCES = tuple(4.0**power for power in range(1, 9))  # of a class's weights, on features of mean squared norm 1
 SHARES = (0.0, 0.5, 0.8)  # of the variance, in the inner nodes
 ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated
 SMALL = 5000  # training samples up to which they are
-SEARCH_STEPS = 40
+SEARCH_STEPS = 20
 
 
 class RawLinear(nn.Module):
