@@ -7,7 +7,7 @@ from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods import METHODS
-from hiercos.methods.registry import Method, MethodTraits, SummedProbabilities
+from hiercos.methods.registry import Method, SummedProbabilities
 from hiercos.taxonomy import Taxonomy
 
 RAW = "raw-linear"

@@ -65,7 +65,7 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 3, got 'hiercos-model' version 99"):
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 4, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 

@@ -15,9 +15,9 @@ from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, StoredModel, save_model
 from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
-from hiercos.nn import Projection, csr_tensor
 from hiercos.errors import DataError
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
+from hiercos.nn import Projection, csr_tensor
 from trees import TOY, TOY17
 
 TEXTS = ["red car", "blue cat", "green castle", "a cloud in the sky", "a cat on a car"]

@@ -244,7 +244,7 @@ def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
             arrays = safetensors.torch.load((folder / file).read_bytes())
             found = [arrays[name] for name in (COMPONENTS, "directions") if name in arrays]
             if not found or found[0].ndim != 2 or len(found[0]) != config["in_features"]:
-                raise ModelError(f"{folder / file}: expected {COMPONENTS} for {config['in_features']} features")
+                raise ValueError(f"{file}: expected {COMPONENTS} for {config['in_features']} features")
             return Projection(found[0].float().T)
     return None
 

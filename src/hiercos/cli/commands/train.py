@@ -57,7 +57,7 @@ def train(
         method_options,
         precision=place.precision,
         samples=len(dataset.rows("train")),
-        max_batch_size=64 if inputs.unfreeze else 256,
+        max_batch_size=64 if inputs.fine_tunes else 256,
         **inputs.settings(dataset),
     )
     with place.processes() as fabric:
