@@ -7,11 +7,11 @@ from hiercos.data import Texts, UnlabelledInputs, Vectors
 from hiercos.decisions import rule
 from hiercos.engine import Model, ReadConfig, StoredModel, posterior_batches
 from hiercos.errors import DataError
-from hiercos.predictions import Columns, answer_columns
+from hiercos.predictions import AnswerColumns, answer_columns
 from trees import TOY17
 
 
-def answers(stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None) -> Columns:
+def answers(stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None) -> AnswerColumns:
     """The columns of all batches."""
     batches = posterior_batches(stored, inputs, ReadConfig(fabric))
     parts = [answer_columns(batch, posterior, stored.rule, top=top) for batch, posterior in batches]

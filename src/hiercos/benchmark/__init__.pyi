@@ -22,7 +22,7 @@ from .reproduction import missing_data_hint as missing_data_hint
 from .reproduction import reproduce as reproduce
 from .reproduction import table_recipes as table_recipes
 from .resampling import ClassAverages as ClassAverages
+from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
-from .resampling import paired_difference as paired_difference
 from .resampling import sample_means as sample_means
 from .tuning import Tuning as Tuning

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hiercos.benchmark.published import PublishedRow, PublishedTable
-from hiercos.errors import FaultsError, suggestion
+from hiercos.errors import FaultsError
 
 SECTIONS = ("method", "backbone", "training")
 BACKBONE_KEYS = ("name", "pretrained", "freeze")  # keys of every backbone; all others are the backbone's own options
@@ -95,15 +95,3 @@ class Recipe:
                 changes.append(f"{key} {value} instead of {'the default' if published is None else published}")
                 settings[section][name] = value
         return replace(self, settings=settings, changes=(*self.changes, *changes))
-
-
-def find_recipe(recipes: list[Recipe], dataset: str, name: str) -> Recipe:
-    """A recipe by its data set and name.
-
-    Raises:
-        RecipeError: if there is none; the message suggests the nearest name.
-    """
-    found = {recipe.name: recipe for recipe in recipes if recipe.dataset == dataset}
-    if name not in found:
-        raise RecipeError(f"there is no recipe {name!r} for {dataset}{suggestion(name, found)}")
-    return found[name]

@@ -13,13 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data.dataset import Dataset
-from hiercos.data.inputs import FloatArray
+from hiercos.data.inputs import Float32Array
 from hiercos.errors import DataError
 
 NGRAMS = (3, 4)  # shortest and longest n-gram in characters; words are padded with spaces
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding
-ROWS_AT_ONCE = 8192  # texts transformed at a time, so that memory does not grow with their number
+TEXTS_AT_ONCE = 8192  # texts transformed at a time, so that memory does not grow with their number
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,8 +42,8 @@ class TextFeatures:
     """
 
     vocabulary: tuple[str, ...]
-    idf: FloatArray
-    components: FloatArray
+    idf: Float32Array
+    components: Float32Array
     ngrams: tuple[int, int] = NGRAMS
 
     @classmethod
@@ -71,11 +71,11 @@ class TextFeatures:
             components=(directions[kept] / scale).astype(np.float32),
         )
 
-    def transform(self, texts: Sequence[str]) -> FloatArray:
+    def transform(self, texts: Sequence[str]) -> Float32Array:
         """Vectors of texts, shape (M, F); zeros for a text without a known n-gram."""
         blocks = [
-            self._fitted.transform(texts[start : start + ROWS_AT_ONCE]) @ self.components.T
-            for start in range(0, len(texts), ROWS_AT_ONCE)
+            self._fitted.transform(texts[start : start + TEXTS_AT_ONCE]) @ self.components.T
+            for start in range(0, len(texts), TEXTS_AT_ONCE)
         ]
         return np.concatenate([np.empty((0, len(self.components)), np.float32), *blocks]).astype(np.float32)
 
@@ -103,7 +103,7 @@ def _vectorizer(ngrams: tuple[int, int], **options: Any) -> Any:
     return TfidfVectorizer(analyzer="char_wb", ngram_range=ngrams, sublinear_tf=True, dtype=np.float32, **options)
 
 
-def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[FloatArray, TextFeatures | None]:
+def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[Float32Array, TextFeatures | None]:
     """Vectors of a data set, shape (M, F), and for texts the map that computed them, fitted on the training texts.
 
     Raises:

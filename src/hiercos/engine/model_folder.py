@@ -97,7 +97,7 @@ def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
 
 
 def _load_text_features(folder: Path) -> TextFeatures:
-    values = read_json(folder / TEXT_CONFIG, folder)
+    values = read_model_json(folder / TEXT_CONFIG, folder)
     try:
         arrays = safetensors.numpy.load((folder / TEXT_ARRAYS).read_bytes())
         return TextFeatures.from_state(values, arrays)
@@ -105,7 +105,7 @@ def _load_text_features(folder: Path) -> TextFeatures:
         raise ModelError(f"{folder}: the text features cannot be read: {error}") from error
 
 
-def read_json(path: Path, folder: Path) -> dict[str, Any]:
+def read_model_json(path: Path, folder: Path) -> dict[str, Any]:
     """JSON object in a file of a model folder; a `ModelError` if it is missing or malformed."""
     if (folder / CHECKPOINT).is_file() and not path.is_file():
         raise ModelError(f"{folder}: an unfinished run; finish it with --resume")
@@ -206,7 +206,7 @@ def load_model(folder: str | Path) -> StoredModel:
     folder = Path(folder)
     config = _read_config(folder)
     try:
-        taxonomy = taxonomy_from_dict(read_json(folder / TAXONOMY, folder))
+        taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
         model = Model(taxonomy, config["in_features"], config["method"], config["options"])
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
     except ModelError:
@@ -231,7 +231,7 @@ def stored_temperature(folder: Path) -> float:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     """Checked configuration of a model folder."""
-    config = read_json(folder / CONFIG, folder)
+    config = read_model_json(folder / CONFIG, folder)
     if config.get("format") != FORMAT or config.get("version") not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")

@@ -114,7 +114,7 @@ def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str,
     return evaluate_scores(fabric, model, data).metrics
 
 
-ROWS_AT_ONCE = 4096  # rows of an array scored at a time
+ARRAY_ROWS_AT_ONCE = 4096  # rows of an array scored at a time
 
 
 class ClassScores(nn.Module):
@@ -149,5 +149,7 @@ def array_scores(model: Model, features: AnyArray, device: str) -> Tensor:
         name: value.to(target, inputs.dtype if value.is_floating_point() else value.dtype)
         for name, value in (*scores.named_parameters(), *scores.named_buffers())
     }
-    parts = [functional_call(scores, weights, (part.to(target),)).cpu() for part in torch.split(inputs, ROWS_AT_ONCE)]
+    parts = [
+        functional_call(scores, weights, (part.to(target),)).cpu() for part in torch.split(inputs, ARRAY_ROWS_AT_ONCE)
+    ]
     return torch.cat(parts)

@@ -63,7 +63,7 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
     Raises:
         ValueError: for shapes that do not fit, a label that is not a class, k below 1, or a NaN score, naming its row.
     """
-    check_inputs(scores, labels, taxonomy)
+    check_scores_and_labels(scores, labels, taxonomy)
     depth = ranking_depth(k, taxonomy)
     tables = rank_tables(taxonomy, scores.device)
     labels = labels.long()
@@ -103,7 +103,7 @@ def _best_with_ties(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
     return classes.gather(1, best_first)
 
 
-def check_inputs(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
+def check_scores_and_labels(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
     """Raise a ValueError unless scores and labels fit each other and the taxonomy."""
     if scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         raise ValueError(

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
-    FloatArray,
+    Float32Array,
     InputBatch,
     Inputs,
     Kind,
@@ -27,7 +27,7 @@ from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 
-ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
+GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
 ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a file at a time
 
 
@@ -111,7 +111,7 @@ class OnnxModel:
             for answer in named_answers(posterior, self.rule, top_k=top_k)
         ]
 
-    def outputs(self, batch: FloatArray, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+    def outputs(self, batch: Float32Array, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Outputs of the graph by name, all by default, for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
@@ -129,7 +129,7 @@ class OnnxModel:
         names = names or [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
-    def posterior(self, batch: FloatArray) -> Posterior:
+    def posterior(self, batch: Float32Array) -> Posterior:
         """Calibrated probabilities for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
@@ -170,9 +170,9 @@ class OnnxModel:
             )
             yield batch, Posterior(classes, self.taxonomy, scores, self.description.temperature)
 
-    def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[FloatArray]:
+    def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""
-        size = config.batch_size or ROWS_AT_ONCE[self.kind]
+        size = config.batch_size or GRAPH_BATCH_SIZES[self.kind]
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
         if inputs.kind == "images":
             yield from self._image_batches(inputs, parts, config.threads)
@@ -185,7 +185,7 @@ class OnnxModel:
             assert self.text_features is not None
             yield from (self.text_features.transform(inputs.values(part)) for part in parts)
 
-    def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
+    def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[Float32Array]:
         """Preprocessed images, shape (B, 3, S, S); the next batch is decoded while the model runs."""
         transform = self.description.transform
         assert transform is not None

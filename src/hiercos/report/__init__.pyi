@@ -18,7 +18,7 @@ from .published import pairs as pairs
 from .results import COLUMNS as COLUMNS
 from .results import INTERVALS as INTERVALS
 from .results import Estimate as Estimate
-from .results import Interval as Interval
+from .results import IntervalConvention as IntervalConvention
 from .results import Line as Line
 from .results import best_flat_line as best_flat_line
 from .results import checked_reference as checked_reference

@@ -13,8 +13,8 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.metric_table import RESULTS, in_shown_order
 from hiercos.records import Record
 
-Interval = Literal["sample", "published"]
-INTERVALS: dict[Interval, str] = {
+IntervalConvention = Literal["sample", "published"]
+INTERVALS: dict[IntervalConvention, str] = {
     "sample": "Student's t, sample deviation",
     "published": "Student's t, population deviation as in the published tables",
 }
@@ -38,7 +38,9 @@ class Estimate:
         return self.mean + self.half_width
 
 
-def t_interval(values: Sequence[float], *, interval: Interval = "sample", confidence: float = 0.95) -> Estimate:
+def t_interval(
+    values: Sequence[float], *, interval: IntervalConvention = "sample", confidence: float = 0.95
+) -> Estimate:
     """Mean and Student's t interval over independent values.
 
     Note:
@@ -63,12 +65,14 @@ def t_interval(values: Sequence[float], *, interval: Interval = "sample", confid
     return Estimate(mean, quantile * math.sqrt(variance / count))
 
 
-def paired_difference(ours: Sequence[float], reference: Sequence[float], *, interval: Interval = "sample") -> Estimate:
+def paired_difference(
+    ours: Sequence[float], reference: Sequence[float], *, interval: IntervalConvention = "sample"
+) -> Estimate:
     """Mean of the paired differences, ours minus the reference, with its interval."""
     return t_interval([a - b for a, b in zip(ours, reference, strict=True)], interval=interval)
 
 
-Row = Mapping[str, Any]
+ResultRow = Mapping[str, Any]
 
 
 COLUMNS = in_shown_order(RESULTS)  # columns of tables; results.csv has them in the order of `RESULTS`
@@ -86,7 +90,7 @@ def figure(record: Record, name: str) -> float:
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(rows: Sequence[ResultRow]) -> str:
     """Rows with the same keys as CSV with a header."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
@@ -107,7 +111,7 @@ class Line:
 
     name: str
     records: tuple[Record, ...]
-    interval: Interval = "sample"
+    interval: IntervalConvention = "sample"
 
     @property
     def uses_tree(self) -> bool:
@@ -132,7 +136,7 @@ class Line:
         return paired_difference(self.values(name), reference.values(name), interval=self.interval)
 
 
-def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> list[Line]:
+def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Line]:
     """One line per method and rule, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
@@ -140,7 +144,7 @@ def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> li
     return [line_of(name, group, interval=interval) for name, group in groups.items()]
 
 
-def line_of(name: str, records: Iterable[Record], *, interval: Interval = "sample") -> Line:
+def line_of(name: str, records: Iterable[Record], *, interval: IntervalConvention = "sample") -> Line:
     """A line from records with the same settings, sorted by seed."""
     return Line(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
 

@@ -9,7 +9,7 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from hiercos.engine import CONFIG, ModelError, StoredModel, load_model, read_json, save_model
+from hiercos.engine import CONFIG, ModelError, StoredModel, load_model, read_model_json, save_model
 from hiercos.files import write_atomically
 from hiercos.sklearn.samples import Projection
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
@@ -81,7 +81,7 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
     if not (folder / ESTIMATOR).is_file():
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, Projection(None), {}, model.model.in_features)
-    values = read_json(folder / ESTIMATOR, folder)
+    values = read_model_json(folder / ESTIMATOR, folder)
     if values.get("version") != VERSION:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:

@@ -25,7 +25,7 @@ from hiercos.engine import (
     random_state_kept,
     train_epoch,
 )
-from hiercos.sklearn.samples import Labelled, Projection
+from hiercos.sklearn.samples import LabelledArrays, Projection
 from hiercos.taxonomy import IntArray, Taxonomy
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
@@ -50,7 +50,7 @@ class Trained:
 
 
 def train(
-    data: Labelled,
+    data: LabelledArrays,
     taxonomy: Taxonomy,
     config: TrainConfig,
     *,
@@ -237,7 +237,7 @@ class OnlineTraining:
     calls: int = 0
     optimizer: dict[str, Any] = field(default_factory=dict)
 
-    def learn(self, data: Labelled, config: TrainConfig, device: str) -> None:
+    def learn(self, data: LabelledArrays, config: TrainConfig, device: str) -> None:
         """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""
         fabric, vectors = launched(device), data.vectors(self.projection)
         if self.moments is not None:

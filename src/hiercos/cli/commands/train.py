@@ -19,7 +19,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the model and its record.")],
     training: TrainingOptions,
     columns: DataOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     inputs: FineTuningOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
     rule: Annotated[
@@ -39,7 +39,7 @@ def train(
     columns.check(data)
     if not resume:
         _refuse_finished(out)
-    place.check_names()
+    device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
     if rule is not None:
@@ -55,12 +55,12 @@ def train(
     config = training.config(
         method,
         method_options,
-        precision=place.precision,
+        precision=device_options.precision,
         samples=len(dataset.rows("train")),
         max_batch_size=64 if inputs.unfreeze else 256,
         **inputs.settings(dataset),
     )
-    with place.processes() as fabric:
+    with device_options.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
         records = train_run(
             fabric, prepared, config, out, rule=chosen, resume=resume, callback=training_callback(config, chosen.name)

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from hiercos.errors import FaultsError
 
-Kind = Literal["images", "texts"]
+BackboneKind = Literal["images", "texts"]
 
 
 class BackboneError(FaultsError):
@@ -45,11 +45,11 @@ class Backbone(nn.Module, ABC):
         batch: output of `preprocess` for B samples. Output: (B, F).
     """
 
-    def __init__(self, kind: Kind, num_features: int, preprocess: Preprocess) -> None:
+    def __init__(self, kind: BackboneKind, num_features: int, preprocess: Preprocess) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.options: dict[str, Any] = {}
-        self.kind: Kind = kind
+        self.kind: BackboneKind = kind
         self.num_features = num_features
         self.preprocess = preprocess
 

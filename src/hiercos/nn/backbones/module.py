@@ -6,7 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError, Kind, Preprocess
+from hiercos.nn.backbones.backbone import Backbone, BackboneError, BackboneKind, Preprocess
 
 
 class ModuleBackbone(Backbone):
@@ -36,7 +36,12 @@ class ModuleBackbone(Backbone):
     """
 
     def __init__(
-        self, module: nn.Module, num_features: int | None = None, kind: Kind = "images", *, preprocess: Preprocess
+        self,
+        module: nn.Module,
+        num_features: int | None = None,
+        kind: BackboneKind = "images",
+        *,
+        preprocess: Preprocess,
     ) -> None:
         if num_features is None:
             num_features = probed_num_features(module, preprocess([blank_sample(kind)]))
@@ -67,7 +72,7 @@ def pooled(output: Any, name: str) -> Tensor:
     return output.mean(dim=(2, 3)) if output.ndim == 4 else output  # (B, F)
 
 
-def blank_sample(kind: Kind) -> Any:
+def blank_sample(kind: BackboneKind) -> Any:
     """A sample to probe a backbone: a grey image or a word."""
     if kind == "texts":
         return "blank"

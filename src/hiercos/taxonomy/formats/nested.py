@@ -27,7 +27,7 @@ class _Entry:
     mark: str = ""  # position in the file, "" if unknown
 
 
-def read_json(text: str) -> Taxonomy:
+def taxonomy_from_json(text: str) -> Taxonomy:
     """Read a taxonomy from nested or flat JSON text."""
     value = parsed_json(text)
     return taxonomy_from_dict(value) if is_flat(value) else taxonomy_from_nested(value)
