@@ -12,6 +12,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 
 RECORD_FILE = "record.json"
+CONFIG = "config.json"  # of the model; written last, so that it marks a complete folder
 
 
 def record_file(rule: str) -> str:
@@ -26,6 +27,21 @@ def line_name(method: str, rule: str) -> str:
 
 class RecordError(FaultsError):
     """A record that cannot be read."""
+
+
+class RunError(FaultsError):
+    """A folder that a run cannot be written to."""
+
+
+def holds_finished_run(folder: Path) -> bool:
+    """Whether a folder holds the record of a run and its complete model."""
+    return (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
+
+
+def refuse_finished_run(folder: Path) -> None:
+    """Raise a `RunError` if a folder holds a finished run."""
+    if holds_finished_run(folder):
+        raise RunError(f"{folder}: already holds a finished run; choose another folder")
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,6 @@ from .feature_file import write_features as write_features
 from .model import CONSTANT as CONSTANT
 from .model import Model as Model
 from .model_folder import BACKBONE_WEIGHTS as BACKBONE_WEIGHTS
-from .model_folder import CONFIG as CONFIG
 from .model_folder import TAXONOMY as TAXONOMY
 from .model_folder import ModelError as ModelError
 from .model_folder import StoredModel as StoredModel

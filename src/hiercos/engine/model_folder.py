@@ -28,7 +28,7 @@ from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.nn.backbones import Backbone
-from hiercos.records import line_name
+from hiercos.records import CONFIG, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -122,7 +122,7 @@ def read_model_json(path: Path, folder: Path) -> dict[str, Any]:
 
 FORMAT, VERSION = "hiercos-model", 3
 READABLE = (1, 2, 3)  # version 1 had no backbones, up to version 2 a rule was a name
-CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
+TAXONOMY, WEIGHTS = "taxonomy.json", "model.safetensors"
 BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
 _FIELDS: dict[str, Any] = {

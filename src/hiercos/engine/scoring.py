@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from hiercos.decisions import log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import launched
 from hiercos.engine.model import Model
@@ -96,7 +97,7 @@ def evaluate_scores(
             found.classes,
             data.labels[part].to(fabric.device),
             node_scores=found.nodes,
-            log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
+            log_probabilities=None if temperature is None else _log_probabilities(found.classes, temperature),
         )
         scores[part] = found.classes.cpu()
     if fabric.world_size > 1:
@@ -104,9 +105,9 @@ def evaluate_scores(
     return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
 
 
-def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
-    """log softmax(scores / temperature), shape (B, C), float64."""
-    return (scores.double() / temperature).log_softmax(dim=1)
+def _log_probabilities(scores: Tensor, temperature: float) -> Tensor:
+    """`log_softmax` of the decisions for a tensor on any device, shape (B, C), float64."""
+    return torch.from_numpy(log_softmax(scores.cpu().numpy(), temperature)).to(scores.device)
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:

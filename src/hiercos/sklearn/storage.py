@@ -9,8 +9,9 @@ import numpy as np
 import safetensors.numpy
 from safetensors import SafetensorError
 
-from hiercos.engine import CONFIG, ModelError, StoredModel, load_model, read_model_json, save_model
+from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
 from hiercos.files import write_atomically
+from hiercos.records import CONFIG, RECORD_FILE
 from hiercos.sklearn.samples import Projection
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
@@ -47,7 +48,12 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         folder: model folder, created if missing.
         stored: estimator to save.
         flat: whether the taxonomy was built from labels without a tree.
+
+    Raises:
+        ModelError: if the folder holds the record of a training run.
     """
+    if (folder / RECORD_FILE).exists():
+        raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name in (CONFIG, PROJECTION):  # an earlier model in this folder is replaced
         (folder / name).unlink(missing_ok=True)

@@ -9,7 +9,7 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
-from hiercos.records import RECORD_FILE
+from hiercos.records import refuse_finished_run
 
 
 @grouped
@@ -37,8 +37,10 @@ def train(
     """Train one model, test it once, and write it to a folder."""
     check_format(format, None)
     columns.check(data)
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out {out}: expected a folder, got a file")
     if not resume:
-        _refuse_finished(out)
+        refuse_finished_run(out)  # before the data are read
     device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
@@ -68,10 +70,3 @@ def train(
         if fabric.is_global_zero:
             print_records([records[chosen.name]], format)
             typer.echo(f"The model is in {out}.", err=True)
-
-
-def _refuse_finished(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--out {out}: expected a folder, got a file")
-    if (out / RECORD_FILE).exists():
-        raise OptionError(f"--out {out}: already holds a finished run; choose another folder")
