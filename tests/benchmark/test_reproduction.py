@@ -9,8 +9,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import save_file
 
 from hiercos.benchmark.published import published_table
-from hiercos.benchmark.recipe import Recipe, RecipeError
-from hiercos.benchmark.recipe_files import load_recipes
+from hiercos.benchmark.recipes import Recipe, RecipeError, load_recipes
 from hiercos.benchmark.reproduction import (
     Attempt,
     ReproductionConfig,

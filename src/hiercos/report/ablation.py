@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.results import IntervalConvention, Line, figure, line_of
-from hiercos.report.verdict import changes
+from hiercos.report.results import IntervalConvention, Line, changes, figure, line_of
 
 COSINE = metric_spec("subspace_cosine")
 FIGURES = in_shown_order((*RESULTS, COSINE))

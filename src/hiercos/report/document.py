@@ -16,8 +16,8 @@ from hiercos.report.results import (
     best_flat_line,
     result_row,
     summarize,
+    verdict,
 )
-from hiercos.report.verdict import verdict
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,15 @@ from pathlib import Path
 from hiercos.files import write_atomically
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
-from hiercos.taxonomy.formats.json_trees import flat_json_text, parsed_json, taxonomy_from_dict, taxonomy_to_dict
+from hiercos.taxonomy.formats.json_trees import (
+    flat_json_text,
+    nested_json_text,
+    parsed_json,
+    taxonomy_from_dict,
+    taxonomy_from_json,
+    taxonomy_to_dict,
+)
 from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text, parse_table, separator_fault
-from hiercos.taxonomy.formats.nested import nested_json_text, taxonomy_from_json
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
 from hiercos.taxonomy.formats.ontologies import read_obo, read_wordnet
 from hiercos.taxonomy.terms import Terms
