@@ -18,7 +18,7 @@ from hiercos.report import COLUMNS
 from hiercos.taxonomy import Taxonomy, taxonomy_facts
 
 FLAGS = {
-    "epochs": "--epochs",
+    "patience": "--patience",
     "batch_size": "--batch-size",
     "optimizer": "--optimizer",
     "learning_rate": "--lr",
@@ -51,6 +51,7 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
     words += [] if _brings_taxonomy(record) else ["--taxonomy", taxonomy]
     words += ["--method", record.method, "--rule", record.rule]
     words += _option_words(record.method, config["options"])
+    words += ["--epochs" if config.get("patience") is None else "--max-epochs", str(config["epochs"])]
     for name, flag in FLAGS.items():
         if config.get(name) is not None:
             words += [flag, str(config[name])]
