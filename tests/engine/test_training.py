@@ -133,10 +133,10 @@ def test_patience_without_validation_trains_for_all_epochs_at_a_cosine_rate(fabr
     assert all(torch.equal(models[0].state_dict()[key], value) for key, value in models[1].state_dict().items())
 
 
-def test_scores_that_are_not_finite_stop_the_run(fabric: Fabric) -> None:
+def test_weights_that_are_not_finite_stop_the_run(fabric: Fabric) -> None:
     model = model_of(PATIENT)
     torch.nn.init.constant_(next(model.head.parameters()), math.inf)
-    with pytest.raises(TrainingError, match="epoch 7: a score is not finite"):
+    with pytest.raises(TrainingError, match="epoch 7: a weight is not finite"):
         validate(fabric, model, data()[1], 7)
 
 

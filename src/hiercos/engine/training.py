@@ -254,11 +254,11 @@ def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) ->
     """Default metrics on validation after an epoch, with the log-loss at the temperature that suits it best.
 
     Raises:
-        TrainingError: if a score is not finite.
+        TrainingError: if a weight is not finite.
     """
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
     found = evaluate_scores(fabric, model, val)
-    if not found.scores.isfinite().all():
-        raise TrainingError(f"epoch {number}: a score is not finite; try a smaller learning rate or weight decay")
     labels = val.labels.cpu()
     logs = log_probabilities(found.scores, fit_temperature(found.scores, labels))  # (M, C)
     return {**found.metrics, "log_loss": -float(logs.gather(1, labels[:, None]).mean())}
