@@ -58,7 +58,7 @@ class Record:
         data: name, source, fingerprint and sizes of the data.
         taxonomy: fingerprint and shape of the taxonomy.
         metrics: metrics of the test split by name; nan where a metric is undefined.
-        history: number, loss, top1, hops and seconds of each epoch.
+        history: number, loss, top1, hops, seconds and log_loss of each epoch.
         best_epoch: number of the epoch whose weights were kept.
         train_seconds: seconds spent in training and validation.
         versions: versions of Python and of the packages that a result depends on.
