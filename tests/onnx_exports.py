@@ -12,6 +12,7 @@ from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import rule
 from hiercos.engine import Model, StoredModel
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.nn import Projection, csr_tensor
 from hiercos.onnx.export import OnnxExport, export_onnx
 from trees import TOY17
 
@@ -49,8 +50,11 @@ def of_vectors() -> Exported:
 @cache
 def of_texts() -> Exported:
     """A model behind TF-IDF, under the rule `crm`."""
-    texts = TextFeatures.fit(TEXTS, dim=4, seed=0)
-    model = untrained(TREE, torch.tensor(texts.transform(TEXTS)), "cross-entropy")
+    texts = TextFeatures.fit(TEXTS)
+    vectors = texts.transform(TEXTS)
+    projection = Projection.fit(vectors, dim=4, seed=0)
+    model = untrained(TREE, projection(csr_tensor(vectors)), "cross-entropy")
+    model.projection = projection
     return _exported(StoredModel(model, TfidfEncoder(texts), rule("crm"), 1.5))
 
 

@@ -1,11 +1,14 @@
 import json
+from collections import Counter
+from math import log, sqrt
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from hiercos.data import Dataset, Vectors, load_dataset
-from hiercos.data.text_features import TextFeatures, features_of
-from trees import TOY
+from hiercos.data import Dataset, load_dataset
+from hiercos.data import text_features as module
+from hiercos.data.text_features import CHARACTERS, WORDS, NgramKind, TextFeatures
 
 TEXTS = ["acute bronchitis", "chronic bronchitis", "asthma", "acute asthma", "fracture of femur", "open fracture"]
 
@@ -15,58 +18,99 @@ def chapter() -> Dataset:
     return load_dataset("icd10cm:10")
 
 
+def grams(text: str, kind: NgramKind) -> list[str]:
+    """All n-grams of a text without punctuation, by the definition."""
+    words, lengths = text.lower().split(), range(kind.shortest, kind.longest + 1)
+    if kind.analyzer == "word":
+        return [" ".join(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)]
+    found = []
+    for word in (f" {word} " for word in words):
+        for n in lengths:
+            found += [word] if len(word) < n else [word[start : start + n] for start in range(len(word) - n + 1)]
+            if len(word) < n:
+                break
+    return found
+
+
+def slow_vector(text: str, kind: NgramKind) -> dict[str, float]:
+    """Weights of the n-grams of a text, fitted on TEXTS: (1 + log count) (1 + log((1 + M) / (1 + df))), of length 1."""
+    documents = Counter(gram for known in TEXTS for gram in set(grams(known, kind)))
+    counts = {gram: count for gram, count in Counter(grams(text, kind)).items() if gram in documents}
+    weights = {
+        gram: (1 + log(count)) * (1 + log((1 + len(TEXTS)) / (1 + documents[gram]))) for gram, count in counts.items()
+    }
+    length = sqrt(sum(weight**2 for weight in weights.values()))
+    return {gram: weight / length for gram, weight in weights.items()}
+
+
+@pytest.mark.parametrize("kind", [WORDS, CHARACTERS])
+def test_weights_are_those_of_a_slow_loop(kind: NgramKind) -> None:
+    features = TextFeatures.fit(TEXTS, [kind])
+    vocabulary = features.parts[0].vocabulary
+    for text in ("acute fracture of fracture", "an open bronchitis a"):
+        row = features.transform([text]).tocoo()
+        found = {vocabulary[column]: value for column, value in zip(row.col, row.data, strict=True)}
+        assert found == pytest.approx(slow_vector(text, kind), rel=1e-5)
+
+
+def test_both_kinds_have_an_equal_share_of_a_row() -> None:
+    features = TextFeatures.fit(TEXTS)
+    row, words = features.transform(["open asthma"]), len(features.parts[0].vocabulary)
+    assert row.dtype == np.float32
+    assert np.square(row[:, :words].data).sum() == pytest.approx(0.5, rel=1e-5)
+    assert np.square(row[:, words:].data).sum() == pytest.approx(0.5, rel=1e-5)
+
+
 def test_similar_texts_are_near_and_unknown_ones_are_zero() -> None:
-    features = TextFeatures.fit(TEXTS, dim=6, seed=0)
-    bronchitis, fracture, unknown = features.transform(["Bronchitis (acute)", "fractured femur", "??"])
-    chronic, femur = features.transform(["chronic bronchitis", "fracture of femur"])
+    features = TextFeatures.fit(TEXTS)
+    bronchitis, fracture, unknown = features.transform(["Bronchitis (acute)", "fractured femur", "??"]).toarray()
+    chronic, femur = features.transform(["chronic bronchitis", "fracture of femur"]).toarray()
     assert bronchitis @ chronic > 10 * abs(bronchitis @ femur)
     assert fracture @ femur > 10 * abs(fracture @ chronic)
     assert not unknown.any()
 
 
-def test_features_are_float32_with_a_mean_square_of_one_on_the_training_texts(chapter: Dataset) -> None:
-    vectors, _ = features_of(chapter, dim=32)
-    assert (vectors.dtype, vectors.shape) == (np.float32, (len(chapter), 32))
-    assert np.square(vectors[chapter.rows("train")]).mean() == pytest.approx(1, rel=1e-3)
-
-
-def test_the_number_of_features_is_capped_by_the_texts_and_their_ngrams() -> None:
-    assert TextFeatures.fit(TEXTS, dim=256, seed=0).transform(["asthma"]).shape == (1, len(TEXTS))
-    assert TextFeatures.fit(["a", "a", "b"], dim=256, seed=0).transform(["a"]).shape == (1, 2)
-    assert TextFeatures.fit(["same", "same"], dim=1, seed=0).transform(["same"]) == pytest.approx(1.0)
+def test_texts_without_any_word_have_no_columns_of_words() -> None:
+    features = TextFeatures.fit(["??!", "!!?"])
+    assert features.parts[0].vocabulary == ()
+    assert features.transform(["!!?", "word"]).shape == (2, features.width)
 
 
 def test_no_texts_give_no_rows() -> None:
-    assert TextFeatures.fit(TEXTS, dim=3, seed=0).transform([]).shape == (0, 3)
+    features = TextFeatures.fit(TEXTS)
+    assert features.transform([]).shape == (0, features.width)
 
 
-def test_the_same_seed_gives_the_same_bits_and_only_training_texts_matter(chapter: Dataset) -> None:
-    vectors, features = features_of(chapter, dim=16, seed=3)
-    train = [chapter.inputs[row] for row in chapter.rows("train")]
-    assert features is not None
-    assert np.array_equal(TextFeatures.fit(train, 16, 3).transform(chapter.inputs), vectors)
-    assert not np.array_equal(features_of(chapter, dim=16, seed=4)[0], vectors)
+def test_only_the_most_frequent_ngrams_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_NGRAMS", 3)
+    features = TextFeatures.fit(TEXTS, [WORDS])
+    assert set(features.parts[0].vocabulary) <= {"acute", "bronchitis", "asthma", "fracture"}
+    assert features.width == 3
+
+
+def test_ngrams_of_a_single_text_are_left_out_of_many_texts() -> None:
+    texts = ["the same words"] * 1000
+    assert TextFeatures.fit([*texts, "rare"], [WORDS]).parts[0].vocabulary == (
+        "same",
+        "same words",
+        "the",
+        "the same",
+        "words",
+    )
 
 
 def test_the_state_goes_through_json_and_gives_the_same_bits(chapter: Dataset) -> None:
-    vectors, features = features_of(chapter, dim=16)
-    assert features is not None
+    features = TextFeatures.fit(chapter.inputs.values(chapter.rows("train")))
     values, arrays = features.state()
     again = TextFeatures.from_state(json.loads(json.dumps(values)), arrays)
-    assert np.array_equal(again.transform(chapter.inputs), vectors)
-    assert all(isinstance(array, np.ndarray) and array.dtype == np.float32 for array in arrays.values())
+    before, after = (each.transform(chapter.inputs.values(range(len(chapter)))) for each in (features, again))
+    assert isinstance(after, sp.csr_matrix)
+    assert (before != after).nnz == 0
 
 
 def test_a_text_gets_the_same_bits_alone_as_among_many(chapter: Dataset) -> None:
-    vectors, features = features_of(chapter, dim=16)
-    assert features is not None
+    texts = chapter.inputs.values(range(len(chapter)))
+    features = TextFeatures.fit(texts)
+    together = features.transform(texts)
     for row in (0, 500, len(chapter) - 1):
-        assert np.array_equal(features.transform([chapter.inputs[row]])[0], vectors[row])
-
-
-def test_vectors_are_their_own_features() -> None:
-    split = np.array(["train", "train", "val", "test"])
-    dataset = Dataset("toy", TOY, Vectors(np.eye(4, dtype=np.float32)), np.array([0, 1, 2, 0]), split)
-    vectors, features = features_of(dataset)
-    assert features is None
-    assert np.array_equal(vectors, np.eye(4))
+        assert (features.transform([texts[row]]) != together[[row]]).nnz == 0

@@ -4,6 +4,7 @@ import torch
 
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine.model import Standardize
+from hiercos.nn import Projection, csr_tensor
 
 SUBJECTS = ("pump", "valve", "lamp", "chair", "table", "kettle", "mirror", "ladder", "drill", "brush")
 SUBJECTS += ("hammer", "bucket", "carpet", "pillow", "bottle")  # one for each of 15 classes
@@ -18,11 +19,13 @@ def short_texts(count: int, seed: int) -> list[str]:
 
 @pytest.mark.parametrize("count", [120, 240])
 def test_unseen_texts_stay_near_the_training_texts_where_these_are_fewer_than_the_features(count: int) -> None:
-    features = TextFeatures.fit(short_texts(count, seed=0), dim=256, seed=0)
-    standardize = Standardize(len(features.components))
-    standardize.fit(torch.tensor(features.transform(short_texts(count, seed=0))))
-    unseen = torch.tensor(features.transform([*short_texts(500, seed=1), "a green lampshade", "pump"]))
-    assert standardize(unseen).abs().max() < 50
+    features = TextFeatures.fit(short_texts(count, seed=0))
+    seen = features.transform(short_texts(count, seed=0))
+    projection = Projection.fit(seen, dim=256, seed=0)
+    standardize = Standardize(projection.num_features)
+    standardize.fit(projection(csr_tensor(seen)))
+    unseen = features.transform([*short_texts(500, seed=1), "a green lampshade", "pump"])
+    assert standardize(projection(csr_tensor(unseen))).abs().max() < 50
 
 
 def test_features_are_scaled_to_mean_zero_and_variance_one() -> None:

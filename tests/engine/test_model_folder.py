@@ -12,6 +12,7 @@ from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import Model, ModelError, StoredModel, frozen_encoder, load_model, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.nn import Projection, csr_tensor
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17
 
@@ -20,10 +21,11 @@ TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in
 
 def stored(folder: Path) -> StoredModel:
     torch.manual_seed(0)
-    features = TextFeatures.fit(TEXTS, dim=6, seed=0)
-    model = StoredModel(Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}).eval(), TfidfEncoder(features))
-    save_model(folder, model)
-    return model
+    features = TextFeatures.fit(TEXTS)
+    projection = Projection.fit(features.transform(TEXTS), dim=6, seed=0)
+    model = Model(TOY17, 6, "hier-cos", {"width": 9, "alpha": 0.5}, projection=projection).eval()
+    save_model(folder, StoredModel(model, TfidfEncoder(features)))
+    return StoredModel(model, TfidfEncoder(features))
 
 
 def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) -> None:
@@ -32,9 +34,9 @@ def test_a_model_folder_answers_like_the_model_that_was_saved(tmp_path: Path) ->
     assert after.model.taxonomy == TOY17
     assert isinstance(before.encoder, TfidfEncoder)
     assert isinstance(after.encoder, TfidfEncoder)
-    vectors = torch.tensor(before.encoder.features.transform(TEXTS))
-    assert torch.equal(torch.tensor(after.encoder.features.transform(TEXTS)), vectors)
-    assert torch.equal(after.model(vectors), before.model(vectors))
+    first, second = (each.encoder.features.transform(TEXTS) for each in (before, after))
+    assert (first != second).nnz == 0
+    assert torch.equal(after.model(csr_tensor(second)), before.model(csr_tensor(first)))
 
 
 def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
@@ -44,6 +46,7 @@ def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
         "config.json",
         "taxonomy.json",
         "model.safetensors",
+        "projection.safetensors",
         "text_features.json",
         "text_features.safetensors",
     }
@@ -61,7 +64,7 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 3, got 'hiercos-model' version 99"):
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 4, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 

@@ -16,6 +16,7 @@ from hiercos.engine import Model, ReadConfig, StoredModel, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.errors import DataError
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
+from hiercos.nn import Projection, csr_tensor
 from trees import TOY, TOY17
 
 TEXTS = ["red car", "blue cat", "green castle", "a cloud in the sky", "a cat on a car"]
@@ -30,8 +31,10 @@ def fabric() -> Fabric:
 
 def of_texts() -> StoredModel:
     torch.manual_seed(0)
-    model = Model(TOY17, 4, "cross-entropy").eval()
-    return StoredModel(model, TfidfEncoder(TextFeatures.fit(TEXTS, dim=4, seed=0)), rule("crm"), 0.5)
+    texts = TextFeatures.fit(TEXTS)
+    projection = Projection.fit(texts.transform(TEXTS), dim=4, seed=0)
+    model = Model(TOY17, projection.num_features, "cross-entropy", projection=projection).eval()
+    return StoredModel(model, TfidfEncoder(texts), rule("crm"), 0.5)
 
 
 def of_images() -> StoredModel:
@@ -45,7 +48,7 @@ def test_a_pipeline_of_a_folder_names_the_class_its_path_and_its_probability(tmp
     answers = load_pipeline(tmp_path, device="cpu")(TEXTS)
     assert isinstance(stored.encoder, TfidfEncoder)
     with torch.no_grad():
-        scores = stored.model(torch.tensor(stored.encoder.features.transform(TEXTS)))
+        scores = stored.model(csr_tensor(stored.encoder.features.transform(TEXTS)))
     posterior = Posterior.from_scores(scores, TOY17, temperature=0.5)
     risks, nodes = rule("crm").ranking(posterior), posterior.nodes
     for row, answer in enumerate(answers):

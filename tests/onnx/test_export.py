@@ -17,7 +17,7 @@ from hiercos.engine import Model, StoredModel, save_model
 from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import Backbone
-from hiercos.onnx.format import OPSET, OnnxError, read_description
+from hiercos.onnx.format import OPSET, OnnxError, TextMap, read_description
 from hiercos.pixels import PixelTransform
 from trees import TOY17
 
@@ -274,12 +274,12 @@ def test_texts_take_their_map_along(tmp_path: Path) -> None:
     export = of_texts().export
     assert sorted(export.write(tmp_path / "model.onnx")) == sorted(tmp_path.iterdir())
     read = load_onnx_model(tmp_path / "model.onnx")
-    assert read.text_features is not None
-    assert export.text_features is not None
+    assert read.text_map is not None
+    assert export.text_map is not None
     texts = ["a red dog"]
-    np.testing.assert_array_equal(read.text_features.transform(texts), export.text_features.transform(texts))
+    np.testing.assert_array_equal(read.text_map(texts), export.text_map(texts))
     beside = tmp_path / "model.text.safetensors"
-    replace(export, text_features=TextFeatures.fit(TEXTS[:3], dim=2, seed=0)).write(tmp_path / "other.onnx")
+    replace(export, text_map=TextMap(TextFeatures.fit(TEXTS[:3]))).write(tmp_path / "other.onnx")
     beside.write_bytes((tmp_path / "other.text.safetensors").read_bytes())
     with pytest.raises(OnnxError, match=r"model.text.safetensors: not the file that was written with model.onnx$"):
         load_onnx_model(tmp_path / "model.onnx")

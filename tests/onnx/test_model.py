@@ -120,7 +120,7 @@ def test_what_the_graph_does_not_take_is_one_sentence() -> None:
 def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Path) -> None:
     for file in of_texts().export.write(tmp_path / "model.onnx"):
         file.rename(tmp_path / file.name.replace("model", "other"))
-    assert load_onnx_model(tmp_path / "other.onnx").text_features is not None
+    assert load_onnx_model(tmp_path / "other.onnx").text_map is not None
     (tmp_path / "other.text.safetensors").write_bytes(b"")
     with pytest.raises(OnnxError, match=r"other\.text\.safetensors: not the file that was written with other\.onnx$"):
         load_onnx_model(tmp_path / "other.onnx")

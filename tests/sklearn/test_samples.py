@@ -4,7 +4,7 @@ import scipy.sparse as sp
 import torch
 from sklearn.base import BaseEstimator
 
-from hiercos.sklearn.samples import Projection, checked_samples, labelled
+from hiercos.sklearn.samples import checked_samples, labelled
 from hiercos.taxonomy import label_codec
 from sklearn_clouds import LEVELS, NAMES, UNEVEN, samples
 
@@ -30,7 +30,7 @@ def test_sparse_samples_stay_sparse_and_single_precision_stays_single() -> None:
 def test_samples_of_weight_0_are_left_out_and_the_others_become_tensors() -> None:
     weights = np.array([0, 1, 2, 0, 0, 3, 0, 0.5])
     data = labelled(X, NAMES[LABELS], label_codec(NAMES, UNEVEN), weights)
-    vectors, kept = data.vectors(Projection(None)), [1, 2, 5, 7]
+    vectors, kept = data.vectors(None, raw_inputs=False), [1, 2, 5, 7]
     torch.testing.assert_close(vectors.features, torch.tensor(X[kept], dtype=torch.float32))
     assert vectors.labels.tolist() == LABELS[kept].tolist()
     torch.testing.assert_close(data.weight_tensor(), torch.tensor([1, 2, 3, 0.5]))

@@ -1,43 +1,26 @@
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
+import safetensors.numpy
 import scipy.sparse as sp
 
 from hiercos import HierarchicalClassifier
-from hiercos.sklearn.samples import Projection
+from hiercos.data import Vectors
+from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
+from hiercos.sklearn.samples import fitted_projection
+from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 
 
-def low_rank(rank: int = 3) -> sp.csr_matrix:
-    """Samples (40, 30) that vary in a few directions."""
-    generator = np.random.default_rng(0)
-    return sp.csr_matrix(generator.normal(size=(40, rank)) @ generator.normal(size=(rank, 30)))
-
-
-def test_a_projection_keeps_the_directions_that_samples_vary_in_and_no_others() -> None:
-    matrix = low_rank()
-    projection = Projection.fit(matrix, most=10, seed=0)
-    assert projection.directions is not None
-    assert projection.directions.shape == (3, 30)
-    distances = np.linalg.norm(matrix.toarray()[:, None] - matrix.toarray()[None], axis=2)
-    features = projection(matrix)
-    np.testing.assert_allclose(np.linalg.norm(features[:, None] - features[None], axis=2), distances, atol=1e-9)
-
-
-def test_no_more_directions_than_asked_for() -> None:
-    assert Projection.fit(low_rank(8), most=5, seed=0)(low_rank(8)).shape == (40, 5)
-
-
-def test_dense_samples_and_few_columns_stay_as_they_are() -> None:
-    matrix = low_rank()
-    assert Projection.fit(matrix.toarray(), most=5, seed=0).directions is None
-    assert Projection.fit(matrix, most=30, seed=0).directions is None
-    np.testing.assert_array_equal(Projection(None)(matrix), matrix.toarray())
-
-
-def test_a_projection_keeps_the_precision_of_the_samples() -> None:
-    projection = Projection.fit(low_rank(), most=10, seed=0)
-    assert projection(low_rank().astype(np.float32)).dtype == np.float32
-    assert projection(low_rank()).dtype == np.float64
+def test_dense_samples_and_few_columns_are_not_projected() -> None:
+    X, _ = samples()
+    assert fitted_projection(X, most=5, seed=0) is None
+    assert fitted_projection(sp.csr_matrix(X), most=12, seed=0) is None
+    projection = fitted_projection(sp.csr_matrix(X), most=5, seed=0)
+    assert projection is not None
+    assert projection.num_features == 5
 
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_matrix])
@@ -62,3 +45,54 @@ def test_wide_sparse_batches_are_refused_with_what_to_do() -> None:
     model = HierarchicalClassifier(UNEVEN, sparse_components=8)
     with pytest.raises(ValueError, match=r"at most 8 columns, got 12 sparse ones: put a fitted TruncatedSVD in front$"):
         model.partial_fit(sp.csr_matrix(X), labels)
+
+
+def test_a_method_of_raw_inputs_gets_sparse_samples_as_they_are(tmp_path: Path) -> None:
+    X, labels = samples()
+    with raw_method() as name:
+        dense, sparse = (
+            HierarchicalClassifier(UNEVEN, method=name, epochs=3, sparse_components=8, random_state=0).fit(form, labels)
+            for form in (X, sp.csr_matrix(X))
+        )
+        assert sparse.model_.projection is None
+        assert sparse.model_.in_features == 12
+        np.testing.assert_allclose(sparse.predict_proba(sp.csr_matrix(X)), dense.predict_proba(X), rtol=1e-4, atol=1e-5)
+        sparse.save(tmp_path / "m")
+        again = HierarchicalClassifier.load(tmp_path / "m")
+        np.testing.assert_allclose(again.predict_proba(sp.csr_matrix(X)), again.predict_proba(X), rtol=1e-9)
+
+
+def test_sparse_samples_are_never_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
+    X, labels = samples()
+    model = HierarchicalClassifier(UNEVEN, epochs=2, sparse_components=8, random_state=0)
+
+    def refused(*_: object) -> None:
+        raise AssertionError("a sparse matrix was made dense")
+
+    for kind in (sp.csr_matrix, sp.csr_array):
+        monkeypatch.setattr(kind, "toarray", refused)
+    assert model.fit(sp.csr_matrix(X), labels).predict(sp.csr_matrix(X)).shape == labels.shape
+
+
+def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_path: Path) -> None:
+    X, labels = samples()
+    model = HierarchicalClassifier(UNEVEN, epochs=5, sparse_components=8, random_state=0).fit(sp.csr_matrix(X), labels)
+    model.save(tmp_path / "m")
+    config = ReadConfig(launched("cpu"))
+    found = model_samples(load_model(tmp_path / "m"), Vectors(X.astype(np.float32)), config)
+    (posterior,) = posteriors(load_model(tmp_path / "m"), found, config)
+    np.testing.assert_allclose(posterior.classes[:, model.labels_.columns], model.predict_proba(X), atol=1e-5)
+
+
+def test_a_folder_of_an_earlier_estimator_still_projects(tmp_path: Path) -> None:
+    X, labels = samples()
+    model = HierarchicalClassifier(UNEVEN, epochs=5, sparse_components=8, random_state=0).fit(sp.csr_matrix(X), labels)
+    model.save(tmp_path / "m")
+    file, config = tmp_path / "m" / "projection.safetensors", tmp_path / "m" / "config.json"
+    directions = safetensors.numpy.load(file.read_bytes())["components"]
+    safetensors.numpy.save_file({"directions": directions.astype(np.float64)}, file)
+    values = json.loads(config.read_text())
+    del values["projected"]
+    config.write_text(json.dumps({**values, "version": 3}))
+    again = HierarchicalClassifier.load(tmp_path / "m")
+    np.testing.assert_allclose(again.predict_proba(sp.csr_matrix(X)), model.predict_proba(X), rtol=1e-6)

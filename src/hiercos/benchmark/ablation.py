@@ -144,7 +144,7 @@ class AblationRun:
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
         """Train and test; a model that an earlier call trained is loaded."""
         trained = Run(self.config, self.folder, ("none",))(fabric, data, callback)
-        model, test = load_model(self.folder).model, data.samples("test")
+        model, test = load_model(self.folder).model, data.for_method(self.config.method).samples("test")
         records = [scored_record(fabric, trained.record, model, test, setting.scoring) for setting in self.settings]
         return RunResult(trained.record, records)
 
@@ -223,6 +223,7 @@ def ablate(
         for line, served in lines.items()
         for seed in seeds
     ]
+    data = data.for_method(config.method)
     with executor(fabric, data, jobs, folder) as workers:
         results = workers.run(runs, observer or NullObserver())
     records: dict[tuple[str, str], list[Record]] = {}

@@ -117,6 +117,8 @@ def compare(
         The records, ordered by method, then rule, then seed.
     """
     observer = observer or NullObserver()
+    for entry in entries:
+        data.for_method(entry.config.method)  # dense features are computed once, before workers share the data
     with executor(fabric, data, jobs, folder) as workers:
         chosen: list[Tuned | None] = [None] * len(entries)
         if tuning is not None:

@@ -167,6 +167,7 @@ class Trial:
     def _train(
         self, fabric: Fabric, data: RunData, identity: Mapping[str, Any], callback: TrainingCallback | None
     ) -> RunProgress:
+        data = data.for_method(self.config.method)
         return fit(
             fabric,
             data.model(self.config),

@@ -48,4 +48,3 @@ from .sources import load_dataset as load_dataset
 from .sources import read_inputs as read_inputs
 from .splits import hash_split as hash_split
 from .text_features import TextFeatures as TextFeatures
-from .text_features import features_of as features_of

@@ -1,117 +1,146 @@
-"""Texts to vectors without a download: TF-IDF of character n-grams, then a truncated SVD.
-
-Character n-grams within words capture stems and misspellings, which matter most in short phrases and codes: on
-ICD-10-CM (chapters 9, 10, 11, 13) logistic regression is right on 92% of the validation phrases, and on 87% with words.
-"""
+"""Texts to sparse vectors without a download: TF-IDF of n-grams of words and of characters."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hiercos.data.dataset import Dataset
 from hiercos.data.inputs import Float32Array
-from hiercos.errors import DataError
 
-NGRAMS = (3, 4)  # shortest and longest n-gram in characters; words are padded with spaces
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
-SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding
-TEXTS_AT_ONCE = 8192  # texts transformed at a time, so that memory does not grow with their number
+MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
+TEXTS_AT_ONCE = 8192  # texts transformed at a time
+
+
+@dataclass(frozen=True)
+class NgramKind:
+    """A kind of n-grams.
+
+    Attributes:
+        analyzer: "word", or "char_wb" for characters within words that are padded with spaces.
+        shortest: length of the shortest n-gram, in words or characters.
+        longest: length of the longest n-gram.
+    """
+
+    analyzer: Literal["word", "char_wb"]
+    shortest: int
+    longest: int
+
+    def vectorizer(self, **options: Any) -> Any:
+        """TfidfVectorizer of scikit-learn for these n-grams; a word may have one letter."""
+        from sklearn.feature_extraction.text import TfidfVectorizer
+
+        return TfidfVectorizer(
+            analyzer=self.analyzer,
+            token_pattern=r"(?u)\b\w+\b" if self.analyzer == "word" else None,
+            ngram_range=(self.shortest, self.longest),
+            sublinear_tf=True,
+            dtype=np.float32,
+            **options,
+        )
+
+
+WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
+
+
+@dataclass(frozen=True, eq=False)
+class Ngrams:
+    """Weighted n-grams of one kind.
+
+    Attributes:
+        kind: kind of the n-grams.
+        vocabulary: n-grams in column order.
+        idf: inverse document frequency of each, shape (V,).
+    """
+
+    kind: NgramKind
+    vocabulary: tuple[str, ...]
+    idf: Float32Array
+
+    @classmethod
+    def fit(cls, kind: NgramKind, texts: Sequence[str]) -> "Ngrams":
+        """Learn vocabulary and weights from texts; no n-grams if the texts have none of this kind."""
+        analyze = kind.vectorizer().build_analyzer()
+        if not any(analyze(text) for text in texts):
+            return cls(kind, (), np.empty(0, np.float32))
+        fewest = RARE if len(texts) >= MANY_TEXTS else 1
+        vectorizer = kind.vectorizer(min_df=fewest, max_features=MOST_NGRAMS).fit(texts)
+        return cls(kind, tuple(vectorizer.get_feature_names_out()), vectorizer.idf_.astype(np.float32))
+
+    def transform(self, texts: Sequence[str]) -> sp.csr_matrix:
+        """Weights of the n-grams of each text, shape (M, V); rows of length 1, or of zeros."""
+        if not self.vocabulary:
+            return sp.csr_matrix((len(texts), 0), dtype=np.float32)
+        return self._fitted.transform(texts)
+
+    @cached_property
+    def _fitted(self) -> Any:
+        vectorizer = self.kind.vectorizer(vocabulary=self.vocabulary)
+        vectorizer.idf_ = self.idf
+        return vectorizer
 
 
 @dataclass(frozen=True, eq=False)
 class TextFeatures:
-    """A fitted map from texts to vectors: counts of n-grams, weighted and projected.
+    """A fitted map from texts to sparse vectors: counts of n-grams, weighted by their rarity.
 
-    Directions in which the training texts hardly vary are left out: a model divides each feature by its deviation on
-    these texts, so an unseen text could be millions of deviations away.
+    Words are what practitioners use for documents; characters within words capture stems and misspellings, which
+    matter in short phrases. Joined, they serve both (docs/data.md has the figures).
 
     Args:
-        vocabulary: V n-grams in column order.
-        idf: inverse document frequency of each n-gram, shape (V,).
-        components: directions of the SVD that are kept, shape (F, V).
-        ngrams: lengths of the shortest and the longest n-gram in characters.
+        parts: n-grams of each kind; their columns follow each other.
 
     Example:
-        >>> features = TextFeatures.fit(["red car", "red cat", "blue car"], dim=2, seed=0)
-        >>> features.transform(["a red car", "???"]).shape
-        (2, 2)
+        >>> features = TextFeatures.fit(["red car", "red cat", "blue car"])
+        >>> vectors = features.transform(["a red car", "???"])
+        >>> vectors.shape == (2, features.width), vectors[[1]].nnz
+        (True, 0)
     """
 
-    vocabulary: tuple[str, ...]
-    idf: Float32Array
-    components: Float32Array
-    ngrams: tuple[int, int] = NGRAMS
+    parts: tuple[Ngrams, ...]
 
     @classmethod
-    def fit(cls, texts: Sequence[str], dim: int, seed: int) -> "TextFeatures":
-        """Learn vocabulary, weights and directions from training texts.
+    def fit(cls, texts: Sequence[str], kinds: Sequence[NgramKind] = (WORDS, CHARACTERS)) -> "TextFeatures":
+        """Learn vocabulary and weights from training texts."""
+        return cls(tuple(Ngrams.fit(kind, texts) for kind in kinds))
 
-        Args:
-            texts: training texts.
-            dim: largest number of features F; there are fewer if the texts vary in fewer directions.
-            seed: seed of the randomised SVD.
+    @property
+    def width(self) -> int:
+        """Number of n-grams V."""
+        return sum(len(part.vocabulary) for part in self.parts)
 
-        Returns:
-            A map whose features have a mean square of 1 over the training texts.
-        """
-        from sklearn.utils.extmath import randomized_svd
-
-        vectorizer = _vectorizer(NGRAMS, min_df=RARE if len(texts) >= MANY_TEXTS else 1)
-        weighted = vectorizer.fit_transform(texts)  # (M, V), sparse
-        _, sizes, directions = randomized_svd(weighted, min(dim, *weighted.shape), n_iter=4, random_state=seed)
-        kept = sizes >= SMALLEST * sizes[0]  # they come largest first
-        scale = np.sqrt(np.square(sizes[kept]).sum() / (len(texts) * kept.sum()))
-        return cls(
-            vocabulary=tuple(vectorizer.get_feature_names_out()),
-            idf=vectorizer.idf_.astype(np.float32),
-            components=(directions[kept] / scale).astype(np.float32),
-        )
-
-    def transform(self, texts: Sequence[str]) -> Float32Array:
-        """Vectors of texts, shape (M, F); zeros for a text without a known n-gram."""
+    def transform(self, texts: Sequence[str]) -> sp.csr_matrix:
+        """Sparse vectors of texts, shape (M, V), float32; every kind has an equal share of a row's squared length."""
+        share = np.float32(1 / np.sqrt(len(self.parts)))
         blocks = [
-            self._fitted.transform(texts[start : start + TEXTS_AT_ONCE]) @ self.components.T
+            sp.hstack([part.transform(texts[start : start + TEXTS_AT_ONCE]) for part in self.parts], format="csr")
             for start in range(0, len(texts), TEXTS_AT_ONCE)
         ]
-        return np.concatenate([np.empty((0, len(self.components)), np.float32), *blocks]).astype(np.float32)
-
-    @cached_property
-    def _fitted(self) -> Any:
-        vectorizer = _vectorizer(self.ngrams, vocabulary=self.vocabulary)
-        vectorizer.idf_ = self.idf
-        return vectorizer
+        empty = sp.csr_matrix((0, self.width), dtype=np.float32)
+        return share * sp.vstack([empty, *blocks], format="csr", dtype=np.float32)
 
     def state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """JSON values and arrays that `from_state` takes."""
-        values = {"ngrams": list(self.ngrams), "vocabulary": list(self.vocabulary)}
-        return values, {"idf": self.idf, "components": self.components}
+        values = [{**vars(part.kind), "vocabulary": list(part.vocabulary)} for part in self.parts]
+        return {"parts": values}, {"idf": np.concatenate([part.idf for part in self.parts])}
 
     @classmethod
     def from_state(cls, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]) -> "TextFeatures":
-        """The map from its `state`; it transforms every text into the same bits."""
-        shortest, longest = values["ngrams"]
-        return cls(tuple(values["vocabulary"]), arrays["idf"], arrays["components"], (shortest, longest))
+        """The map from its `state`; it transforms every text into the same bits.
 
-
-def _vectorizer(ngrams: tuple[int, int], **options: Any) -> Any:
-    from sklearn.feature_extraction.text import TfidfVectorizer
-
-    return TfidfVectorizer(analyzer="char_wb", ngram_range=ngrams, sublinear_tf=True, dtype=np.float32, **options)
-
-
-def features_of(dataset: Dataset, dim: int = 256, seed: int = 0) -> tuple[Float32Array, TextFeatures | None]:
-    """Vectors of a data set, shape (M, F), and for texts the map that computed them, fitted on the training texts.
-
-    Raises:
-        DataError: for images, whose features only a backbone can compute.
-    """
-    if dataset.kind == "vectors":
-        return np.asarray(dataset.inputs), None
-    if dataset.kind == "images":
-        raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
-    features = TextFeatures.fit(dataset.inputs.values(dataset.rows("train")), dim, seed)
-    return features.transform(dataset.inputs.values(range(len(dataset)))), features
+        Model folders up to version 3 have one kind, characters, with its lengths as `ngrams`.
+        """
+        if "parts" not in values:
+            shortest, longest = values["ngrams"]
+            return cls((Ngrams(NgramKind("char_wb", shortest, longest), tuple(values["vocabulary"]), arrays["idf"]),))
+        parts, start = [], 0
+        for part in values["parts"]:
+            kind = NgramKind(part["analyzer"], part["shortest"], part["longest"])
+            end = start + len(part["vocabulary"])
+            parts.append(Ngrams(kind, tuple(part["vocabulary"]), arrays["idf"][start:end]))
+            start = end
+        return cls(tuple(parts))

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hiercos.callbacks import ProgressCallback
+from hiercos.nn import SparseMatrix, csr_tensor
 
 VECTORS_AT_ONCE = 1024  # vectors in a batch without training
 
@@ -49,24 +50,32 @@ class VectorSamples:
     """Features without labels, in memory.
 
     Attributes:
-        features: feature vectors, shape (M, F), float32.
+        features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
         at_once: batch size for evaluation and prediction.
     """
 
-    features: Tensor
+    features: Tensor | SparseMatrix
     at_once: int = VECTORS_AT_ONCE
 
     def __len__(self) -> int:
-        return len(self.features)
+        return int(self.features.shape[0])
 
     def to(self, device: torch.device) -> "VectorSamples":
-        """The same features on a device."""
-        return replace(self, features=self.features.to(device))
+        """The same features; a tensor is moved to the device."""
+        return replace(self, features=moved(self.features, device))
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is random
-        """Features of each part, shape (B, F)."""
+        """Features of each part, shape (B, F): a dense tensor, or a sparse CSR tensor on the CPU."""
         for rows in parts:
-            yield self.features[rows.to(self.features.device)]
+            if isinstance(self.features, Tensor):
+                yield self.features[rows.to(self.features.device)]
+            else:
+                yield csr_tensor(self.features[rows.numpy()])
+
+
+def moved(features: Tensor | SparseMatrix, device: torch.device) -> Tensor | SparseMatrix:
+    """Features with a tensor on a device; a SciPy matrix is returned unchanged, because only its batches are moved."""
+    return features.to(device) if isinstance(features, Tensor) else features
 
 
 @dataclass(frozen=True)
@@ -74,12 +83,12 @@ class LabelledVectors:
     """Features with their classes, in memory.
 
     Attributes:
-        features: feature vectors, shape (M, F), float32.
+        features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
         labels: class of each sample, shape (M,), int64.
         at_once: batch size for evaluation and prediction.
     """
 
-    features: Tensor
+    features: Tensor | SparseMatrix
     labels: Tensor
     at_once: int = VECTORS_AT_ONCE
 
@@ -87,11 +96,11 @@ class LabelledVectors:
         return len(self.labels)
 
     def to(self, device: torch.device) -> "LabelledVectors":
-        """The same features and classes on a device."""
-        return replace(self, features=self.features.to(device), labels=self.labels.to(device))
+        """The same features and classes on a device; see `VectorSamples`."""
+        return replace(self, features=moved(self.features, device), labels=self.labels.to(device))
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
-        """Features of each part, shape (B, F)."""
+        """Features of each part, shape (B, F); see `VectorSamples`."""
         return VectorSamples(self.features).batches(parts, seed=seed)
 
 

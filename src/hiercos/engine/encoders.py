@@ -78,14 +78,14 @@ class Encoder(Protocol):
 
 @dataclass(frozen=True)
 class TfidfEncoder:
-    """Encoder of texts by fitted TF-IDF features."""
+    """Encoder of texts by fitted TF-IDF vectors."""
 
     features: TextFeatures
     kind: Kind = "texts"
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
-        """Vectors of the texts."""
-        vectors = torch.tensor(self.features.transform(inputs.values(range(len(inputs)))))
+        """Sparse vectors of the texts."""
+        vectors = self.features.transform(inputs.values(range(len(inputs))))
         return VectorSamples(vectors, config.batch_size or VECTORS_AT_ONCE)
 
 

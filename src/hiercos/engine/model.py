@@ -1,6 +1,7 @@
 """A model: standardized features, a method's head, and the scores of its classes and nodes.
 
-A fine-tuned model contains its backbone and takes preprocessed batches; any other model takes features.
+A fine-tuned model contains its backbone and takes preprocessed batches; any other model takes features, dense or
+sparse. A method that trains on dense features gets those of sparse vectors from the model's projection.
 """
 
 from collections.abc import Mapping
@@ -10,6 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.methods import METHODS, build_method
+from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone
 from hiercos.taxonomy import Taxonomy
 
@@ -52,9 +54,11 @@ class Model(nn.Module):
         method: name in `METHODS`.
         options: options of the method by name; its defaults by default.
         backbone: backbone trained with the model; None for a model that takes features.
+        projection: map from sparse vectors (B, V) to features (B, F); None for a model that takes features.
 
     Shape:
-        inputs: features (B, F), or a preprocessed batch of the backbone. Output: the method's outputs, which `loss`,
+        inputs: features (B, F), which are sparse only for a method that takes raw inputs; or sparse CSR vectors (B, V)
+        for the projection; or a preprocessed batch of the backbone. Output: the method's outputs, which `loss`,
         `class_scores` and `node_scores` take.
     """
 
@@ -66,6 +70,7 @@ class Model(nn.Module):
         options: Mapping[str, Any] | None = None,
         *,
         backbone: Backbone | None = None,
+        projection: Projection | None = None,
     ) -> None:
         super().__init__()
         self.taxonomy, self.in_features = taxonomy, in_features
@@ -74,10 +79,35 @@ class Model(nn.Module):
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss
         self.class_scores, self.node_scores = parts.class_scores, parts.node_scores
-        self.backbone = backbone
+        self.backbone, self.projection = backbone, projection
+
+    @property
+    def raw_inputs(self) -> bool:
+        """Whether the method takes features as they are: dense or sparse, not projected and not standardized."""
+        return METHODS.traits(self.method).raw_inputs
+
+    @property
+    def takes_sparse(self) -> bool:
+        """Whether the model takes sparse vectors."""
+        return self.raw_inputs or self.projection is not None
+
+    @property
+    def input_width(self) -> int:
+        """Number of columns of the vectors that the model takes: V with a projection, else F."""
+        return self.in_features if self.projection is None else self.projection.in_features
 
     def forward(self, inputs: Any) -> Tensor:
-        """Outputs of the method for features (B, F), or for a preprocessed batch of the backbone."""
-        features = inputs if self.backbone is None else self.backbone(inputs)
-        outputs: Tensor = self.head(self.standardize(features))
+        """Outputs of the method; see the class for the inputs."""
+        features = self.features(inputs)
+        outputs: Tensor = self.head(features if self.raw_inputs else self.standardize(features))
         return outputs
+
+    def features(self, inputs: Any) -> Tensor:
+        """Features (B, F) of model inputs; dense vectors are features already."""
+        if self.backbone is not None:
+            features: Tensor = self.backbone(inputs)
+        elif self.projection is not None and inputs.layout is torch.sparse_csr:
+            features = self.projection(inputs)
+        else:
+            features = inputs
+        return features

@@ -27,6 +27,7 @@ from hiercos.engine.encoders import (
 from hiercos.engine.model import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
+from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone
 from hiercos.records import CONFIG, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -120,9 +121,15 @@ def read_model_json(path: Path, folder: Path) -> dict[str, Any]:
     return values
 
 
-FORMAT, VERSION = "hiercos-model", 3
-READABLE = (1, 2, 3)  # version 1 had no backbones, up to version 2 a rule was a name
+FORMAT, VERSION = "hiercos-model", 4
+READABLE = (
+    1,
+    2,
+    3,
+    4,
+)  # 1 had no backbones, up to 2 a rule was a name, up to 3 text features were projected themselves
 TAXONOMY, WEIGHTS = "taxonomy.json", "model.safetensors"
+PROJECTION, COMPONENTS = "projection.safetensors", "components"  # file and array, shape (F, V)
 BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
 _FIELDS: dict[str, Any] = {
@@ -178,6 +185,10 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
     write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
+    (folder / PROJECTION).unlink(missing_ok=True)
+    if stored.model.projection is not None:
+        components = stored.model.projection.directions.detach().cpu().T.contiguous()  # (F, V)
+        write_atomically(folder / PROJECTION, safetensors.torch.save({COMPONENTS: components}))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
     save_encoder(folder, stored.encoder)
     write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
@@ -191,6 +202,7 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
         "method": stored.model.method,
         "options": stored.model.options,
         "in_features": stored.model.in_features,
+        "projected": stored.model.projection is not None,
         "rule": stored.rule.to_dict(),
         "temperature": stored.temperature,
         "backbone": describe_backbone(stored.encoder),
@@ -207,16 +219,34 @@ def load_model(folder: str | Path) -> StoredModel:
     config = _read_config(folder)
     try:
         taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
-        model = Model(taxonomy, config["in_features"], config["method"], config["options"])
+        projection = _load_projection(folder, config)
+        model = Model(taxonomy, config["in_features"], config["method"], config["options"], projection=projection)
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
     except ModelError:
         raise
-    except (FaultsError, OSError, RuntimeError, SafetensorError) as error:
+    except (FaultsError, OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
     encoder = load_encoder(folder, config["kind"], config.get("backbone"))
     if isinstance(encoder, FineTunedEncoder):
         model.backbone = encoder.backbone
     return StoredModel(model.eval(), encoder, rule_from_dict(config["rule"]), float(config["temperature"]))
+
+
+def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
+    """Projection of sparse vectors, if the model has one.
+
+    Up to version 3 a model of texts has its components among the text features, and an estimator as "directions".
+    """
+    if config["version"] >= 4 and not config.get("projected"):
+        return None
+    for file in (PROJECTION, TEXT_ARRAYS) if config["version"] < 4 else (PROJECTION,):
+        if config["version"] >= 4 or (folder / file).is_file():
+            arrays = safetensors.torch.load((folder / file).read_bytes())
+            found = [arrays[name] for name in (COMPONENTS, "directions") if name in arrays]
+            if not found or found[0].ndim != 2 or len(found[0]) != config["in_features"]:
+                raise ValueError(f"{file}: expected {COMPONENTS} for {config['in_features']} features")
+            return Projection(found[0].float().T)
+    return None
 
 
 def stored_rule(folder: Path) -> Rule:

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 
 from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs
 from hiercos.decisions import Posterior
@@ -32,9 +33,10 @@ def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Sa
         raise DataError(f"this model takes {stored.kind}, got {inputs.kind}")
     if stored.encoder is not None and not is_features:
         return config.reported(stored.encoder.samples(inputs, config))
-    features = torch.tensor(np.asarray(inputs))
-    if features.shape[1] != stored.model.in_features:
-        raise DataError(f"this model takes vectors of {stored.model.in_features} features, got {features.shape[1]}")
+    vectors, width = np.asarray(inputs), stored.model.input_width
+    if vectors.shape[1] != width:
+        raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
+    features = torch.tensor(vectors) if stored.model.projection is None else csr_matrix(vectors)
     return VectorSamples(features, config.batch_size or VECTORS_AT_ONCE)
 
 

@@ -46,6 +46,9 @@ class RunData(Protocol):
     def taxonomy(self) -> Taxonomy:
         """Taxonomy of the data."""
 
+    def for_method(self, method: str) -> RunData:
+        """The data in the form that a method takes, such as dense features of sparse vectors."""
+
     def samples(self, split: str) -> LabelledSamples:
         """Samples of "train", "val" or "test", without augmentation."""
 
@@ -108,6 +111,7 @@ def train_run(
             taxonomy=data.taxonomy,
             write=fabric.is_global_zero,
         )
+    data = data.for_method(config.method)
     model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")

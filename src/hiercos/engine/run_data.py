@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import torch
 
-from hiercos.data import Dataset, features_of
+from hiercos.data import Dataset, TextFeatures
 from hiercos.engine.batches import LabelledInputs, LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
@@ -24,8 +25,13 @@ from hiercos.engine.encoders import (
 from hiercos.engine.feature_file import mapped_features
 from hiercos.engine.model import Model
 from hiercos.engine.streaming import RawSamples
+from hiercos.errors import DataError
+from hiercos.methods import METHODS
+from hiercos.nn import Projection, SparseMatrix, csr_tensor
 from hiercos.nn.backbones import Backbone, BackboneError, ImageTransform, TrainTransform, load_backbone
 from hiercos.taxonomy import Taxonomy
+
+ROWS_AT_ONCE = 8192  # sparse vectors projected at a time
 
 
 @dataclass(frozen=True)
@@ -34,25 +40,47 @@ class PreparedData:
 
     Attributes:
         dataset: data set with raw inputs or vectors.
-        features: feature vectors, shape (M, F), float32.
+        features: feature vectors, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix.
         made_by: encoder that computed the features; None for vectors of unknown origin.
         notes: sentences for the user about decisions made here.
+        dim: largest number of dense features of sparse vectors.
+        seed: seed of the projection of sparse vectors.
+        projection: projection that computed the dense features of sparse vectors; None for other features.
     """
 
     dataset: Dataset
-    features: torch.Tensor
+    features: torch.Tensor | SparseMatrix
     made_by: Encoder | None
     notes: tuple[str, ...] = ()
+    dim: int = 256
+    seed: int = 0
+    projection: Projection | None = None
 
     @property
     def taxonomy(self) -> Taxonomy:
         """Taxonomy of the data set."""
         return self.dataset.taxonomy
 
+    def for_method(self, method: str) -> "PreparedData":
+        """The data in the form that a method takes: sparse vectors are projected unless it takes raw inputs."""
+        if isinstance(self.features, torch.Tensor) or METHODS.traits(method).raw_inputs:
+            return self
+        return self._projected
+
+    @cached_property
+    def _projected(self) -> "PreparedData":
+        """Dense features of sparse vectors; the projection is fitted on the training split."""
+        assert not isinstance(self.features, torch.Tensor)
+        projection = Projection.fit(self.features[self.dataset.rows("train")], self.dim, self.seed)
+        starts = range(0, len(self.dataset), ROWS_AT_ONCE)
+        blocks = [projection(csr_tensor(self.features[start : start + ROWS_AT_ONCE])) for start in starts]
+        return replace(self, features=torch.cat(blocks), projection=projection)
+
     def samples(self, split: str) -> LabelledVectors:
         """Vectors of one split: "train", "val" or "test"."""
-        rows = torch.from_numpy(self.dataset.rows(split))
-        return LabelledVectors(self.features[rows], torch.tensor(self.dataset.labels)[rows])
+        rows = self.dataset.rows(split)
+        features = self.features[torch.from_numpy(rows) if isinstance(self.features, torch.Tensor) else rows]
+        return LabelledVectors(features, torch.tensor(self.dataset.labels[rows]))
 
     def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors of the training split."""
@@ -61,7 +89,8 @@ class PreparedData:
     def model(self, config: TrainConfig) -> Model:
         """A new model whose weights depend on the seed alone."""
         torch.manual_seed(config.seed)
-        return Model(self.taxonomy, self.features.shape[1], config.method, config.options)
+        width = int(self.features.shape[1])
+        return Model(self.taxonomy, width, config.method, config.options, projection=self.projection)
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """Encoder that computed the features."""
@@ -69,7 +98,8 @@ class PreparedData:
 
     def summary(self) -> dict[str, object]:
         """Name, source, fingerprint and sizes, for a record, and the backbone of the features."""
-        summary = {**dataset_summary(self.dataset), "features": int(self.features.shape[1])}
+        is_tfidf = isinstance(self.made_by, TfidfEncoder)  # the same summary for all methods
+        summary = {**dataset_summary(self.dataset), "features": self.dim if is_tfidf else int(self.features.shape[1])}
         if self.dataset.origin is not None:
             summary["embedded_from"] = asdict(self.dataset.origin)
         elif isinstance(self.made_by, FrozenEncoder):
@@ -78,16 +108,28 @@ class PreparedData:
 
 
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
-    """Convert texts to `dim` features fitted on the training split; vectors are unchanged.
+    """Convert texts to sparse TF-IDF vectors fitted on the training split; vectors are unchanged.
 
     Vectors of `hiercos embed` name their backbone, so that the model takes the raw inputs. If the backbone cannot be
     loaded, the model takes vectors, with a note.
+
+    Args:
+        dataset: data set of texts or vectors.
+        dim: largest number of dense features of texts, for methods that do not take raw inputs.
+        seed: seed of the projection to these features.
+
+    Raises:
+        DataError: for images, whose features only a backbone can compute.
     """
+    if dataset.kind == "images":
+        raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
     if dataset.origin is not None:
         return _prepare_features(dataset, dataset.origin.backbone)
-    features, text_features = features_of(dataset, dim=dim, seed=seed)
-    encoder = None if text_features is None else TfidfEncoder(text_features)
-    return PreparedData(dataset, torch.tensor(features), encoder)
+    if dataset.kind == "vectors":
+        return PreparedData(dataset, torch.tensor(np.asarray(dataset.inputs)), None)
+    encoder = TfidfEncoder(TextFeatures.fit(dataset.inputs.values(dataset.rows("train"))))
+    features = encoder.features.transform(dataset.inputs.values(range(len(dataset))))
+    return PreparedData(dataset, features, encoder, dim=dim, seed=seed)
 
 
 def _prepare_features(dataset: Dataset, identity: Mapping[str, Any]) -> PreparedData:
@@ -150,6 +192,10 @@ class FineTuningData:
     def taxonomy(self) -> Taxonomy:
         """Taxonomy of the data set."""
         return self.dataset.taxonomy
+
+    def for_method(self, method: str) -> "FineTuningData":  # noqa: ARG002  # the same for every method
+        """The same data."""
+        return self
 
     def samples(self, split: str) -> LabelledInputs:
         """Inputs of one split: "train", "val" or "test"."""

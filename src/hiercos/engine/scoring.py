@@ -4,7 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 from torch.func import functional_call
 
@@ -12,6 +14,7 @@ from hiercos.decisions import log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import launched
 from hiercos.engine.model import Model
+from hiercos.nn import SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray
 
 if TYPE_CHECKING:
@@ -119,38 +122,43 @@ ARRAY_ROWS_AT_ONCE = 4096  # rows of an array scored at a time
 
 
 class ClassScores(nn.Module):
-    """A model with its class scores as one module. Shape: features (B, F) to (B, C)."""
+    """A model with its class scores as one module. Shape: inputs (B, F) to (B, C)."""
 
     def __init__(self, model: Model) -> None:
         super().__init__()
         self.model = model
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Class scores, shape (B, C), of features, shape (B, F)."""
-        scores: Tensor = self.model.class_scores(self.model(features))
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Class scores, shape (B, C), of inputs of the model."""
+        scores: Tensor = self.model.class_scores(self.model(inputs))
         return scores
 
 
 @torch.inference_mode()
-def array_scores(model: Model, features: AnyArray, device: str) -> Tensor:
-    """Class scores of an array of features; the model stays unchanged on its device.
+def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) -> Tensor:
+    """Class scores of an array or a SciPy CSR matrix; the model stays unchanged on its device.
 
     Args:
         model: model in evaluation mode.
-        features: feature vectors, shape (M, F), float32 or float64.
+        vectors: vectors as the model takes them, shape (M, F) or (M, V), float32 or float64.
         device: name of the device to compute on, see `launched`.
 
     Returns:
-        Class scores on the CPU, shape (M, C), of the type of the features.
+        Class scores on the CPU, shape (M, C), of the type of the vectors.
     """
-    inputs = torch.tensor(features)
     target = torch.device("cpu") if device == "cpu" else launched(device).device
-    scores = ClassScores(model)
+    scores, kind = ClassScores(model), torch.float64 if vectors.dtype == np.float64 else torch.float32
     weights = {
-        name: value.to(target, inputs.dtype if value.is_floating_point() else value.dtype)
+        name: value.to(target, kind if value.is_floating_point() else value.dtype)
         for name, value in (*scores.named_parameters(), *scores.named_buffers())
     }
-    parts = [
-        functional_call(scores, weights, (part.to(target),)).cpu() for part in torch.split(inputs, ARRAY_ROWS_AT_ONCE)
-    ]
-    return torch.cat(parts)
+    parts = [vectors[start : start + ARRAY_ROWS_AT_ONCE] for start in range(0, vectors.shape[0], ARRAY_ROWS_AT_ONCE)]
+    found = [functional_call(scores, weights, (array_inputs(model, part).to(target),)).cpu() for part in parts]
+    return torch.cat([torch.empty(0, model.taxonomy.num_classes, dtype=kind), *found])
+
+
+def array_inputs(model: Model, vectors: AnyArray | SparseMatrix) -> Tensor:
+    """Inputs of a model, dense or sparse as the model takes them, from an array or a SciPy CSR matrix."""
+    if isinstance(vectors, np.ndarray):
+        return torch.tensor(vectors) if model.projection is None else csr_tensor(csr_matrix(vectors))
+    return csr_tensor(vectors) if model.takes_sparse else torch.tensor(vectors.toarray())

@@ -155,7 +155,7 @@ def fit(
     """
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
-    if config.standardize and model.backbone is None:
+    if config.standardize and model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
     if val is None and config.patience is not None:

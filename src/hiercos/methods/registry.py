@@ -69,11 +69,13 @@ class MethodTraits:
         uses_tree: whether training uses the tree, not only the classes.
         inner_labels: whether the loss accepts labels that are inner nodes, given as C + node.
         search: search space of each of the method's own options, by option name.
+        raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
     """
 
     uses_tree: bool = True
     inner_labels: bool = False
     search: Mapping[str, Space] = field(default_factory=dict)
+    raw_inputs: bool = False
 
 
 class MethodRegistry(Registry[Build]):
@@ -115,6 +117,10 @@ class MethodRegistry(Registry[Build]):
         """Options of a method with their defaults."""
         parameters = inspect.signature(self[name]).parameters.values()
         return {option.name: option.default for option in parameters if option.kind is option.KEYWORD_ONLY}
+
+    def traits(self, name: str) -> MethodTraits:
+        """Properties of a method."""
+        return self._traits[self.canonical(name)]
 
     def uses_tree(self, name: str) -> bool:
         """Whether training a method uses the tree, not only the classes."""

@@ -8,15 +8,16 @@ from typing import Any, Literal, get_args
 import torch
 from torch import Tensor
 
-from hiercos.data import TextFeatures
 from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, StoredModel, TfidfEncoder
 from hiercos.files import write_atomically, written_atomically
+from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, OnnxBackbone
 from hiercos.onnx.format import (
     FEATURES,
     IMAGES,
     OnnxDescription,
     OnnxError,
+    TextMap,
     describe_text_map,
     onnx_library,
     output_names,
@@ -39,7 +40,7 @@ class OnnxExport:
         description: content of its metadata.
         module: PyTorch module that was exported.
         sample: inputs used to compare both.
-        text_features: map from texts to features, written to a separate file; None for other kinds.
+        text_map: map from texts to features, written to a separate file; None for other kinds.
         difference: `largest_difference` from PyTorch on the sample.
     """
 
@@ -47,7 +48,7 @@ class OnnxExport:
     description: OnnxDescription
     module: ExportedModule
     sample: Tensor
-    text_features: TextFeatures | None
+    text_map: TextMap | None
     difference: float
 
     def content(self) -> bytes:
@@ -60,16 +61,16 @@ class OnnxExport:
 
     def opened(self) -> OnnxModel:
         """The model in onnxruntime, as loaded from the file."""
-        return open_onnx_model(self.content(), text_features=self.text_features)
+        return open_onnx_model(self.content(), text_map=self.text_map)
 
     def write(self, path: str | PathLike[str]) -> list[Path]:
         """Write the ONNX file, and for texts the feature file beside it, both or neither; returns their paths."""
         file = Path(path)
         _check_no_folder(file)
-        if self.text_features is None:
+        if self.text_map is None:
             write_atomically(file, self.content())
             return [file]
-        beside = text_map_content(self.text_features)
+        beside = text_map_content(self.text_map)
         text_file = describe_text_map(file, beside)
         content = replace(self, description=replace(self.description, text_file=text_file)).content()
         text_path = file.with_name(text_file.name)
@@ -108,12 +109,20 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
         stored.temperature,
         transform,
     )
-    module = ExportedModule(stored.model, stored.temperature, backbone).eval()
-    sample = _image_sample(transform) if transform else _feature_sample(stored)
+    projection = stored.model.projection if start == "inputs" and stored.encoder is None else None
+    module = ExportedModule(stored.model, stored.temperature, backbone or projection).eval()
+    sample = _image_sample(transform) if transform else _feature_sample(stored, projection)
     names = output_names(stored.model.taxonomy)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
-    texts = encoder.features if isinstance(encoder, TfidfEncoder) else None
-    return compared(OnnxExport(graph, description, module, sample, texts, 0.0))
+    return compared(OnnxExport(graph, description, module, sample, _text_map(stored, encoder), 0.0))
+
+
+def _text_map(stored: StoredModel, encoder: Encoder | None) -> TextMap | None:
+    """The map from texts to the input of the graph, which stands behind the model's projection."""
+    if not isinstance(encoder, TfidfEncoder):
+        return None
+    projection = stored.model.projection
+    return TextMap(encoder.features, None if projection is None else projection.directions.T.numpy())
 
 
 def compared(export: OnnxExport) -> OnnxExport:
@@ -153,8 +162,9 @@ def _image_sample(transform: PixelTransform) -> Tensor:
     return torch.randn(max(CHECKED), 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
 
 
-def _feature_sample(stored: StoredModel) -> Tensor:
-    """Noise with the mean and deviation of the training features, shape (7, F)."""
-    scaling = stored.model.standardize
-    noise = torch.randn(max(CHECKED), stored.model.in_features, generator=torch.Generator().manual_seed(0))
-    return scaling.mean + scaling.scale * noise
+def _feature_sample(stored: StoredModel, projection: Projection | None) -> Tensor:
+    """Noise with the mean and deviation of the training features, shape (7, F); without these before a projection."""
+    scaling = stored.model.standardize  # not fitted, so of mean 0 and deviation 1, for a method that takes raw inputs
+    width = stored.model.in_features if projection is None else projection.in_features
+    noise = torch.randn(max(CHECKED), width, generator=torch.Generator().manual_seed(0))
+    return scaling.mean + scaling.scale * noise if projection is None else noise

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -12,8 +12,9 @@ from typing import Any, get_args
 import numpy as np
 import safetensors
 import safetensors.numpy
+from numpy.typing import NDArray
 
-from hiercos.data import Kind, TextFeatures
+from hiercos.data import FloatArray, Kind, TextFeatures
 from hiercos.decisions import Rule, rule_from_dict
 from hiercos.errors import FaultsError
 from hiercos.options import check_choice
@@ -21,8 +22,8 @@ from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
-FORMAT, VERSION = "hiercos-onnx", 2
-READABLE = (1, 2)  # version 1 stored a rule as a name
+FORMAT, VERSION = "hiercos-onnx", 3
+READABLE = (1, 2, 3)  # version 1 stored a rule as a name, up to 2 texts had n-grams of characters alone
 OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
@@ -150,11 +151,31 @@ ENDING = ".text.safetensors"
 VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
 
 
-def text_map_content(features: TextFeatures) -> bytes:
+@dataclass(frozen=True, eq=False)
+class TextMap:
+    """Map from texts to the input of the graph.
+
+    Attributes:
+        features: map from texts to sparse vectors, shape (M, V).
+        components: directions of their projection, shape (F, V); None if the graph takes the vectors themselves.
+    """
+
+    features: TextFeatures
+    components: NDArray[np.float32] | None = None
+
+    def __call__(self, texts: Sequence[str]) -> FloatArray:
+        """Dense input of the graph, shape (M, F) or (M, V)."""
+        vectors = self.features.transform(texts)
+        dense = vectors.toarray() if self.components is None else vectors @ self.components.T
+        return np.asarray(dense, dtype=np.float32)
+
+
+def text_map_content(texts: TextMap) -> bytes:
     """The content of the text feature file: the arrays, with the vocabulary as metadata."""
-    values, arrays = features.state()
-    rows_first = {name: np.ascontiguousarray(array) for name, array in arrays.items()}  # safetensors requires C order
-    return safetensors.numpy.save(rows_first, metadata={VALUES: json.dumps(values)})
+    values, arrays = texts.features.state()
+    if texts.components is not None:
+        arrays["components"] = np.ascontiguousarray(texts.components)  # safetensors requires C order
+    return safetensors.numpy.save(arrays, metadata={VALUES: json.dumps(values)})
 
 
 def describe_text_map(path: Path, content: bytes) -> TextFile:
@@ -162,7 +183,7 @@ def describe_text_map(path: Path, content: bytes) -> TextFile:
     return TextFile(f"{path.stem}{ENDING}", hashlib.sha256(content).hexdigest())
 
 
-def read_text_map(path: Path, expected: TextFile) -> TextFeatures:
+def read_text_map(path: Path, expected: TextFile) -> TextMap:
     """Read the text feature file beside an ONNX file.
 
     Args:
@@ -181,4 +202,5 @@ def read_text_map(path: Path, expected: TextFile) -> TextFeatures:
         raise OnnxError(f"{file}: not the file that was written with {path.name}")
     with safetensors.safe_open(str(file), "numpy") as opened:
         values = json.loads(opened.metadata()[VALUES])
-        return TextFeatures.from_state(values, {name: opened.get_tensor(name) for name in opened.keys()})  # noqa: SIM118
+        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    return TextMap(TextFeatures.from_state(values, arrays), arrays.get("components"))

@@ -12,7 +12,6 @@ from torch import Tensor, nn
 
 from hiercos.engine import Model
 from hiercos.geometry import class_path_sums, node_probabilities
-from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 from hiercos.taxonomy import Taxonomy
 
@@ -28,24 +27,24 @@ class ExportedModule(nn.Module):
     Args:
         model: model whose head and scores are used, without its backbone.
         temperature: calibration temperature of the probabilities.
-        backbone: backbone before the head; None if the input is features.
+        backbone: backbone or projection before the head; None if the input is features.
 
     Shape:
         inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
         level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C).
     """
 
-    def __init__(self, model: Model, temperature: float, backbone: Backbone | None = None) -> None:
+    def __init__(self, model: Model, temperature: float, backbone: nn.Module | None = None) -> None:
         super().__init__()
         self.taxonomy, self.temperature = model.taxonomy, temperature
-        self.backbone = backbone
+        self.backbone, self.raw_inputs = backbone, model.raw_inputs
         self.standardize, self.head = model.standardize, model.head
         self.class_scores, self.node_scores = model.class_scores, model.node_scores
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Compute all outputs; see the class."""
         features = inputs if self.backbone is None else self.backbone(inputs)
-        outputs = self.head(self.standardize(features))
+        outputs = self.head(features if self.raw_inputs else self.standardize(features))
         scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
         levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
         probabilities = (scores.double() / self.temperature).softmax(dim=1)

@@ -15,19 +15,27 @@ from hiercos.data import (
     InputBatch,
     Inputs,
     Kind,
-    TextFeatures,
     UnlabelledInputs,
     as_inputs,
 )
 from hiercos.decisions import Posterior, Rule
 from hiercos.errors import DataError
-from hiercos.onnx.format import LEAVES, OnnxDescription, OnnxError, onnx_library, read_description, read_text_map
+from hiercos.onnx.format import (
+    LEAVES,
+    OnnxDescription,
+    OnnxError,
+    TextMap,
+    onnx_library,
+    read_description,
+    read_text_map,
+)
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 
 GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
+DENSE_NUMBERS = 2**23  # numbers in a batch of dense n-gram vectors: 32 MB
 ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a file at a time
 
 
@@ -61,13 +69,13 @@ class OnnxModel:
     Attributes:
         session: inference session of onnxruntime.
         description: description read from the file's metadata.
-        text_features: map from texts to the graph's input; None for other kinds.
+        text_map: map from texts to the graph's input; None for other kinds.
         source: name of the model in messages.
     """
 
     session: Any
     description: OnnxDescription
-    text_features: TextFeatures | None = None
+    text_map: TextMap | None = None
     source: str = "the ONNX model"
 
     @property
@@ -172,7 +180,7 @@ class OnnxModel:
 
     def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""
-        size = config.batch_size or GRAPH_BATCH_SIZES[self.kind]
+        size = config.batch_size or self._rows_at_once()
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
         if inputs.kind == "images":
             yield from self._image_batches(inputs, parts, config.threads)
@@ -182,8 +190,14 @@ class OnnxModel:
                 raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
             yield from (vectors[part.start : part.stop] for part in parts)
         else:
-            assert self.text_features is not None
-            yield from (self.text_features.transform(inputs.values(part)) for part in parts)
+            assert self.text_map is not None
+            yield from (self.text_map(inputs.values(part)) for part in parts)
+
+    def _rows_at_once(self) -> int:
+        """Batch size of the graph; dense vectors of many n-grams are wide, so few of them are made at a time."""
+        if self.text_map is not None and self.text_map.components is None:
+            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, self.text_map.features.width)))
+        return GRAPH_BATCH_SIZES[self.kind]
 
     def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[Float32Array]:
         """Preprocessed images, shape (B, 3, S, S); the next batch is decoded while the model runs."""
@@ -223,7 +237,7 @@ def open_onnx_model(
     content: str | bytes,
     *,
     source: str = "the ONNX model",
-    text_features: TextFeatures | None = None,
+    text_map: TextMap | None = None,
     threads: int | None = None,
 ) -> OnnxModel:
     """Open a model from the name or the content of a file.
@@ -231,7 +245,7 @@ def open_onnx_model(
     Args:
         content: file name, or bytes of the file.
         source: name of the model in messages.
-        text_features: map from texts to the graph's input; None for other kinds.
+        text_map: map from texts to the graph's input; None for other kinds.
         threads: number of threads, as in `load_onnx_model`.
 
     Raises:
@@ -247,4 +261,4 @@ def open_onnx_model(
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
     description = read_description(session.get_modelmeta().custom_metadata_map, source)
-    return OnnxModel(session, description, text_features, source)
+    return OnnxModel(session, description, text_map, source)

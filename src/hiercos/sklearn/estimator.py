@@ -19,7 +19,7 @@ from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, r
 from hiercos.methods import METHODS
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
-from hiercos.sklearn.samples import VALIDATION_OPTIONS, Projection, checked_samples, labelled
+from hiercos.sklearn.samples import VALIDATION_OPTIONS, checked_samples, labelled
 from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
 from hiercos.sklearn.training import (
     EpochLines,
@@ -124,9 +124,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if first:
             stream = self._fresh_stream(X, codec, config)
         else:
-            stream = self._stream or OnlineTraining(self.model_, self._trained.projection, moments=None)
+            stream = self._stream or OnlineTraining(self.model_, moments=None)
         stream.learn(data, config, self.device)
-        self._keep(codec, Trained(stream.model, stream.projection, 1.0 if first else self.temperature_))
+        self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream
         self.n_iter_ = stream.calls
         return self
@@ -186,7 +186,6 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         stored = StoredEstimator(
             model,
             self.labels_,
-            self._trained.projection,
             self.get_params(deep=False),
             self.n_features_in_,
             None if names is None else list(names),
@@ -211,7 +210,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         estimator.n_features_in_ = stored.columns
         if stored.column_names is not None:
             estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
-        trained = Trained(stored.model.model, stored.projection, stored.model.temperature)
+        trained = Trained(stored.model.model, stored.model.temperature)
         estimator._keep(stored.codec, trained)
         estimator.rule_, estimator._stream = stored.model.rule, None
         return estimator
@@ -294,14 +293,13 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             )
         with random_state_kept():
             model = fresh_model(codec.taxonomy, X.shape[1], config)
-        return OnlineTraining(model, Projection(None), Moments.none(X.shape[1]))
+        return OnlineTraining(model, Moments.none(X.shape[1]))
 
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
-        features = np.ascontiguousarray(self._trained.projection(X))
-        scores = array_scores(self.model_, features, self.device).numpy()
+        scores = array_scores(self.model_, X, self.device).numpy()
         return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_)
 
     def _fitted_rule(self) -> Rule:

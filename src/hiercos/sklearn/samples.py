@@ -6,48 +6,16 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.sparse import issparse
-from sklearn.utils.extmath import randomized_svd
+from scipy.sparse import csr_matrix, issparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from hiercos.engine import LabelledVectors
+from hiercos.nn import Projection, SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array
 
-SMALLEST = 2e-2  # of the largest singular value; smaller directions are rounding errors or fit single samples
-
-
-@dataclass(frozen=True, eq=False)
-class Projection:
-    """A fitted truncated SVD.
-
-    Attributes:
-        directions: right singular vectors, shape (F, V); None to leave the samples unchanged.
-    """
-
-    directions: AnyArray | None
-
-    @classmethod
-    def fit(cls, samples: Any, most: int, seed: int) -> "Projection":
-        """Fit on sparse samples with more than `most` columns; dense or narrower samples are left unchanged.
-
-        Args:
-            samples: array or SciPy matrix, shape (M, V).
-            most: maximum number of directions.
-            seed: random seed of the randomised SVD.
-        """
-        if not issparse(samples) or samples.shape[1] <= most:
-            return cls(None)
-        _, sizes, directions = randomized_svd(samples, min(most, *samples.shape), n_iter=4, random_state=seed)
-        return cls(directions[sizes >= SMALLEST * sizes[0]])
-
-    def __call__(self, samples: Any) -> AnyArray:
-        """Samples (M, V) to dense features (M, F)."""
-        dense: Any = samples if self.directions is None else samples @ self.directions.T.astype(samples.dtype)
-        return dense.toarray() if issparse(dense) else np.asarray(dense)
-
-
 VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # other types become float64
+ROWS_AT_ONCE = 8192  # sparse samples projected at a time
 MIN_SAMPLES = 2  # for training
 MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
 
@@ -71,13 +39,40 @@ class LabelledArrays:
         weights = None if self.weights is None else self.weights[chosen]
         return LabelledArrays(self.samples[chosen], self.labels[chosen], weights)
 
-    def vectors(self, projection: Projection) -> LabelledVectors:
-        """The projected samples as a data set of the engine."""
-        return LabelledVectors(_float32(projection(self.samples)), torch.tensor(self.labels))
+    def vectors(self, projection: Projection | None, *, raw_inputs: bool) -> LabelledVectors:
+        """The samples as a data set of the engine.
+
+        Args:
+            projection: map from sparse samples to features; None to leave the samples unchanged.
+            raw_inputs: whether sparse samples stay sparse.
+        """
+        return LabelledVectors(self._features(projection, raw_inputs), torch.tensor(self.labels))
+
+    def _features(self, projection: Projection | None, raw_inputs: bool) -> torch.Tensor | SparseMatrix:
+        if projection is not None:
+            sparse = csr_matrix(self.samples, dtype=np.float32)
+            blocks = (sparse[start : start + ROWS_AT_ONCE] for start in range(0, sparse.shape[0], ROWS_AT_ONCE))
+            return torch.cat([projection(csr_tensor(block)) for block in blocks])
+        if issparse(self.samples):
+            return csr_matrix(self.samples, dtype=np.float32) if raw_inputs else _float32(self.samples.toarray())
+        return _float32(self.samples)
 
     def weight_tensor(self) -> torch.Tensor | None:
         """The weights as a float32 tensor, shape (M,); None for equal weights."""
         return None if self.weights is None else _float32(self.weights)
+
+
+def fitted_projection(samples: Any, most: int, seed: int) -> Projection | None:
+    """Projection of sparse samples with more than `most` columns; None for dense or narrower samples.
+
+    Args:
+        samples: array or SciPy matrix, shape (M, V).
+        most: maximum number of features.
+        seed: random seed of the randomised SVD.
+    """
+    if not issparse(samples) or samples.shape[1] <= most:
+        return None
+    return Projection.fit(samples, most, seed)
 
 
 def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any, AnyArray]:

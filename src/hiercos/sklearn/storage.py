@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import safetensors.numpy
-from safetensors import SafetensorError
 
 from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
 from hiercos.files import write_atomically
 from hiercos.records import CONFIG, RECORD_FILE
-from hiercos.sklearn.samples import Projection
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
-ESTIMATOR, PROJECTION = "estimator.json", "projection.safetensors"
+ESTIMATOR = "estimator.json"
 PLAIN = (bool, int, float, str, type(None))  # parameter types that JSON can represent
 VERSION = 1
 
@@ -27,7 +24,6 @@ class StoredEstimator:
     Attributes:
         model: model with its rule and temperature.
         codec: converter between labels and classes.
-        projection: map from sparse samples to features.
         parameters: constructor parameters by name; empty for a folder of `hiercos train`.
         columns: number of columns of X.
         column_names: names of the columns; None if X had none.
@@ -35,7 +31,6 @@ class StoredEstimator:
 
     model: StoredModel
     codec: LabelCodec
-    projection: Projection
     parameters: dict[str, Any]
     columns: int
     column_names: list[str] | None = None
@@ -55,8 +50,7 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
     if (folder / RECORD_FILE).exists():
         raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (CONFIG, PROJECTION):  # an earlier model in this folder is replaced
-        (folder / name).unlink(missing_ok=True)
+    (folder / CONFIG).unlink(missing_ok=True)  # an earlier model in this folder is replaced
     labels = stored.codec.labels
     values = {
         "version": VERSION,
@@ -67,9 +61,6 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         "columns": stored.columns,
         "column_names": stored.column_names,
     }
-    if stored.projection.directions is not None:
-        arrays = {"directions": np.ascontiguousarray(stored.projection.directions)}
-        write_atomically(folder / PROJECTION, safetensors.numpy.save(arrays))
     write_atomically(folder / ESTIMATOR, json.dumps(values) + "\n")
     save_model(folder, stored.model)
 
@@ -86,25 +77,16 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
         raise ModelError(f"{folder}: expected a model of vectors, got one of {model.kind}; open it with load_pipeline")
     if not (folder / ESTIMATOR).is_file():
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
-        return StoredEstimator(model, codec, Projection(None), {}, model.model.in_features)
+        return StoredEstimator(model, codec, {}, model.model.input_width)
     values = read_model_json(folder / ESTIMATOR, folder)
     if values.get("version") != VERSION:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:
         labels = np.array(values["labels"], dtype=values["labels_type"])
         codec = label_codec(labels, None if values["flat"] else model.model.taxonomy)
-        projection = _read_projection(folder)
-        return StoredEstimator(
-            model, codec, projection, dict(values["parameters"]), int(values["columns"]), values["column_names"]
-        )
-    except (KeyError, TypeError, ValueError, SafetensorError) as error:
+        return StoredEstimator(model, codec, dict(values["parameters"]), int(values["columns"]), values["column_names"])
+    except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator ({error})") from error
-
-
-def _read_projection(folder: Path) -> Projection:
-    if not (folder / PROJECTION).is_file():
-        return Projection(None)
-    return Projection(safetensors.numpy.load((folder / PROJECTION).read_bytes())["directions"])
 
 
 def _class_labels(taxonomy: Taxonomy) -> AnyArray:

@@ -17,7 +17,7 @@ from hiercos.engine import (
     RunProgress,
     TrainConfig,
     TrainingCallback,
-    array_scores,
+    class_scores,
     fit,
     launched,
     make_optimizer,
@@ -25,7 +25,9 @@ from hiercos.engine import (
     random_state_kept,
     train_epoch,
 )
-from hiercos.sklearn.samples import LabelledArrays, Projection
+from hiercos.methods import METHODS
+from hiercos.nn import Projection
+from hiercos.sklearn.samples import LabelledArrays, fitted_projection
 from hiercos.taxonomy import IntArray, Taxonomy
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
@@ -36,16 +38,14 @@ LEAST_HELD_OUT = 32  # samples; with fewer, top-1 and temperature are unreliable
 
 @dataclass(frozen=True)
 class Trained:
-    """A trained model with its projection and temperature.
+    """A trained model with its temperature.
 
     Attributes:
-        model: trained model, on the CPU.
-        projection: map from samples to features.
+        model: trained model, on the CPU, with its projection of sparse samples.
         temperature: calibration temperature of the probabilities; 1 if nothing was held out.
     """
 
     model: Model
-    projection: Projection
     temperature: float
 
 
@@ -69,7 +69,7 @@ def train(
         taxonomy: taxonomy of the classes.
         config: training settings.
         held_out: share of the samples used to choose the epoch and the temperature; see `held_out_rows`.
-        most_features: maximum number of features, see `Projection`.
+        most_features: maximum number of features of sparse samples, see `fitted_projection`.
         device: name of the device in Lightning Fabric.
         start: earlier result to continue from, with its projection and scale; a new model by default.
         callback: progress callback; None for no reports.
@@ -79,18 +79,20 @@ def train(
     """
     aside = held_out_rows(data.labels, held_out, config.seed)
     learned = data.rows(~aside)
-    projection = start.projection if start else Projection.fit(learned.samples, most_features, config.seed)
-    vectors = learned.vectors(projection)
-    val = data.rows(aside).vectors(projection) if aside.any() else None
+    raw_inputs = METHODS.traits(config.method).raw_inputs
+    if start:
+        projection = start.model.projection
+    else:
+        projection = None if raw_inputs else fitted_projection(learned.samples, most_features, config.seed)
+    vectors = learned.vectors(projection, raw_inputs=raw_inputs)
+    val = data.rows(aside).vectors(projection, raw_inputs=raw_inputs) if aside.any() else None
     with random_state_kept():
-        model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config)
+        model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config, projection)
         fabric = launched(device)
         progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), callback=callback)
+        temperature = 1.0 if val is None else fit_temperature(class_scores(fabric, model, val), val.labels)
     model.cpu().eval()
-    temperature = 1.0
-    if val is not None:
-        temperature = fit_temperature(array_scores(model, val.features.numpy(), device), val.labels)
-    return Trained(model, projection, temperature), progress
+    return Trained(model, temperature), progress
 
 
 @dataclass(frozen=True)
@@ -126,10 +128,12 @@ def linear_defaults(in_features: int, samples: int) -> TrainingDefaults:
     return TrainingDefaults(rate, min(PRIOR / samples, MOST_SHRINKAGE) / rate, steps=300)
 
 
-def fresh_model(taxonomy: Taxonomy, in_features: int, config: TrainConfig) -> Model:
+def fresh_model(
+    taxonomy: Taxonomy, in_features: int, config: TrainConfig, projection: Projection | None = None
+) -> Model:
     """An untrained model whose weights depend only on the seed."""
     torch.manual_seed(config.seed)
-    return Model(taxonomy, in_features, config.method, config.options)
+    return Model(taxonomy, in_features, config.method, config.options, projection=projection)
 
 
 def held_out_rows(labels: IntArray, share: float, seed: int) -> NDArray[np.bool_]:
@@ -225,22 +229,21 @@ class OnlineTraining:
 
     Attributes:
         model: model in training, on the CPU.
-        projection: map from samples to features.
         moments: running moments of the features; None to leave their scale unchanged.
         calls: number of calls so far.
         optimizer: state of the optimiser.
     """
 
     model: Model
-    projection: Projection
     moments: Moments | None
     calls: int = 0
     optimizer: dict[str, Any] = field(default_factory=dict)
 
     def learn(self, data: LabelledArrays, config: TrainConfig, device: str) -> None:
         """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""
-        fabric, vectors = launched(device), data.vectors(self.projection)
-        if self.moments is not None:
+        fabric = launched(device)
+        vectors = data.vectors(self.model.projection, raw_inputs=self.model.raw_inputs)
+        if self.moments is not None and isinstance(vectors.features, Tensor):
             self.moments.add(vectors.features)
             self.moments.scale(self.model)
         self.calls += 1

@@ -10,7 +10,7 @@ from PIL import Image
 
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, Images, PixelImages
-from hiercos.data.text_features import features_of
+from hiercos.engine import prepare
 from trees import TOY
 
 COLOURS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0))
@@ -98,7 +98,7 @@ def test_images_are_inputs_of_a_data_set(images: Images) -> None:
     assert isinstance(part, Images)
     assert colours(part) == list(COLOURS[:2])
     with pytest.raises(ValueError, match="toy holds images: expected a backbone"):
-        features_of(data)
+        prepare(data)
 
 
 def test_the_fingerprint_of_images_is_of_their_content(images: Images, tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ def train(
         method_options,
         precision=device_options.precision,
         samples=len(dataset.rows("train")),
-        max_batch_size=64 if inputs.unfreeze else 256,
+        max_batch_size=64 if inputs.fine_tunes else 256,
         **inputs.settings(dataset),
     )
     with device_options.processes() as fabric:

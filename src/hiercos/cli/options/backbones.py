@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hiercos.engine import FineTuningData, PreparedData
 
 TFIDF = "tfidf"
+TRAINED_WITH_HEAD = ("ngrams",)  # backbones without trained weights that need no --unfreeze
 DEFAULT_BACKBONES = {"images": "efficientnet-lite0", "texts": TFIDF}  # vectors need none
 
 
@@ -89,10 +90,15 @@ class FineTuningOptions(BackboneOptions):
         ),
     ] = None
 
+    @property
+    def fine_tunes(self) -> bool:
+        """Whether the backbone is trained with the head."""
+        return self.unfreeze or self.backbone in TRAINED_WITH_HEAD
+
     def settings(self, dataset: "Dataset") -> dict[str, Any]:
         """Settings of `TrainConfig` for a fine-tuned backbone; empty if it is frozen."""
         given = {"--from-scratch": self.from_scratch, "--backbone-lr": self.backbone_lr, "--augment": self.augment}
-        if not self.unfreeze:
+        if not self.fine_tunes:
             for option, value in given.items():
                 if value not in (None, False):
                     raise OptionError(f"{option}: expected --unfreeze with it")
@@ -102,7 +108,7 @@ class FineTuningOptions(BackboneOptions):
 
     def run_data(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData | FineTuningData":
         """The data set as vectors if the backbone is frozen, else with its original inputs."""
-        if not self.unfreeze:
+        if not self.fine_tunes:
             return self.prepared(fabric, dataset, dim=dim)
         from hiercos.engine import ReadConfig, prepare_fine_tuning
         from hiercos.nn.backbones import BACKBONES

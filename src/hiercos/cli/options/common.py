@@ -47,7 +47,7 @@ Data = Annotated[
         help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
     ),
 ]
-Dim = Annotated[int, typer.Option(min=1, help="Number of TF-IDF features of a text.")]
+Dim = Annotated[int, typer.Option(min=1, help="Number of dense TF-IDF features of a text, for methods that need them.")]
 Set = Annotated[
     list[str] | None,
     typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),

@@ -2,6 +2,7 @@
 
 from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     efficientnet_lite,
+    ngrams,
     onnx_file,
     resnet,
     sentence_models,

@@ -1,0 +1,29 @@
+"""A method that takes raw inputs, registered for a test only."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from torch import nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods import METHODS
+from hiercos.methods.registry import Method, SummedProbabilities
+from hiercos.taxonomy import Taxonomy
+
+RAW = "raw-linear"
+
+
+def raw_linear(taxonomy: Taxonomy, in_features: int) -> Method:
+    """A linear layer on features as they are, dense or sparse."""
+    linear = nn.Linear(in_features, taxonomy.num_classes)
+    return Method(linear, CrossEntropyLoss(), nn.Identity(), SummedProbabilities(taxonomy))
+
+
+@contextmanager
+def raw_method() -> Iterator[str]:
+    """Register the method within a context."""
+    METHODS.register(RAW, raw_inputs=True)(raw_linear)
+    try:
+        yield RAW
+    finally:
+        del METHODS._items[RAW], METHODS._traits[RAW]
