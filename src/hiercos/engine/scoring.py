@@ -100,7 +100,7 @@ def evaluate_scores(
             found.classes,
             data.labels[part].to(fabric.device),
             node_scores=found.nodes,
-            log_probabilities=None if temperature is None else _log_probabilities(found.classes, temperature),
+            log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
         )
         scores[part] = found.classes.cpu()
     if fabric.world_size > 1:
@@ -108,7 +108,7 @@ def evaluate_scores(
     return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
 
 
-def _log_probabilities(scores: Tensor, temperature: float) -> Tensor:
+def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
     """`log_softmax` of the decisions for a tensor on any device, shape (B, C), float64."""
     return torch.from_numpy(log_softmax(scores.cpu().numpy(), temperature)).to(scores.device)
 
