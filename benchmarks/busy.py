@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-
 from hiercos.cli.threads import SPIN_VARIABLE, SPINS, WAIT_VARIABLES
+
 from trees import CHAPTER_LEVELS, layered_tree
 
 FEATURES, PAIR_LIMIT, ALONE_LIMIT = 256, 1.3, 1.03

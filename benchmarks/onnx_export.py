@@ -20,7 +20,7 @@ from torch import Tensor
 
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
-from hiercos.data import FloatArray, Inputs, TestSamples, Vectors, load_test_samples
+from hiercos.data import Float32Array, Inputs, TestSamples, Vectors, load_test_samples
 from hiercos.engine import TfidfEncoder, channels_last, load_model
 from hiercos.onnx import (
     OnnxExport,
@@ -42,7 +42,7 @@ def trained(data: str, folder: Path, *options: str) -> None:
         raise SystemExit(f"{data}: training failed")
 
 
-def first_batch(export: OnnxExport, inputs: Inputs) -> FloatArray:
+def first_batch(export: OnnxExport, inputs: Inputs) -> Float32Array:
     """What the graph takes, for as many samples as the largest batch has."""
     count, transform = max(BATCHES), export.description.transform
     values = inputs.values(range(count))
@@ -51,7 +51,7 @@ def first_batch(export: OnnxExport, inputs: Inputs) -> FloatArray:
     return np.ascontiguousarray(transform.scaled(transform.pixels(values)))
 
 
-def in_torch(export: OnnxExport, batch: FloatArray) -> Callable[[], tuple[Tensor, ...]]:
+def in_torch(export: OnnxExport, batch: Float32Array) -> Callable[[], tuple[Tensor, ...]]:
     """All outputs by PyTorch, laid out as prediction lays it out."""
     inputs = torch.from_numpy(batch)
     if export.module.backbone is not None:
@@ -66,7 +66,7 @@ def in_torch(export: OnnxExport, batch: FloatArray) -> Callable[[], tuple[Tensor
     return work
 
 
-def ratios(export: OnnxExport, others: list[OnnxModel], batch: FloatArray, rounds: int) -> tuple[float, list[float]]:
+def ratios(export: OnnxExport, others: list[OnnxModel], batch: Float32Array, rounds: int) -> tuple[float, list[float]]:
     """Milliseconds a sample in PyTorch, and the share of it that each of the others takes."""
     works = [in_torch(export, batch), *(lambda model=model: model.outputs(batch) for model in others)]
     for work in works:

@@ -10,7 +10,7 @@ from hiercos import Taxonomy
 from hiercos.data import Dataset
 from hiercos.data.images.collections import PixelImages
 from hiercos.nn.backbones import Backbone, ImageTransform
-from hiercos.nn.backbones.module import ModuleBackbone
+from hiercos.nn.backbones.backbone import ModuleBackbone
 
 TREE = Taxonomy.from_paths([("warm", "red"), ("warm", "orange"), ("cold", "blue"), ("cold", "green")])
 COLOURS = np.array([(200, 40, 40), (220, 150, 30), (40, 50, 200), (40, 180, 70)])

@@ -11,8 +11,8 @@ from hiercos import Taxonomy
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import rule
 from hiercos.engine import StoredModel
-from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.methods import Model
 from hiercos.nn import Projection, csr_tensor
 from hiercos.onnx.export import OnnxExport, export_onnx
 from trees import TOY17

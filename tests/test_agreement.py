@@ -1,9 +1,11 @@
-"""The command, the estimator, the pipeline, the exported model and the benchmark give one answer to the same scores.
+"""The command, the estimator, the pipeline, the exported model and the benchmark give one answer to the same scores,
+with the same probability and the same short list.
 
 The network of every model is the identity, so the vectors are the scores.
 """
 
 import csv
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -17,14 +19,17 @@ from hiercos.benchmark import model_metrics
 from hiercos.cli.app import run
 from hiercos.decisions import Posterior, rule
 from hiercos.engine import LabelledVectors, StoredModel, launched, save_model
-from hiercos.methods import Model
 from hiercos.hub import load_pipeline
+from hiercos.methods import Model
 from hiercos.onnx import InferenceConfig, open_onnx_model
 from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library
 from trees import random_tree
 
 TREES, ROWS = 51, 204  # 10,404 rows
 TEMPERATURES = (0.3, 1.0, 2.5)
+TOP = 4
+
+Listed = list[tuple[str, float]]  # path and probability of each class that is listed for a sample
 
 pytest.importorskip("onnxruntime")
 
@@ -60,17 +65,34 @@ def score_matrix(taxonomy: Taxonomy, seed: int) -> NDArray[np.float32]:
     return scores.astype(np.float32)
 
 
-def command_answers(folder: Path, scores: NDArray[np.float32]) -> list[str]:
-    np.savez(folder / "scores.npz", features=scores)
-    assert run(["predict", str(folder), str(folder / "scores.npz"), "--output", str(folder / "answers.csv")]) == 0
-    with (folder / "answers.csv").open(newline="", encoding="utf-8") as file:
+def expected_lists(posterior: Posterior, name: str) -> list[Listed]:
+    listed, taxonomy = rule(name).short_list(posterior, TOP), posterior.taxonomy
+    paths = [[taxonomy.path_text(leaf) for leaf in leaves] for leaves in taxonomy.leaves[listed.classes].tolist()]
+    return [list(zip(*row, strict=True)) for row in zip(paths, listed.probabilities.tolist(), strict=True)]
+
+
+def command_lists(folder: Path, scores: NDArray[np.float32], *options: str) -> list[Listed]:
+    inputs, output = folder / "scores.npz", folder / "answers.csv"
+    np.savez(inputs, features=scores)
+    assert run(["predict", str(folder), str(inputs), "--output", str(output), *options]) == 0
+    with output.open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     levels = [name for name in rows[0] if name.startswith("level_")]
-    return [" > ".join(row[level] for level in levels if row[level]) for row in rows]
+    return [
+        [(" > ".join(filter(None, map(row.get, levels))), float(row["confidence"])) for row in group]
+        for _, group in groupby(rows, key=lambda row: row["row"])
+    ]
 
 
-def path_answers(answers: list[dict[str, Any]]) -> list[str]:
-    return [" > ".join(answer["path"]) for answer in answers]
+def named_lists(answers: list[dict[str, Any]]) -> list[Listed]:
+    for answer in answers:
+        assert {**answer["top_k"][0], "top_k": answer["top_k"]} == answer  # the answer is the first of the list
+    return [[(" > ".join(each["path"]), each["probability"]) for each in answer["top_k"]] for answer in answers]
+
+
+def printed(lists: list[Listed]) -> list[Listed]:
+    """Lists with the probabilities as the command prints them."""
+    return [[(path, round(probability, 6)) for path, probability in listed] for listed in lists]
 
 
 @pytest.mark.parametrize("name", ["none", "crm", "hops"])
@@ -79,15 +101,22 @@ def test_every_interface_gives_the_same_answer_to_the_same_scores(name: str, see
     taxonomy = random_tree(seed * 3 + ["none", "crm", "hops"].index(name), 3 + 2 * seed)
     scores, temperature = score_matrix(taxonomy, seed), TEMPERATURES[seed % 3]
     stored = identity_model(taxonomy, name, temperature)
-    decision = rule(name)(Posterior.from_scores(scores, taxonomy, temperature=temperature))
-    expected = [taxonomy.path_text(node) for node in decision.nodes.tolist()]
+    posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)
+    decision, expected = rule(name)(posterior), expected_lists(posterior, name)
+    firsts = list(zip(map(taxonomy.path_text, decision.nodes.tolist()), decision.probabilities.tolist(), strict=True))
+    assert [listed[0] for listed in expected] == firsts
     save_model(tmp_path, stored)
-    assert command_answers(tmp_path, scores) == expected
-    assert path_answers(load_pipeline(tmp_path, device="cpu", batch_size=50)(scores)) == expected
+    assert command_lists(tmp_path, scores) == printed([[first] for first in firsts])
+    assert command_lists(tmp_path, scores, "--top", str(TOP)) == printed(expected)
+    assert named_lists(load_pipeline(tmp_path, device="cpu", batch_size=50)(scores, top_k=TOP)) == expected
     exported = open_onnx_model(identity_graph(stored))
-    assert path_answers(exported.predict(scores, config=InferenceConfig(batch_size=33))) == expected
-    paths = HierarchicalClassifier.load(tmp_path).predict_path(scores)
-    assert [" > ".join(filter(None, path)) for path in paths.tolist()] == expected
-    labels = torch.from_numpy(decision.classes)
-    measured = model_metrics(launched("cpu"), stored, LabelledVectors(torch.from_numpy(scores), labels))
+    assert named_lists(exported.predict(scores, top_k=TOP, config=InferenceConfig(batch_size=33))) == expected
+    estimator = HierarchicalClassifier.load(tmp_path)
+    paths = [" > ".join(filter(None, path)) for path in estimator.predict_path(scores).tolist()]
+    assert paths == [path for path, _ in firsts]
+    assert (estimator.predict_proba(scores) == posterior.classes[:, estimator.labels_.columns]).all()
+    measured = model_metrics(
+        launched("cpu"), stored, LabelledVectors(torch.from_numpy(scores), torch.from_numpy(decision.classes))
+    )
     assert measured.columns(["top1"]).min() == 1.0  # the class ranked first is the answer
+    np.testing.assert_allclose(np.exp(-measured.columns(["log_loss"])[:, 0]), decision.probabilities, rtol=1e-12)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.records import Record, RecordError
+from hiercos.records import Record, RecordError, RunError, holds_finished_run, refuse_finished_run
 from records import record
 
 
@@ -48,3 +48,13 @@ def test_records_with_the_same_undefined_metric_are_equal(tmp_path: Path) -> Non
     assert Record.read(tmp_path) == before
     assert before != record(log_loss=0.5)
     assert before != "a record"
+
+
+def test_a_run_is_finished_only_with_the_configuration_that_is_written_last(tmp_path: Path) -> None:
+    record().write(tmp_path)
+    refuse_finished_run(tmp_path)
+    assert not holds_finished_run(tmp_path)
+    (tmp_path / "config.json").write_text("{}")
+    assert holds_finished_run(tmp_path)
+    with pytest.raises(RunError, match="already holds a finished run; choose another folder"):
+        refuse_finished_run(tmp_path)

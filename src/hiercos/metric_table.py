@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-Source = Literal["ranking", "levels", "probabilities", "run"]
+MetricSource = Literal["ranking", "levels", "probabilities", "run"]
 Average = Literal["samples", "classes"]
 
 
@@ -46,7 +46,7 @@ class MetricSpec:
     heading: str
     higher_is_better: bool
     function: str | Callable[..., Any] = ""
-    source: Source = "ranking"
+    source: MetricSource = "ranking"
     k: int | None = None
     highest: float | None = 1.0
     meaning: str = ""

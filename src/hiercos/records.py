@@ -12,6 +12,7 @@ from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 
 RECORD_FILE = "record.json"
+CONFIG = "config.json"  # of the model; written last, so that it marks a complete folder
 
 
 def record_file(rule: str) -> str:
@@ -28,6 +29,21 @@ class RecordError(FaultsError):
     """A record that cannot be read."""
 
 
+class RunError(FaultsError):
+    """A folder that a run cannot be written to."""
+
+
+def holds_finished_run(folder: Path) -> bool:
+    """Whether a folder holds the record of a run and its complete model."""
+    return (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
+
+
+def refuse_finished_run(folder: Path) -> None:
+    """Raise a `RunError` if a folder holds a finished run."""
+    if holds_finished_run(folder):
+        raise RunError(f"{folder}: already holds a finished run; choose another folder")
+
+
 @dataclass(frozen=True)
 class Record:
     """One finished run.
@@ -42,7 +58,7 @@ class Record:
         data: name, source, fingerprint and sizes of the data.
         taxonomy: fingerprint and shape of the taxonomy.
         metrics: metrics of the test split by name; nan where a metric is undefined.
-        history: number, loss, top1, hops and seconds of each epoch.
+        history: number, loss, top1, hops, seconds and log_loss of each epoch.
         best_epoch: number of the epoch whose weights were kept.
         train_seconds: seconds spent in training and validation.
         versions: versions of Python and of the packages that a result depends on.

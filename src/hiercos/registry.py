@@ -67,8 +67,7 @@ class Registry(Mapping[str, Item]):
         return len(self._items)
 
     def __contains__(self, name: object) -> bool:
-        self._load()
-        return name in self._items
+        return name in self.names()
 
     def _load(self) -> None:
         if self._complete:

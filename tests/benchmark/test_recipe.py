@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos.benchmark.published import published_table
-from hiercos.benchmark.recipe import Recipe, RecipeError, Reference
+from hiercos.benchmark.recipes import Recipe, RecipeError, Reference
 
 RECIPE = Recipe(
     name="hier-cos",

@@ -7,8 +7,7 @@ import pytest
 
 import hiercos
 from hiercos.benchmark.published import published_tables
-from hiercos.benchmark.recipe import Recipe, RecipeError
-from hiercos.benchmark.recipe_files import load_recipes, read_recipe, recipes_folder
+from hiercos.benchmark.recipes import Recipe, RecipeError, load_recipes, read_recipe, recipes_folder
 from hiercos.methods import METHODS
 from trees import shared
 

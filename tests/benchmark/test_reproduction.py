@@ -9,8 +9,7 @@ from lightning_fabric import Fabric
 from safetensors.torch import save_file
 
 from hiercos.benchmark.published import published_table
-from hiercos.benchmark.recipe import Recipe, RecipeError, find_recipe
-from hiercos.benchmark.recipe_files import load_recipes
+from hiercos.benchmark.recipes import Recipe, RecipeError, load_recipes
 from hiercos.benchmark.reproduction import (
     Attempt,
     ReproductionConfig,
@@ -47,8 +46,8 @@ def fabric() -> Fabric:
     return fabric
 
 
-def recipe(name: str) -> Recipe:
-    return find_recipe(RECIPES, "cifar100", name)
+def recipe(name: str, dataset: str = "cifar100") -> Recipe:
+    return next(recipe for recipe in RECIPES if (recipe.dataset, recipe.name) == (dataset, name))
 
 
 def conditions(fabric: Fabric, folder: Path, root: Path, **others: Any) -> ReproductionConfig:
@@ -139,7 +138,7 @@ def test_absent_data_and_absent_weights_are_obstacles_that_say_what_to_do(
 
 
 def test_a_backbone_without_its_file_of_weights_says_which_to_get() -> None:
-    obstacle = backbone_obstacle(find_recipe(RECIPES, "tiered-imagenet-h", "hier-cos"), BackboneError("no weights"))
+    obstacle = backbone_obstacle(recipe("hier-cos", "tiered-imagenet-h"), BackboneError("no weights"))
     assert obstacle.startswith("no weights; published script: ResNet-50 trained by MoCo-v2 for 800 epochs on PASS")
     assert obstacle.endswith("name the file with --set backbone.weights=FILE.safetensors")
 
@@ -174,8 +173,6 @@ def test_names_that_a_table_does_not_have_are_refused() -> None:
         table_recipes(CIFAR, RECIPES, names=["hier-cosy"])
     with pytest.raises(RecipeError, match="no data set 'tiered-imagenet-h'"):
         table_recipes(published_table(4), RECIPES, dataset="tiered-imagenet-h")
-    with pytest.raises(RecipeError, match="there is no recipe 'hxe' for fgvc-aircraft"):
-        find_recipe(RECIPES, "fgvc-aircraft", "hxe")
 
 
 def test_a_limit_keeps_the_first_images_of_every_class_in_every_split(root: Path) -> None:

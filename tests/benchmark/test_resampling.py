@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from hiercos.benchmark.resampling import ClassAverages, bootstrap_interval, paired_difference, sample_means
+from hiercos.benchmark.resampling import ClassAverages, bootstrap_difference, bootstrap_interval, sample_means
 
 
 def test_means_leave_out_samples_that_do_not_count() -> None:
@@ -27,23 +27,23 @@ def test_the_bootstrap_of_a_ratio_draws_its_count_too() -> None:
 def test_nothing_that_counts_has_no_interval() -> None:
     found = bootstrap_interval(np.full((3, 1), np.nan), resamples=5)
     assert np.isnan([found.mean[0], found.low[0], found.high[0]]).all()
-    assert np.isnan(paired_difference(np.full((3, 1), np.nan), np.full((3, 1), np.nan), resamples=5).p_value).all()
+    assert np.isnan(bootstrap_difference(np.full((3, 1), np.nan), np.full((3, 1), np.nan), resamples=5).p_value).all()
 
 
 def test_alike_predictors_do_not_differ_and_a_better_one_does() -> None:
     generator = np.random.default_rng(0)
     values = generator.random((300, 1))
     noise = generator.normal(0, 0.1, size=(300, 1))
-    same = paired_difference(values, values)
+    same = bootstrap_difference(values, values)
     assert (same.difference[0], same.p_value[0]) == (0.0, 1.0)
-    better = paired_difference(values + 0.1 + noise, values)
+    better = bootstrap_difference(values + 0.1 + noise, values)
     assert better.p_value[0] == pytest.approx(1 / 1_001)
     assert 0 < better.low[0] < better.difference[0] < better.high[0] < 0.2
 
 
 def test_the_p_value_is_that_of_all_swaps() -> None:
     differences = np.array([1.0, 2.0, 3.0])[:, None]  # of 8 swaps, all kept and all taken reach a mean of 2
-    found = paired_difference(differences, np.zeros((3, 1)), resamples=4_000)
+    found = bootstrap_difference(differences, np.zeros((3, 1)), resamples=4_000)
     assert found.p_value[0] == pytest.approx(2 / 8, abs=0.03)
 
 
@@ -84,7 +84,7 @@ def test_the_paired_test_over_classes_is_that_of_swapping_samples() -> None:
     generator = np.random.default_rng(5)
     classes = np.arange(12) % 3
     first, second = generator.random((12, 1)), generator.random((12, 1))
-    found = paired_difference(first, second, ClassAverages(classes, [0]), resamples=300, seed=2)
+    found = bootstrap_difference(first, second, ClassAverages(classes, [0]), resamples=300, seed=2)
 
     def gap(mine: np.ndarray, theirs: np.ndarray) -> float:
         return slow_class_mean(mine[:, 0], classes) - slow_class_mean(theirs[:, 0], classes)

@@ -301,6 +301,11 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
         (["train"], "Missing"),
         (["fly"], "No such command"),
         (["train", DATA, "--out", "m", "--epochs", "none"], "epochs"),
+        (["train", DATA, "--out", "m", "--epochs", "9", "--patience", "3"], "--patience 3: expected no --epochs"),
+        (["ablate", DATA, "--out", "m", "--epochs", "9", "--max-epochs", "3"], "--max-epochs 3: expected no --epochs"),
+        (["compare", DATA, "--out", "m", "--schedule", "cosine"], "--schedule cosine: expected --epochs"),
+        (["compare", DATA, "--out", "m", "--schedule", "plateau", "--epochs", "2"], "expected --patience instead"),
+        (["train", DATA, "--out", "m", "--patience", "0"], "patience"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
@@ -373,6 +378,21 @@ def test_the_figures_of_the_epochs_are_explained(
     ]
     assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
     assert "before the rule" not in capsys.readouterr().err
+
+
+def test_a_run_without_a_number_of_epochs_ends_by_patience(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path / "m")]
+    assert run([*arguments, "--device", "cpu", "--patience", "1", "--max-epochs", "30", "--width", "16"]) == 0
+    record = json.loads((tmp_path / "m" / "record.json").read_text())
+    assert {name: record["config"][name] for name in ("epochs", "patience", "schedule")} == {
+        "epochs": 30,
+        "patience": 1,
+        "schedule": "plateau",
+    }
+    assert 3 < len(record["history"]) < 30
+    assert "* the best log-loss on validation so far" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "predict", "nowhere", "-"], ["predict", "nowhere", "-", "--debug"]])

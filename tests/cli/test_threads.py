@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from hiercos.cli.threads import SPIN_VARIABLE, SPINS, limit_spinning
+from hiercos.cli.app import SPIN_VARIABLE, SPINS, limit_spinning
 
 
 def test_threads_spin_less_where_the_user_says_nothing() -> None:

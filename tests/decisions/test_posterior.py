@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -24,6 +26,22 @@ def test_scores_become_their_softmax_at_the_temperature() -> None:
     posterior = Posterior.from_scores([[2.0, 0.0, 1.0]], TOY, temperature=2.0)
     weights = np.exp([1.0, 0.0, 0.5])
     np.testing.assert_allclose(posterior.classes, [weights / weights.sum()])
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000), st.floats(0.1, 10))
+def test_logs_are_those_of_the_probabilities(taxonomy: Taxonomy, seed: int, temperature: float) -> None:
+    scores = np.random.default_rng(seed).normal(size=(3, taxonomy.num_classes))
+    found = Posterior.from_scores(scores, taxonomy, temperature=temperature).logs
+    for row, logs in zip(scores.tolist(), found.tolist(), strict=True):
+        total = math.fsum(math.exp(score / temperature) for score in row)
+        assert logs == pytest.approx([score / temperature - math.log(total) for score in row], abs=1e-9)
+
+
+def test_logs_of_probabilities_that_round_to_zero_are_finite() -> None:
+    posterior = Posterior.from_scores([[0.0, -2000.0, -3000.0]], TOY)
+    assert posterior.classes.tolist() == [[1.0, 0.0, 0.0]]
+    assert posterior.logs.tolist() == [[0.0, -2000.0, -3000.0]]
 
 
 def test_improbable_classes_keep_their_order() -> None:
@@ -53,6 +71,7 @@ def test_the_root_has_probability_one() -> None:
     [
         ([[1.0, 2.0]], 1.0, r"shape \(M, 3\), got \(1, 2\)"),
         ([[1.0, 2.0, 3.0], [1.0, np.nan, 0.0]], 1.0, "row 2: a score is not a number"),
+        ([[1.0, 2.0, 3.0], [-np.inf, np.inf, 0.0]], 1.0, "row 2: a score is infinite, expected a finite one"),
         ([[1.0, 2.0, 3.0]], 0.0, "expected a temperature above 0, got 0"),
         ([[1.0, 2.0, 3.0]], np.inf, "expected a temperature above 0, got inf"),
     ],

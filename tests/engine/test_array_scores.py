@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 import torch
 
-from hiercos.methods import Model
-from hiercos.engine.scoring import ROWS_AT_ONCE, array_scores
-from hiercos.methods import METHODS
+from hiercos.engine.scoring import ARRAY_ROWS_AT_ONCE, array_scores
+from hiercos.methods import METHODS, Model
 from sklearn_clouds import UNEVEN, samples
 
 
@@ -29,9 +28,9 @@ def test_scores_have_the_precision_of_the_features_and_the_model_keeps_its_own()
 
 
 def test_many_rows_are_the_same_as_few() -> None:
-    network, (features, _) = model(), samples(ROWS_AT_ONCE + 3)
+    network, (features, _) = model(), samples(ARRAY_ROWS_AT_ONCE + 3)
     scores = array_scores(network, features, "cpu")
-    assert scores.shape == (ROWS_AT_ONCE + 3, 4)
+    assert scores.shape == (ARRAY_ROWS_AT_ONCE + 3, 4)
     torch.testing.assert_close(scores[-5:], array_scores(network, features[-5:], "cpu"), rtol=1e-12, atol=1e-12)
 
 

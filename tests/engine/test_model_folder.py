@@ -11,8 +11,8 @@ from colours import TREE, colour_images
 from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import ModelError, StoredModel, frozen_encoder, load_model, save_model
-from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.methods import Model
 from hiercos.nn import Projection, csr_tensor
 from hiercos.nn.backbones import load_backbone
 from trees import TOY17

@@ -3,16 +3,16 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.data import Texts, UnlabelledInputs, Vectors
+from hiercos.data import TextFeatures, Texts, UnlabelledInputs, Vectors
 from hiercos.decisions import rule
-from hiercos.engine import ReadConfig, StoredModel, posterior_batches
-from hiercos.methods import Model
+from hiercos.engine import ReadConfig, StoredModel, TfidfEncoder, posterior_batches
 from hiercos.errors import DataError
-from hiercos.predictions import Columns, answer_columns
+from hiercos.methods import Model
+from hiercos.predictions import AnswerColumns, answer_columns
 from trees import TOY17
 
 
-def answers(stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None) -> Columns:
+def answers(stored: StoredModel, inputs: UnlabelledInputs, fabric: Fabric, top: int | None = None) -> AnswerColumns:
     """The columns of all batches."""
     batches = posterior_batches(stored, inputs, ReadConfig(fabric))
     parts = [answer_columns(batch, posterior, stored.rule, top=top) for batch, posterior in batches]
@@ -59,3 +59,15 @@ def test_vectors_of_another_width_are_an_error(fabric: Fabric) -> None:
         answers(stored, UnlabelledInputs.in_memory(Vectors(np.ones((1, 5)))), fabric)
     with pytest.raises(DataError, match="takes vectors, got texts"):
         answers(stored, UnlabelledInputs.in_memory(Texts(["a text"])), fabric)
+
+
+@pytest.mark.parametrize(
+    ("batch_size", "sizes"), [(None, [256, 256, 256, 132]), (100, [200] * 4 + [100]), (512, [512, 388]), (900, [900])]
+)
+def test_texts_are_read_in_whole_batches_of_any_size(fabric: Fabric, batch_size: int | None, sizes: list[int]) -> None:
+    texts = [f"word{number % 9} word{number % 7}" for number in range(900)]
+    stored = StoredModel(Model(TOY17, 4, "cross-entropy").eval(), TfidfEncoder(TextFeatures.fit(texts, 4, 0)))
+    inputs = UnlabelledInputs.in_memory(Texts(texts))
+    found = list(posterior_batches(stored, inputs, ReadConfig(fabric, batch_size)))
+    assert [len(batch) for batch, _ in found] == sizes
+    assert [len(posterior) for _, posterior in found] == sizes

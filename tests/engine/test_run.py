@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch.nn.functional as F
 from lightning_fabric import Fabric
 
 from blobs import blob_data
@@ -30,6 +31,8 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     stored = load_model(folder)
     tested = evaluate_scores(fabric, stored.model, test, temperature=stored.temperature)
     assert tested.metrics == pytest.approx(record.metrics, nan_ok=True)
+    logs = (tested.scores.double() / stored.temperature).log_softmax(dim=1)
+    assert record.metrics["log_loss"] == pytest.approx(F.nll_loss(logs, test.labels).item(), rel=1e-12)
     with np.load(folder / "scores.npz") as file:
         scores = dict(file)
     assert scores["scores"].shape == (len(test), 3)

@@ -26,6 +26,10 @@ def test_commands_name_backbones_and_options_as_the_user_would() -> None:
     config = {"options": {"width": None, "penalty": "printed", "ancestors": False}}
     words = "--as-published --set width=null --set penalty=printed --set ancestors=false"
     assert words in written(config=config)
+    fixed = {"options": {}, "epochs": 7, "schedule": "cosine"}
+    assert "--epochs 7 --schedule cosine" in written(config=fixed)
+    patient = {"options": {}, "epochs": 70, "patience": 4, "schedule": "plateau"}
+    assert "--max-epochs 70 --patience 4 --schedule plateau" in written(config=patient)
     unusual = replace(record(), config={"options": {}, "standardize": False})
     assert train_command(unusual, taxonomy="taxonomy.json") is None
 

@@ -13,10 +13,10 @@ from colours import TREE, pixels, small_backbone
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, StoredModel, save_model
-from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
 from hiercos.errors import DataError
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
+from hiercos.methods import Model
 from hiercos.nn import Projection, csr_tensor
 from trees import TOY, TOY17
 

@@ -14,11 +14,11 @@ from colours import TREE, small_backbone
 from hiercos.cli.app import run
 from hiercos.decisions import rule
 from hiercos.engine import ModelError, StoredModel
-from hiercos.methods import Model
 from hiercos.engine.encoders import FrozenEncoder
 from hiercos.hub import PretrainedModel
 from hiercos.hub.card import OWN_LEVELS, model_card
 from hiercos.hub.pretrained import HubError
+from hiercos.methods import Model
 from hiercos.metric_table import metric_spec
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY17

@@ -26,8 +26,10 @@ def slow_value(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, nodes: 
         np.log(sum(np.exp(score) for score in scores)) - scores[label]
         for row, label in zip(rows, labels, strict=True)
         for scores in [
-            [bias[place] + sum(row @ nodes[:, node] for node in taxonomy.path(int(leaf)))
-             for place, leaf in enumerate(taxonomy.leaves)]
+            [
+                bias[place] + sum(row @ nodes[:, node] for node in taxonomy.path(int(leaf)))
+                for place, leaf in enumerate(taxonomy.leaves)
+            ]
         ]
     )
 

@@ -6,8 +6,7 @@ import pytest
 import torch
 
 from hiercos import Taxonomy, load_taxonomy
-from hiercos.methods import Model
-from hiercos.methods import METHODS
+from hiercos.methods import METHODS, Model
 
 UNEVEN = Taxonomy.from_paths([("pet", "dog"), ("car",), ("pet", "cat")])  # nodes pet, car, dog, cat
 LEVEL_METHODS = ("flamingo-1", "flamingo-2", "hafeat-1", "hafeat-2")

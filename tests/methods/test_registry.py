@@ -96,3 +96,9 @@ def test_a_method_takes_or_refuses_inner_labels_as_it_says(name: str) -> None:
     else:
         with pytest.raises(IndexError, match="3"):
             method.loss(outputs, labels)
+
+
+def test_an_alias_is_a_name_of_the_registry_that_is_not_listed() -> None:
+    assert "default" in METHODS
+    assert "default" not in list(METHODS)
+    assert "defaults" not in METHODS

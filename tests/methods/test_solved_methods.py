@@ -139,9 +139,7 @@ def test_pooled_scores_are_at_least_as_good_as_the_best_alone_and_no_grid_finds_
     assert (weights >= 0).all()
     assert weights[2] < 0.1 * weights[0]
     grid = np.linspace(0, 2, 21)
-    best = min(
-        -own_log_probabilities(a * tables[0] + b * tables[1], true).mean() for a in grid for b in grid
-    )
+    best = min(-own_log_probabilities(a * tables[0] + b * tables[1], true).mean() for a in grid for b in grid)
     assert loss < best + 0.003
 
 

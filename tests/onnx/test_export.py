@@ -14,9 +14,8 @@ from hiercos.data import Vectors
 from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import RULES, Posterior, rule
 from hiercos.engine import StoredModel, save_model
-from hiercos.methods import Model
 from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
-from hiercos.methods import METHODS
+from hiercos.methods import METHODS, Model
 from hiercos.nn.backbones import Backbone
 from hiercos.onnx.format import OPSET, OnnxError, TextMap, read_description
 from hiercos.pixels import PixelTransform

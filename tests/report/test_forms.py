@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.report import comparison_results, results_text, write_results
-from hiercos.report.latex import latex_text
+from hiercos.report.forms import latex_text
 from records import record
 
 RECORDS = [

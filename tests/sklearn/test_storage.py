@@ -53,6 +53,9 @@ def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric:
     scores = stored.model.class_scores(stored.model(data.samples("test").features)).detach().numpy()
     answers = stored.rule(stored.posterior(scores)).classes
     assert loaded.predict(X).tolist() == [TOY17.class_names[label] for label in answers]
+    with pytest.raises(ModelError, match="trained: holds the record of a training run; choose another folder"):
+        loaded.save(tmp_path / "trained")
+    assert load_model(tmp_path / "trained").rule == stored.rule
     loaded.save(tmp_path / "again")
     np.savez(tmp_path / "inputs.npz", features=X)
     command = ["predict", str(tmp_path / "again"), str(tmp_path / "inputs.npz"), "--output", str(tmp_path / "out.csv")]

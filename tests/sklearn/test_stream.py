@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
-from hiercos.methods import Model
 from hiercos.errors import DataError
+from hiercos.methods import Model
 from hiercos.sklearn.training import Moments
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.engine.scoring import array_scores
 from hiercos.engine.training import Epoch
-from hiercos.sklearn.samples import Labelled
+from hiercos.sklearn.samples import LabelledArrays
 from hiercos.sklearn.training import (
     LEAST_HELD_OUT,
     EpochLines,
@@ -23,7 +23,7 @@ CONFIG = TrainConfig(method="hier-cos", epochs=3, batch_size=32)
 
 def trained(held_out: float, count: int = 200) -> tuple[object, RunProgress]:
     X, labels = samples(count)
-    data = Labelled(X, labels, None)
+    data = LabelledArrays(X, labels, None)
     return train(data, UNEVEN, CONFIG, held_out=held_out, most_features=256, device="cpu")
 
 

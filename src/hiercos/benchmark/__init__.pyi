@@ -13,8 +13,8 @@ from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics
 from .predictions import node_rows as node_rows
 from .predictions import sample_metrics as sample_metrics
-from .recipe import RecipeError as RecipeError
-from .recipe_files import load_recipes as load_recipes
+from .recipes import RecipeError as RecipeError
+from .recipes import load_recipes as load_recipes
 from .reproduction import COMMON_DIFFERENCES as COMMON_DIFFERENCES
 from .reproduction import Attempt as Attempt
 from .reproduction import ReproductionConfig as ReproductionConfig
@@ -22,7 +22,7 @@ from .reproduction import missing_data_hint as missing_data_hint
 from .reproduction import reproduce as reproduce
 from .reproduction import table_recipes as table_recipes
 from .resampling import ClassAverages as ClassAverages
+from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
-from .resampling import paired_difference as paired_difference
 from .resampling import sample_means as sample_means
 from .tuning import Tuning as Tuning

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from hiercos.benchmark.resampling import ClassAverages, FloatArray, sample_means
+from hiercos.benchmark.resampling import ClassAverages, sample_means
 from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
-from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BROKEN_DOWN = tuple(  # metrics per class or node: averages over samples that need only a ranking of the classes
     spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"
 )
-Row = Mapping[str, str | int | float]
+MetricRow = Mapping[str, str | int | float]
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> 
     return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores, logs).numpy(), dtype=np.float64)
 
 
-def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
+def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
     """One row for each class that has samples: its path, the number of answered samples, and the means over them."""
     values = samples.columns(BROKEN_DOWN)
     return [
@@ -95,14 +95,14 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
     ]
 
 
-def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[Row]:
+def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
     """For each level, one row for all its samples, then one for each of its nodes that has samples.
 
     The accuracy is that of the prediction at this level; the other means are over the samples of the classes below.
     """
     paths = taxonomy.path_table(taxonomy.leaves)[samples.labels]  # (M, H)
     values = samples.columns(BROKEN_DOWN)
-    rows: list[Row] = []
+    rows: list[MetricRow] = []
     for level in range(1, taxonomy.height + 1):
         right = samples.columns([f"accuracy_level_{level}"])
         nodes = paths[:, level - 1]

@@ -9,8 +9,7 @@ import numpy as np
 
 from hiercos.benchmark.ablation import COSINE, mean_cosine
 from hiercos.benchmark.published import PublishedTable
-from hiercos.benchmark.recipe import Recipe, RecipeError
-from hiercos.benchmark.recipe_files import recipe_faults
+from hiercos.benchmark.recipes import Recipe, RecipeError, recipe_faults
 from hiercos.data import BUILT_IN, Dataset, data_root, load_dataset
 from hiercos.engine import (
     ReadConfig,

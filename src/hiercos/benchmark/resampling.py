@@ -10,16 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from hiercos.taxonomy import IntArray
+from hiercos.taxonomy import FloatArray, IntArray
 
-FloatArray = NDArray[np.float64]
 CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Interval:
+class BootstrapInterval:
     """Means and the bounds of their confidence intervals, shape (K,) each; nan where no sample counts."""
 
     mean: FloatArray
@@ -99,7 +97,7 @@ def sample_means(values: FloatArray, averages: ClassAverages | None = None) -> F
 
 def bootstrap_interval(
     values: FloatArray, averages: ClassAverages | None = None, *, resamples: int = 1_000, seed: int = 0
-) -> Interval:
+) -> BootstrapInterval:
     """Percentile bootstrap of the means of the columns, 95%.
 
     Args:
@@ -111,10 +109,10 @@ def bootstrap_interval(
     generator = np.random.default_rng(seed)
     sums = SampleSums.of(values, averages)
     means = np.stack([sums.means(sums.under(_draw(generator, len(values)))) for _ in range(resamples)])
-    return Interval(sample_means(values, averages), *_percentiles(means))
+    return BootstrapInterval(sample_means(values, averages), *_percentiles(means))
 
 
-def paired_difference(
+def bootstrap_difference(
     first: FloatArray,
     second: FloatArray,
     averages: ClassAverages | None = None,

@@ -3,6 +3,7 @@
 import os
 import sys
 import traceback
+from collections.abc import MutableMapping
 from typing import Annotated
 
 import typer
@@ -18,11 +19,15 @@ from hiercos.cli.commands.predict import predict
 from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
-from hiercos.cli.threads import limit_spinning
 from hiercos.errors import FaultsError
 
 FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 INTERRUPTED_MESSAGE = "Interrupted. Finished work is kept; rerun the command to continue (train: with --resume)."
+
+# GNU OpenMP, part of torch's wheels for Linux, waits for the other threads of a loop by spinning, 300,000 times by
+# default. If another job uses the core that the last thread needs, this time is lost in every loop.
+SPIN_VARIABLE, SPINS = "GOMP_SPINCOUNT", "10000"
+WAIT_VARIABLES = (SPIN_VARIABLE, "OMP_WAIT_POLICY")  # if the user sets one of them, it is left unchanged
 
 app = typer.Typer(
     name="hiercos",
@@ -51,6 +56,24 @@ def common(
     if context.invoked_subcommand is None:
         typer.echo(context.get_help(), err=True)
         raise typer.Exit(BAD_INPUT)
+
+
+def limit_spinning(environment: MutableMapping[str, str]) -> None:
+    """Let threads of GNU OpenMP sleep after a short spin, unless the user's environment sets a wait policy.
+
+    It takes effect only before torch is imported, and in processes started from then on.
+
+    Args:
+        environment: environment variables of this process; changed in place.
+
+    Example:
+        >>> variables = {}
+        >>> limit_spinning(variables)
+        >>> variables
+        {'GOMP_SPINCOUNT': '10000'}
+    """
+    if not any(name in environment for name in WAIT_VARIABLES):
+        environment[SPIN_VARIABLE] = SPINS
 
 
 def main() -> None:

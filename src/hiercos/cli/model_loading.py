@@ -46,15 +46,15 @@ class FolderModel:
 
     Args:
         folder: model folder.
-        place: device and precision.
+        device_options: device and precision.
     """
 
-    def __init__(self, folder: Path, place: DeviceOptions) -> None:
+    def __init__(self, folder: Path, device_options: DeviceOptions) -> None:
         check_model_folder(folder)
         from hiercos.engine import load_model
 
         self.stored: StoredModel = load_model(folder)
-        self.place, self.kind, self.rule = place, self.stored.kind, self.stored.rule
+        self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
@@ -62,7 +62,9 @@ class FolderModel:
         """See `InferenceModel`."""
         from hiercos.engine import ReadConfig, posterior_batches
 
-        yield from posterior_batches(self.stored, unlabelled, ReadConfig(self.place.fabric(), batch_size, workers))
+        yield from posterior_batches(
+            self.stored, unlabelled, ReadConfig(self.device_options.fabric(), batch_size, workers)
+        )
 
 
 class ExportedModel:
@@ -70,13 +72,13 @@ class ExportedModel:
 
     Args:
         file: ONNX file.
-        place: device and precision, which must be the defaults.
+        device_options: device and precision, which must be the defaults.
     """
 
-    def __init__(self, file: Path, place: DeviceOptions) -> None:
+    def __init__(self, file: Path, device_options: DeviceOptions) -> None:
         from hiercos.onnx import load_onnx_model
 
-        if place.device not in ("auto", "cpu") or place.precision != DeviceOptions.precision:
+        if device_options.device not in ("auto", "cpu") or device_options.precision != DeviceOptions.precision:
             raise OptionError(f"{file}: an ONNX file always runs on the CPU: expected no --device and no --precision")
         self.model: OnnxModel = load_onnx_model(file)
         self.kind, self.rule = self.model.kind, self.model.rule
@@ -90,10 +92,10 @@ class ExportedModel:
         yield from self.model.posterior_batches(unlabelled, InferenceConfig(batch_size, max(1, workers)))
 
 
-def open_model(model: Path, place: DeviceOptions) -> InferenceModel:
+def open_model(model: Path, device_options: DeviceOptions) -> InferenceModel:
     """Open the model of a folder or of an ONNX file."""
     is_exported = model.suffix.lower() == ".onnx" and not model.is_dir()
-    return ExportedModel(model, place) if is_exported else FolderModel(model, place)
+    return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options)
 
 
 def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":

@@ -10,10 +10,10 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
+from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
-FloatArray = NDArray[np.float32]
-ByteArray = NDArray[np.uint8]
+Float32Array = NDArray[np.float32]
 Rows = Sequence[int] | IntArray
 Kind = Literal["vectors", "texts", "images"]
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -166,7 +166,7 @@ class Vectors(Inputs):
     kind = "vectors"
 
     def __init__(self, array: AnyArray) -> None:
-        self.array: FloatArray = read_only(np.asarray(array, dtype=np.float32))
+        self.array: Float32Array = read_only(np.asarray(array, dtype=np.float32))
 
     def __len__(self) -> int:
         return len(self.array)
@@ -183,7 +183,7 @@ class Vectors(Inputs):
         """Little-endian float32 bytes of a vector."""
         return bytes(self.array[row].astype("<f4").tobytes())
 
-    def values(self, rows: Rows) -> list[FloatArray]:
+    def values(self, rows: Rows) -> list[Float32Array]:
         """Vectors at these rows, shape (F,) each."""
         return list(self.array[np.asarray(rows, dtype=np.int64)])
 
@@ -204,7 +204,7 @@ class Vectors(Inputs):
         yield repr(self.array.shape).encode() + self.array.astype("<f4").tobytes()
 
 
-def vector_faults(vectors: FloatArray, first: int = 0) -> list[str]:
+def vector_faults(vectors: Float32Array, first: int = 0) -> list[str]:
     """Sentences about vectors that cannot be used.
 
     Args:

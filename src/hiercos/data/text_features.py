@@ -9,11 +9,11 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from hiercos.data.inputs import FloatArray
+from hiercos.data.inputs import Float32Array
 
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
 MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
-ROWS_AT_ONCE = 8192  # texts transformed at a time
+TEXTS_AT_ONCE = 8192  # texts transformed at a time
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Ngrams:
 
     kind: NgramKind
     vocabulary: tuple[str, ...]
-    idf: FloatArray
+    idf: Float32Array
 
     @classmethod
     def fit(cls, kind: NgramKind, texts: Sequence[str]) -> "Ngrams":
@@ -117,8 +117,8 @@ class TextFeatures:
         """Sparse vectors of texts, shape (M, V), float32; every kind has an equal share of a row's squared length."""
         share = np.float32(1 / np.sqrt(len(self.parts)))
         blocks = [
-            sp.hstack([part.transform(texts[start : start + ROWS_AT_ONCE]) for part in self.parts], format="csr")
-            for start in range(0, len(texts), ROWS_AT_ONCE)
+            sp.hstack([part.transform(texts[start : start + TEXTS_AT_ONCE]) for part in self.parts], format="csr")
+            for start in range(0, len(texts), TEXTS_AT_ONCE)
         ]
         empty = sp.csr_matrix((0, self.width), dtype=np.float32)
         return share * sp.vstack([empty, *blocks], format="csr", dtype=np.float32)

@@ -12,5 +12,6 @@ from .hops import HighestHops as HighestHops
 from .posterior import ROWS_AT_ONCE as ROWS_AT_ONCE
 from .posterior import Posterior as Posterior
 from .posterior import PosteriorError as PosteriorError
+from .posterior import log_softmax as log_softmax
 from .rules import LeastRisk as LeastRisk
 from .rules import Likeliest as Likeliest

@@ -27,9 +27,9 @@ TABLE = 1 << 22  # entries of the table of rank profiles by positions that are c
 @RULES.register("hops")
 @dataclass(frozen=True)
 class HighestHops(ClassRule):
-    """The class with the lowest expected cost in the first place, and on request the best order behind it.
+    """The class with the lowest expected cost in the first position, and on request the best order behind it.
 
-    If y is true, class c in the first place costs rank(y, c) / s_max(y) of the published HOPS before its clip at 0.
+    If y is true, class c in the first position costs rank(y, c) / s_max(y) of the published HOPS before its clip at 0.
     The answer minimises the expectation of that: one pass through the tree. The ranking is the order of all other
     classes with the highest expected HOPS, by linear assignment.
 
@@ -48,10 +48,10 @@ class HighestHops(ClassRule):
     """
 
     exact_up_to: int = MOST_EXACT
-    criterion = "minus the expected loss of HOPS in the first place"
+    criterion = "minus the expected loss of HOPS in the first position"
 
     def class_values(self, posterior: Posterior) -> Floats:
-        """Minus the expected cost of each class in the first place, shape (M, C)."""
+        """Minus the expected cost of each class in the first position, shape (M, C)."""
         taxonomy = posterior.taxonomy
         if taxonomy.num_classes == 1:
             return np.zeros_like(posterior.classes)
@@ -96,7 +96,7 @@ _changes: "weakref.WeakKeyDictionary[Taxonomy, csr_array]" = weakref.WeakKeyDict
 
 
 def first_place_changes(taxonomy: Taxonomy) -> csr_array:
-    """Cost of the first place as a sum along paths, shape (1 + N, C): row 0 for the root, row 1 + v for node v.
+    """Cost of the first position as a sum along paths, shape (1 + N, C): row 0 for the root, row 1 + v for node v.
 
     The rank of class c as seen from y depends only on where c's path leaves y's, so the cost of c is a sum over
     the nodes that both paths share; entry (v, y) is the cost that node v of y's path adds.

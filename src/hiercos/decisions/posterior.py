@@ -28,7 +28,7 @@ class Posterior:
         temperature: temperature of classes = softmax(scores / temperature); None for other scores.
 
     Raises:
-        PosteriorError: for another shape, or for the first row with NaN.
+        PosteriorError: for another shape, or for the first row with NaN or positive infinity.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -72,10 +72,7 @@ class Posterior:
         if self.temperature is None:
             with np.errstate(divide="ignore"):
                 return np.log(self.classes)
-        logits = self.scores.astype(np.float64) / self.temperature
-        logits -= logits.max(axis=1, keepdims=True)
-        logs: Floats = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-        return logs
+        return log_softmax(self.scores, self.temperature)
 
     def of_nodes(self, nodes: IntArray) -> Floats:
         """Probability of one node for each sample: (M,) to (M,), 1 for the root (-1), never above 1."""
@@ -98,6 +95,14 @@ class Posterior:
         return f"Posterior({len(self)} samples, {self.taxonomy!r})"
 
 
+def log_softmax(scores: NDArray[np.floating], temperature: float) -> Floats:
+    """Logarithm of `softmax`, finite for finite scores, shape (M, C), float64."""
+    scaled = np.ascontiguousarray(scores, dtype=np.float64) / temperature
+    scaled -= scaled.max(axis=1, keepdims=True)
+    scaled -= np.log(np.exp(scaled).sum(axis=1, keepdims=True))
+    return scaled
+
+
 def softmax(scores: NDArray[np.floating], temperature: float) -> Floats:
     """softmax(scores / temperature) of every row, shape (M, C), float64."""
     scaled = np.ascontiguousarray(scores, dtype=np.float64) / temperature
@@ -114,5 +119,6 @@ def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.floa
             f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
         )
     for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:  # minus infinity is probability 0
-        raise PosteriorError(f"{row_name(int(row))}: a score is not a number")
+        fault = "not a number" if np.isnan(array[row]).any() else "infinite, expected a finite one (-inf: impossible)"
+        raise PosteriorError(f"{row_name(int(row))}: a score is {fault}")
     return array

@@ -22,12 +22,11 @@ from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
 from .feature_file import write_features as write_features
 from .model_folder import BACKBONE_WEIGHTS as BACKBONE_WEIGHTS
-from .model_folder import CONFIG as CONFIG
 from .model_folder import TAXONOMY as TAXONOMY
 from .model_folder import ModelError as ModelError
 from .model_folder import StoredModel as StoredModel
 from .model_folder import load_model as load_model
-from .model_folder import read_json as read_json
+from .model_folder import read_model_json as read_model_json
 from .model_folder import save_model as save_model
 from .model_folder import stored_temperature as stored_temperature
 from .optimization import make_optimizer as make_optimizer

@@ -10,7 +10,12 @@ from hiercos.methods import DEFAULT, METHODS
 from hiercos.nn.backbones import Augment, Border
 from hiercos.options import check_choice
 
-BACKBONE_SETTINGS = ("backbone_learning_rate", "augment", "border")
+OPTIONAL = (
+    "patience",
+    "backbone_learning_rate",
+    "augment",
+    "border",
+)  # left out of a record if they have their defaults
 
 
 class ConfigError(FaultsError):
@@ -24,12 +29,15 @@ class TrainConfig:
     Attributes:
         method: name in `hiercos.methods.METHODS`; an alias is replaced by the method's name.
         options: options of the method by name.
-        epochs: number of passes over the training data.
+        epochs: number of passes over the training data; with `patience` the maximum number.
         batch_size: samples per step over all processes.
         optimizer: "adamw", "sgd" (with momentum 0.9, as published), or "amsgrad" (Adam, as in some baselines).
         learning_rate: peak learning rate of the schedule.
         weight_decay: weight decay of every weight, as published.
-        schedule: "cosine" down to 0, "one-cycle" (linear warm-up over the first tenth, then cosine), or "constant".
+        schedule: "cosine" down to 0, "one-cycle" (linear warm-up over the first tenth, then cosine), "constant", or
+            "plateau", which needs `patience`: constant until validation stops improving, then reduced, see `Plateau`.
+        patience: epochs without a better log-loss on validation before the rate is reduced or the training ends; None
+            to train for exactly `epochs`.
         gradient_clip: largest norm of the gradient; None for no limit.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone
@@ -48,7 +56,8 @@ class TrainConfig:
     optimizer: Literal["adamw", "sgd", "amsgrad"] = "adamw"
     learning_rate: float = 3e-3
     weight_decay: float = 1e-2
-    schedule: Literal["cosine", "one-cycle", "constant"] = "cosine"
+    schedule: Literal["cosine", "one-cycle", "constant", "plateau"] = "cosine"
+    patience: int | None = None
     gradient_clip: float | None = None
     precision: str = "32-true"
     standardize: bool = True
@@ -65,7 +74,8 @@ class TrainConfig:
         if not self.learning_rate > 0:
             raise ConfigError(f"expected learning_rate above 0, got {self.learning_rate}")
         check_choice("optimizer", self.optimizer, ("adamw", "sgd", "amsgrad"))
-        check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant"))
+        check_choice("schedule", self.schedule, ("cosine", "one-cycle", "constant", "plateau"))
+        self._check_patience()
         check_choice("precision", self.precision, ("32-true", "bf16-mixed", "16-mixed"))
         if not (self.gradient_clip is None or self.gradient_clip > 0):
             raise ConfigError(f"expected gradient_clip above 0, got {self.gradient_clip}")
@@ -76,8 +86,15 @@ class TrainConfig:
         if not 0 <= self.seed < 2**31:
             raise ConfigError(f"expected a seed from 0 to {2**31 - 1}, got {self.seed}")
 
+    def _check_patience(self) -> None:
+        if self.patience is not None and self.patience < 1:
+            raise ConfigError(f"expected patience of at least 1, got {self.patience}")
+        if (self.patience is None) == (self.schedule == "plateau"):
+            given = "no patience" if self.patience is None else f"patience {self.patience}"
+            raise ConfigError(f"expected patience with the schedule plateau only, got {given} with {self.schedule}")
+
     def to_dict(self) -> dict[str, Any]:
-        """Settings as JSON values, without the backbone settings that have their defaults."""
+        """Settings as JSON values, without optional settings that have their defaults."""
         values = {**dataclasses.asdict(self), "options": dict(self.options)}
-        defaults = {entry.name: entry.default for entry in dataclasses.fields(self) if entry.name in BACKBONE_SETTINGS}
+        defaults = {entry.name: entry.default for entry in dataclasses.fields(self) if entry.name in OPTIONAL}
         return {name: value for name, value in values.items() if name not in defaults or value != defaults[name]}

@@ -24,12 +24,12 @@ from hiercos.engine.encoders import (
     identity_changes,
     seeded_backbone,
 )
-from hiercos.methods import Model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
+from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone
-from hiercos.records import line_name
+from hiercos.records import CONFIG, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -98,7 +98,7 @@ def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
 
 
 def _load_text_features(folder: Path) -> TextFeatures:
-    values = read_json(folder / TEXT_CONFIG, folder)
+    values = read_model_json(folder / TEXT_CONFIG, folder)
     try:
         arrays = safetensors.numpy.load((folder / TEXT_ARRAYS).read_bytes())
         return TextFeatures.from_state(values, arrays)
@@ -106,7 +106,7 @@ def _load_text_features(folder: Path) -> TextFeatures:
         raise ModelError(f"{folder}: the text features cannot be read: {error}") from error
 
 
-def read_json(path: Path, folder: Path) -> dict[str, Any]:
+def read_model_json(path: Path, folder: Path) -> dict[str, Any]:
     """JSON object in a file of a model folder; a `ModelError` if it is missing or malformed."""
     if (folder / CHECKPOINT).is_file() and not path.is_file():
         raise ModelError(f"{folder}: an unfinished run; finish it with --resume")
@@ -128,7 +128,7 @@ READABLE = (
     3,
     4,
 )  # 1 had no backbones, up to 2 a rule was a name, up to 3 text features were projected themselves
-CONFIG, TAXONOMY, WEIGHTS = "config.json", "taxonomy.json", "model.safetensors"
+TAXONOMY, WEIGHTS = "taxonomy.json", "model.safetensors"
 PROJECTION, COMPONENTS = "projection.safetensors", "components"  # file and array, shape (F, V)
 BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
@@ -218,7 +218,7 @@ def load_model(folder: str | Path) -> StoredModel:
     folder = Path(folder)
     config = _read_config(folder)
     try:
-        taxonomy = taxonomy_from_dict(read_json(folder / TAXONOMY, folder))
+        taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
         projection = _load_projection(folder, config)
         model = Model(taxonomy, config["in_features"], config["method"], config["options"], projection=projection)
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
@@ -261,7 +261,7 @@ def stored_temperature(folder: Path) -> float:
 
 def _read_config(folder: Path) -> dict[str, Any]:
     """Checked configuration of a model folder."""
-    config = read_json(folder / CONFIG, folder)
+    config = read_model_json(folder / CONFIG, folder)
     if config.get("format") != FORMAT or config.get("version") not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")

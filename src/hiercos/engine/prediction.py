@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from scipy.sparse import csr_matrix
 
-from hiercos.data import InputBatch, Inputs, UnlabelledInputs
+from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs
 from hiercos.decisions import Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
@@ -14,7 +14,7 @@ from hiercos.engine.model_folder import StoredModel
 from hiercos.engine.scoring import class_score_batches
 from hiercos.errors import DataError
 
-VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time: vectors, and images or texts
+VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time by default: vectors, and images or texts
 
 
 def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Samples:
@@ -54,7 +54,13 @@ def posterior_batches(
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
     """
-    for batch in unlabelled.batches(VECTORS_READ if stored.kind == "vectors" else RAW_READ):
+    for batch in unlabelled.batches(_read_size(stored.kind, config.batch_size)):
         samples = model_samples(stored, batch.inputs, config)
         scores = torch.cat(list(class_score_batches(config.fabric, stored.model, samples)))
         yield batch, stored.posterior(scores.numpy())
+
+
+def _read_size(kind: Kind, batch_size: int | None) -> int:
+    """Number of inputs to read at a time: whole batches, and at least one."""
+    size = VECTORS_READ if kind == "vectors" else RAW_READ
+    return size if batch_size is None else batch_size * max(1, size // batch_size)

@@ -20,16 +20,15 @@ from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder
-from hiercos.methods import Model
-from hiercos.engine.model_folder import CONFIG, StoredModel, save_model, stored_rule, stored_temperature
+from hiercos.engine.model_folder import StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
-from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
-from hiercos.methods import METHODS
+from hiercos.methods import METHODS, Model
 from hiercos.metrics import default_suite
-from hiercos.records import RECORD_FILE, Record, run_identity
+from hiercos.records import Record, holds_finished_run, refuse_finished_run, run_identity
+from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
 from hiercos.taxonomy import Taxonomy
 
 if TYPE_CHECKING:
@@ -37,10 +36,6 @@ if TYPE_CHECKING:
 
 SCORES = "scores.npz"
 PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")
-
-
-class RunError(FaultsError):
-    """A folder that a run cannot be written to."""
 
 
 class RunData(Protocol):
@@ -219,14 +214,13 @@ def package_versions() -> dict[str, str]:
 
 def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:
     """Record of a finished run of these settings, if the folder has one; None otherwise."""
-    finished = (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
-    if not resume and finished:
-        raise RunError(f"{folder}: already holds a finished run; choose another folder")
+    if not resume:
+        refuse_finished_run(folder)
     if not resume and (folder / CHECKPOINT).exists():
         raise RunError(
             f"{folder}: already holds an unfinished run; continue it with --resume, or choose another folder"
         )
-    if not finished:
+    if not holds_finished_run(folder):
         return None
     record = Record.read(folder)
     changed = sorted(key for key in identity if record.identity.get(key) != identity[key])

@@ -23,10 +23,9 @@ from hiercos.engine.encoders import (
     seeded_backbone,
 )
 from hiercos.engine.feature_file import mapped_features
-from hiercos.methods import Model
 from hiercos.engine.streaming import RawSamples
 from hiercos.errors import DataError
-from hiercos.methods import METHODS
+from hiercos.methods import METHODS, Model
 from hiercos.nn import Projection, SparseMatrix, csr_tensor
 from hiercos.nn.backbones import Backbone, BackboneError, ImageTransform, TrainTransform, load_backbone
 from hiercos.taxonomy import Taxonomy

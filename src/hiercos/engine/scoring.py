@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 from torch.func import functional_call
 
+from hiercos.decisions import log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import launched
 from hiercos.methods import Model
@@ -108,8 +109,8 @@ def evaluate_scores(
 
 
 def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
-    """log softmax(scores / temperature), shape (B, C), float64."""
-    return (scores.double() / temperature).log_softmax(dim=1)
+    """`log_softmax` of the decisions for a tensor on any device, shape (B, C), float64."""
+    return torch.from_numpy(log_softmax(scores.cpu().numpy(), temperature)).to(scores.device)
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:
@@ -117,7 +118,7 @@ def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str,
     return evaluate_scores(fabric, model, data).metrics
 
 
-ROWS_AT_ONCE = 4096  # rows of an array scored at a time
+ARRAY_ROWS_AT_ONCE = 4096  # rows of an array scored at a time
 
 
 class ClassScores(nn.Module):
@@ -151,7 +152,7 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
         name: value.to(target, kind if value.is_floating_point() else value.dtype)
         for name, value in (*scores.named_parameters(), *scores.named_buffers())
     }
-    parts = [vectors[start : start + ROWS_AT_ONCE] for start in range(0, vectors.shape[0], ROWS_AT_ONCE)]
+    parts = [vectors[start : start + ARRAY_ROWS_AT_ONCE] for start in range(0, vectors.shape[0], ARRAY_ROWS_AT_ONCE)]
     found = [functional_call(scores, weights, (array_inputs(model, part).to(target),)).cpu() for part in parts]
     return torch.cat([torch.empty(0, model.taxonomy.num_classes, dtype=kind), *found])
 

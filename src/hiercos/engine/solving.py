@@ -1,92 +1,65 @@
 """Training by a method's own solver, which finds the weights from all features and labels at once."""
 
-from __future__ import annotations
-
-import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.engine.batches import LabelledSamples, LabelledVectors
+from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
-from hiercos.methods import LabelledFeatures, Model, Solved
+from hiercos.methods import LabelledFeatures, Model
 
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
-MEMBERS = "members"  # folder of the unfinished members of a run
-
-Fit = Callable[..., Any]
+MEMBERS = "members"  # folder of the inner models of an unfinished run
 
 
-def solve_model(
-    fit: Fit,
-    fabric: Fabric,
-    model: Model,
-    train: LabelledVectors,
-    val: LabelledVectors | None,
-    config: TrainConfig,
-    *,
-    weights: Tensor | None = None,
-    folder: Path | None = None,
-    identity: Mapping[str, Any] | None = None,
-    resume: bool = False,
-    callback: Any = None,
-) -> Solved:
-    """Find the weights of a model with its solver; inner models are trained by `fit` with the same settings.
+@dataclass
+class MemberRuns:
+    """Training of the inner models of a solver, one after the other, with the settings of the run.
 
-    Args:
-        fit: `hiercos.engine.fit`.
-        fabric: launched Fabric with the device and precision.
-        model: new model on the CPU.
-        train: training samples.
-        val: validation samples; None if there are none.
-        config: training settings.
-        weights: weight of each training sample, shape (M,); equal weights by default.
-        folder: folder of the run; its inner models have their checkpoints in a subfolder. None for no checkpoints.
+    Attributes:
+        fit: `hiercos.engine.fit` with the Fabric and the progress callback.
+        config: training settings of the run.
+        folder: folder of the run; inner models have their checkpoints in a subfolder. None for no checkpoints.
         identity: settings, data and taxonomy of the run, for the checkpoints.
         resume: whether to resume inner models from their checkpoints.
-        callback: progress callback of the inner models.
+        count: number of models so far.
     """
-    trained = 0
 
-    def train_member(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures) -> None:
-        nonlocal trained
-        trained += 1
-        settings = replace(config, method=member.method, options=member.options, seed=config.seed + trained)
-        fit(
-            fabric,
+    fit: Callable[..., Any]
+    config: TrainConfig
+    folder: Path | None
+    identity: Mapping[str, Any]
+    resume: bool
+    count: int = 0
+
+    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
+        """See `MemberTraining`."""
+        self.count += 1
+        folder = None if self.folder is None else self.folder / MEMBERS / str(self.count)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        self.fit(
             member,
-            _vectors(learned),
-            _vectors(held_out),
-            settings,
-            weights=None if learned.weights is None else torch.as_tensor(learned.weights),
-            folder=None if folder is None else _made(folder / MEMBERS / str(trained)),
-            identity={**(identity or {}), "member": [trained, member.method, dict(member.options)]},
-            resume=resume,
-            callback=callback,
+            _vectors(train),
+            _vectors(val),
+            replace(self.config, method=member.method, options=member.options, seed=self.config.seed + self.count),
+            weights=None if train.weights is None else torch.as_tensor(train.weights),
+            folder=folder,
+            identity={**self.identity, "member": [self.count, member.method, dict(member.options)]},
+            resume=self.resume,
         )
         member.cpu()
 
-    given = None if weights is None else weights.numpy()
-    held_out = None if val is None else _features(val)
-    return model.solve(_features(train, given), held_out, seed=config.seed, train_member=train_member)
 
-
-def _made(folder: Path) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
-
-
-def _features(samples: LabelledVectors, weights: Any = None) -> LabelledFeatures:
+def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -> LabelledFeatures:
+    """Samples for a solver, with their weights, shape (M,)."""
     features = samples.features
     array = features.cpu().numpy() if isinstance(features, Tensor) else features
-    return LabelledFeatures(array, samples.labels.cpu().numpy(), weights)
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy())
 
 
 def _vectors(data: LabelledFeatures) -> LabelledVectors:

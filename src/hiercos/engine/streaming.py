@@ -17,7 +17,7 @@ from hiercos.nn.backbones import Preprocess
 AHEAD = 2  # batches prepared ahead of the model, for each worker
 RAW_AT_ONCE = 64  # images or texts in a batch without training
 
-Augment = Callable[[Sequence[Any], torch.Generator], Any]
+AugmentFunction = Callable[[Sequence[Any], torch.Generator], Any]
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class RawSamples:
 
     inputs: Inputs
     preprocess: Preprocess
-    augment: Augment | None = None
+    augment: AugmentFunction | None = None
     workers: int = 0
     at_once: int = RAW_AT_ONCE
 

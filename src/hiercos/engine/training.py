@@ -8,13 +8,15 @@ import io
 import math
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 from torch import Tensor
 
+from hiercos.decisions import fit_temperature
 from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batches
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
@@ -25,17 +27,17 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.engine.config import TrainConfig
-from hiercos.methods import Model
-from hiercos.engine.optimization import learning_rate, make_optimizer, parameter_groups, set_learning_rate
-from hiercos.engine.scoring import class_scores, evaluate
-from hiercos.engine.solving import solve_model
+from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
+from hiercos.engine.solving import MemberRuns, labelled_features
 from hiercos.files import write_atomically
+from hiercos.methods import Model
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 LOG = "log.csv"
-UNKNOWN = {"top1": math.nan, "hops": math.nan}  # metrics without validation data
+UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
 
 
 class TrainingError(ValueError):
@@ -52,6 +54,7 @@ class Epoch:
         top1: top-1 accuracy on validation; nan without validation data.
         hops: HOPS on validation; nan without validation data.
         seconds: time spent in the run up to the end of the epoch.
+        log_loss: log-loss on validation at the temperature that suits it best; nan without validation data.
     """
 
     number: int
@@ -59,6 +62,7 @@ class Epoch:
     top1: float
     hops: float
     seconds: float
+    log_loss: float = math.nan
 
 
 class TrainingCallback(Protocol):
@@ -92,7 +96,7 @@ class RunProgress:
 
     @property
     def best(self) -> Epoch:
-        """The epoch with the best validation top-1, the first of equals; without validation, the last."""
+        """The epoch whose weights are kept, see `fit`; the first of equals, and without validation the last."""
         return self.history[self.best_epoch - 1]
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,7 +114,8 @@ class RunProgress:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:
         """Progress from the JSON values of `to_dict`."""
-        return cls([Epoch(**epoch) for epoch in values["history"]], values["best_epoch"], values["seconds"])
+        history = [Epoch(**epoch) for epoch in values["history"]]
+        return cls(history, values["best_epoch"], values["seconds"], values.get("choice", ""))
 
 
 def fit(
@@ -126,8 +131,10 @@ def fit(
     resume: bool = False,
     callback: TrainingCallback | None = None,
 ) -> RunProgress:
-    """Train a model in place; it ends with the weights of its best epoch on validation (top-1).
+    """Train a model in place; it ends with the weights of its best epoch on validation.
 
+    With `patience` the best epoch has the lowest log-loss, which also ends the training (see `Plateau`). For a given
+    number of epochs it has the highest top-1, as published.
     Every epoch seeds its own order and dropout, so on a CPU a resumed run ends with the same weights, bit for bit, as
     one that was never interrupted.
 
@@ -135,7 +142,8 @@ def fit(
         fabric: launched Fabric with the device and precision.
         model: new model on the CPU.
         train: M training samples.
-        val: validation samples; None to keep the weights of the last epoch.
+        val: validation samples; None to keep the weights of the last of exactly `epochs`, at a cosine rate instead of
+            "plateau".
         config: training settings.
         weights: weight of each training sample, shape (M,), >= 0; equal weights by default.
         folder: folder for the checkpoint and the log, written after each epoch; None for neither.
@@ -156,22 +164,33 @@ def fit(
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
     if model.solver is not None:
-        return _solve(fabric, model, train, val, config, weights=weights, folder=folder, identity=identity, resume=resume, callback=callback)
-    state = RunState(model, make_optimizer(parameter_groups(model, config), config), identity or {})
+        inner = partial(fit, fabric, callback=callback)
+        return _solve(fabric, model, train, val, MemberRuns(inner, config, folder, identity or {}, resume), weights)
+    if val is None and config.patience is not None:
+        config = replace(config, patience=None, schedule="cosine")
+    state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (folder / CHECKPOINT).exists():
         state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device of the model
     train = train.to(fabric.device)
     try:
-        while len(state.progress.history) < config.epochs:
+        while not state.finished:
             start = time.perf_counter()
-            number = len(state.progress.history) + 1
+            number, reductions = len(state.progress.history) + 1, state.begin_epoch()
             loss = train_epoch(
-                fabric, wrapped, optimizer, train, config, number=number, weights=weights, callback=callback
+                fabric,
+                wrapped,
+                optimizer,
+                train,
+                config,
+                number=number,
+                reductions=reductions,
+                weights=weights,
+                callback=callback,
             )
-            metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
+            metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
             seconds = state.progress.seconds + time.perf_counter() - start
-            state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds))
+            state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"]))
             if folder is not None and fabric.is_global_zero:
                 state.write(folder)
             if callback:
@@ -183,41 +202,69 @@ def fit(
     return state.progress
 
 
-def _solve(
+def _solve(  # noqa: PLR0917  # all are needed, and it is called once
     fabric: Fabric,
     model: Model,
     train: LabelledSamples,
     val: LabelledSamples | None,
-    config: TrainConfig,
-    **options: Any,
+    members: MemberRuns,
+    weights: Tensor | None,
 ) -> RunProgress:
     """Train by the method's solver; the history has one entry."""
     if not isinstance(train, LabelledVectors) or not isinstance(val, LabelledVectors | None):
-        raise TrainingError(f"method {config.method!r} needs fixed features: freeze the backbone, or choose another method")
+        raise TrainingError(f"method {model.method!r} needs fixed features: freeze the backbone or take another method")
     start = time.perf_counter()
-    solved = solve_model(fit, fabric, model, train, val, config, **options)
+    held_out = None if val is None else labelled_features(val)
+    learned = labelled_features(train, weights)
+    solved = model.solve(learned, held_out, seed=members.config.seed, train_member=members)
     loss = float(model.loss(class_scores(fabric, model, train), train.labels.cpu()))
-    metrics = UNKNOWN if val is None else evaluate(fabric, model, val)
+    metrics = UNKNOWN if val is None else validate(fabric, model, val, 1)
     seconds = time.perf_counter() - start
-    return RunProgress([Epoch(1, loss, metrics["top1"], metrics["hops"], seconds)], 1, seconds, solved.choice)
+    only = Epoch(1, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
+    return RunProgress([only], 1, seconds, solved.choice)
 
 
 class RunState:
     """State of a run: current and best weights, optimiser and history."""
 
-    def __init__(self, model: Model, optimizer: torch.optim.Optimizer, identity: Mapping[str, Any]) -> None:
-        self.model, self.optimizer, self.identity = model, optimizer, identity
+    def __init__(
+        self, model: Model, optimizer: torch.optim.Optimizer, config: TrainConfig, identity: Mapping[str, Any]
+    ) -> None:
+        self.model, self.optimizer, self.config, self.identity = model, optimizer, config, identity
         self.progress = RunProgress()
         self.best: Mapping[str, Tensor] = model.state_dict()
 
+    @property
+    def plateau(self) -> Plateau:
+        """State of the schedule "plateau" after the finished epochs; without patience it never ends."""
+        losses = [epoch.log_loss for epoch in self.progress.history]
+        return Plateau() if self.config.patience is None else Plateau.after(losses, self.config.patience)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done, or the patience is exhausted."""
+        return len(self.progress.history) >= self.config.epochs or self.plateau.finished
+
+    def begin_epoch(self) -> int:
+        """Number of reductions of the rate for the next epoch; right after one, go back to the best weights."""
+        plateau = self.plateau
+        if plateau.reductions and not plateau.waited:
+            self.model.load_state_dict(self.best)
+        return plateau.reductions
+
     def add(self, epoch: Epoch) -> None:
         """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
-        is_best = not self.progress.history or not epoch.top1 <= self.progress.best.top1
+        is_best = not self.progress.history or self._is_better(epoch, self.progress.best)
         self.progress.history.append(epoch)
         self.progress.seconds = epoch.seconds
         if is_best:
             self.progress.best_epoch = epoch.number
             self.best = copy.deepcopy(self.model.state_dict())
+
+    def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
+        if self.config.patience is not None:
+            return epoch.log_loss < best.log_loss
+        return not epoch.top1 <= best.top1
 
     def write(self, folder: Path) -> None:
         """Write the log and the checkpoint."""
@@ -233,6 +280,20 @@ class RunState:
         restore_optimizer(self.optimizer, checkpoint.optimizer)
 
 
+def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
+    """Default metrics on validation after an epoch, with the log-loss at the temperature that suits it best.
+
+    Raises:
+        TrainingError: if a weight is not finite.
+    """
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
+    found = evaluate_scores(fabric, model, val)
+    labels = val.labels.cpu()
+    logs = log_probabilities(found.scores, fit_temperature(found.scores, labels))  # (M, C)
+    return {**found.metrics, "log_loss": -float(logs.gather(1, labels[:, None]).mean())}
+
+
 def train_epoch(
     fabric: Fabric,
     model: Any,
@@ -241,6 +302,7 @@ def train_epoch(
     config: TrainConfig,
     *,
     number: int,
+    reductions: int = 0,
     weights: Tensor | None = None,
     callback: TrainingCallback | None = None,
 ) -> float:
@@ -253,6 +315,7 @@ def train_epoch(
         train: M training samples on the device of the fabric.
         config: training settings.
         number: number of the epoch, from 1.
+        reductions: number of earlier reductions of the learning rate; for the schedule "plateau".
         weights: weight of each sample, shape (M,), equal by default; a batch has the total weight of its samples.
         callback: progress callback of the training; None for no reports.
 
@@ -269,7 +332,8 @@ def train_epoch(
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
     for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
         step = (number - 1) * len(batches) + index
-        set_learning_rate(optimizer, learning_rate(config, step, config.epochs * len(batches)))
+        rate = learning_rate(config, step, config.epochs * len(batches), reductions=reductions)
+        set_learning_rate(optimizer, rate)
         labels = train.labels[batch.rows.to(fabric.device)]
         own = None if weights is None else fabric.to_device(weights[batch.rows])
         share = batch.weight if weights is None else batch.weight * float(weights[batch.rows].mean() / weights.mean())

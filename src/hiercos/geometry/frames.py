@@ -5,7 +5,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hiercos.taxonomy import Taxonomy, common_depth_block, descendant_maxima
+from hiercos.taxonomy import FloatArray, Taxonomy, common_depth_block, descendant_maxima
 
 
 def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
@@ -26,9 +26,6 @@ def checked_embeddings(z: Tensor, num_nodes: int) -> Tensor:
 def enough_precision(values: Tensor) -> Tensor:
     """Values in half precision converted to float32; other values unchanged."""
     return values.float() if values.dtype in (torch.float16, torch.bfloat16) else values
-
-
-FloatArray = NDArray[np.float64]
 
 
 def class_frame(similarities: FloatArray) -> Tensor:

@@ -18,7 +18,7 @@ from hiercos.report import COLUMNS
 from hiercos.taxonomy import Taxonomy, taxonomy_facts
 
 FLAGS = {
-    "epochs": "--epochs",
+    "patience": "--patience",
     "batch_size": "--batch-size",
     "optimizer": "--optimizer",
     "learning_rate": "--lr",
@@ -51,7 +51,8 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
     words += [] if _brings_taxonomy(record) else ["--taxonomy", taxonomy]
     words += ["--method", record.method, "--rule", record.rule]
     words += _option_words(record.method, config["options"])
-    for name, flag in FLAGS.items():
+    length = "--epochs" if config.get("patience") is None else "--max-epochs"
+    for name, flag in {"epochs": length, **FLAGS}.items():
         if config.get(name) is not None:
             words += [flag, str(config[name])]
     words += _backbone_words(record, weights)

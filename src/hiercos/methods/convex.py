@@ -1,6 +1,6 @@
 """Logistic regression along a tree, solved to its optimum: class weights are sums of node weights along the path.
 
-The weights of a class are w_c = Σ_{v ∈ path(c)} u_v with a Gaussian prior on every u_v, which is recursive regularisation
+The weights of a class are w_c = Σ_{v ∈ path(c)} u_v with a Gaussian prior on every u_v: recursive regularisation
 [gopal2013]. The prior gives all classes the same variance; the share of it that inner nodes carry is the correlation of
 siblings, and with a share of 0 the problem is flat logistic regression.
 """

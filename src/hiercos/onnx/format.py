@@ -14,7 +14,7 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from hiercos.data import FloatArray, Kind, TextFeatures
+from hiercos.data import Float32Array, Kind, TextFeatures
 from hiercos.decisions import Rule, rule_from_dict
 from hiercos.errors import FaultsError
 from hiercos.options import check_choice
@@ -163,7 +163,7 @@ class TextMap:
     features: TextFeatures
     components: NDArray[np.float32] | None = None
 
-    def __call__(self, texts: Sequence[str]) -> FloatArray:
+    def __call__(self, texts: Sequence[str]) -> Float32Array:
         """Dense input of the graph, shape (M, F) or (M, V)."""
         vectors = self.features.transform(texts)
         dense = vectors.toarray() if self.components is None else vectors @ self.components.T

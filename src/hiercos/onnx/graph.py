@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hiercos.methods import Model
 from hiercos.geometry import class_path_sums, node_probabilities
+from hiercos.methods import Model
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 from hiercos.taxonomy import Taxonomy
 
@@ -75,7 +75,7 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
     """
     for library in ("onnx", "onnxscript", "onnxruntime"):
         onnx_library(library)
-    with torch.no_grad(), quiet():
+    with torch.no_grad(), quiet_export():
         module(sample[:TRACED])  # fills the caches of the taxonomy, so that this is not traced
         try:
             traced = torch.export.export(module, (sample[:TRACED],), dynamic_shapes=({0: torch.export.Dim("batch")},))
@@ -136,7 +136,7 @@ def serialized(model: Any) -> bytes:
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def quiet_export() -> Iterator[None]:
     """Silence the warnings of other libraries, such as deprecations and missing optional packages."""
     before = logging.root.manager.disable
     logging.disable(logging.WARNING)

@@ -13,7 +13,7 @@ from hiercos.data import Inputs
 from hiercos.metrics import functional as HF
 from hiercos.onnx.export import OnnxExport
 from hiercos.onnx.format import onnx_library
-from hiercos.onnx.graph import disagreement, quiet
+from hiercos.onnx.graph import disagreement, quiet_export
 from hiercos.onnx.model import InferenceConfig, OnnxModel
 from hiercos.taxonomy import IntArray
 
@@ -28,7 +28,7 @@ def to_int8(export: OnnxExport) -> OnnxExport:
     convolutions lose too much (EfficientNet-Lite0 loses a fifth of its top-1 on the groceries).
     """
     quantization, onnx = onnx_library("onnxruntime.quantization"), onnx_library("onnx")
-    with TemporaryDirectory() as folder, quiet():
+    with TemporaryDirectory() as folder, quiet_export():
         target = Path(folder) / "int8.onnx"
         quantization.quantize_dynamic(
             export.graph,

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
-    FloatArray,
+    Float32Array,
     InputBatch,
     Inputs,
     Kind,
@@ -34,7 +34,7 @@ from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import line_name
 from hiercos.taxonomy import Taxonomy
 
-ROWS_AT_ONCE = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
+GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
 DENSE_NUMBERS = 2**23  # numbers in a batch of dense n-gram vectors: 32 MB
 ROWS_READ = {"vectors": 4096, "texts": 4096, "images": 256}  # rows read from a file at a time
 
@@ -119,7 +119,7 @@ class OnnxModel:
             for answer in named_answers(posterior, self.rule, top_k=top_k)
         ]
 
-    def outputs(self, batch: FloatArray, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
+    def outputs(self, batch: Float32Array, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:
         """Outputs of the graph by name, all by default, for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
@@ -137,7 +137,7 @@ class OnnxModel:
         names = names or [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
-    def posterior(self, batch: FloatArray) -> Posterior:
+    def posterior(self, batch: Float32Array) -> Posterior:
         """Calibrated probabilities for features (B, F) or preprocessed images (B, 3, S, S).
 
         Raises:
@@ -178,7 +178,7 @@ class OnnxModel:
             )
             yield batch, Posterior(classes, self.taxonomy, scores, self.description.temperature)
 
-    def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[FloatArray]:
+    def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""
         size = config.batch_size or self._rows_at_once()
         parts = [range(start, min(start + size, len(inputs))) for start in range(0, len(inputs), size)]
@@ -196,10 +196,10 @@ class OnnxModel:
     def _rows_at_once(self) -> int:
         """Batch size of the graph; dense vectors of many n-grams are wide, so few of them are made at a time."""
         if self.text_map is not None and self.text_map.components is None:
-            return max(1, min(ROWS_AT_ONCE[self.kind], DENSE_NUMBERS // max(1, self.text_map.features.width)))
-        return ROWS_AT_ONCE[self.kind]
+            return max(1, min(GRAPH_BATCH_SIZES[self.kind], DENSE_NUMBERS // max(1, self.text_map.features.width)))
+        return GRAPH_BATCH_SIZES[self.kind]
 
-    def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[FloatArray]:
+    def _image_batches(self, images: Inputs, parts: Sequence[range], threads: int) -> Iterator[Float32Array]:
         """Preprocessed images, shape (B, 3, S, S); the next batch is decoded while the model runs."""
         transform = self.description.transform
         assert transform is not None

@@ -1,5 +1,5 @@
 from .answers import Answer as Answer
-from .answers import Columns as Columns
+from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
 from .answers import named_answers as named_answers

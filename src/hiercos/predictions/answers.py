@@ -11,10 +11,10 @@ from hiercos.options import check_count
 from hiercos.taxonomy import Taxonomy
 
 Answer = dict[str, Any]
-Columns = dict[str, list[Any]]
+AnswerColumns = dict[str, list[Any]]
 
 
-def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None) -> Columns:
+def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None) -> AnswerColumns:
     """Answers to a batch of inputs as columns of a table.
 
     The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; `level_1` and so on, the
@@ -39,18 +39,18 @@ def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: 
     }
 
 
-def _shown(inputs: Inputs, count: int) -> Columns:
+def _shown(inputs: Inputs, count: int) -> AnswerColumns:
     """Column that identifies the input of each row, repeated `count` times; none for vectors."""
     shown = [inputs.shown(row) for row in range(len(inputs))] if inputs.kind != "vectors" else []
     return {name: [cells[name] for cells in shown for _ in range(count)] for name in shown[0]} if shown else {}
 
 
-def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> Columns:
+def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> AnswerColumns:
     """Names of classes and their ancestors, level by level, and the ids of classes if the taxonomy has ids."""
     leaves = taxonomy.leaves[classes]
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
     paths = names[taxonomy.path_table(taxonomy.leaves)][classes]  # (M, H)
-    columns: Columns = {f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)}
+    columns: AnswerColumns = {f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)}
     columns["class"] = names[leaves].tolist()
     if taxonomy.ids:
         columns["id"] = np.array(taxonomy.ids, dtype=object)[leaves].tolist()

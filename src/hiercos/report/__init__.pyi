@@ -4,13 +4,13 @@ from .document import Results as Results
 from .document import Section as Section
 from .document import comparison_results as comparison_results
 from .forms import FORMS as FORMS
+from .forms import latex_text as latex_text
+from .forms import markdown_table as markdown_table
 from .forms import results_text as results_text
+from .forms import tabular as tabular
 from .forms import write_results as write_results
 from .grid import Cell as Cell
 from .grid import Grid as Grid
-from .latex import latex_text as latex_text
-from .latex import tabular as tabular
-from .markdown import markdown_table as markdown_table
 from .page import write_report as write_report
 from .published import MARK as MARK
 from .published import Pair as Pair
@@ -18,7 +18,7 @@ from .published import pairs as pairs
 from .results import COLUMNS as COLUMNS
 from .results import INTERVALS as INTERVALS
 from .results import Estimate as Estimate
-from .results import Interval as Interval
+from .results import IntervalConvention as IntervalConvention
 from .results import Line as Line
 from .results import best_flat_line as best_flat_line
 from .results import checked_reference as checked_reference
@@ -29,4 +29,4 @@ from .results import paired_difference as paired_difference
 from .results import result_row as result_row
 from .results import summarize as summarize
 from .results import t_interval as t_interval
-from .verdict import verdict as verdict
+from .results import verdict as verdict

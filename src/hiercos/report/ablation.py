@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.results import Interval, Line, figure, line_of
-from hiercos.report.verdict import changes
+from hiercos.report.results import IntervalConvention, Line, changes, figure, line_of
 
 COSINE = metric_spec("subspace_cosine")
 FIGURES = in_shown_order((*RESULTS, COSINE))
@@ -37,7 +36,7 @@ class AblationGroup:
         return f"{self.setting} (published)" if self.is_published and self.setting != "published" else self.setting
 
 
-def ablation_results(groups: Sequence[AblationGroup], *, interval: Interval = "sample") -> Results:
+def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConvention = "sample") -> Results:
     """The results of an ablation.
 
     Args:

@@ -7,8 +7,17 @@ from dataclasses import dataclass
 from hiercos.metric_table import MetricSpec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
-from hiercos.report.results import COLUMNS, INTERVALS, Interval, Line, Row, best_flat_line, result_row, summarize
-from hiercos.report.verdict import verdict
+from hiercos.report.results import (
+    COLUMNS,
+    INTERVALS,
+    IntervalConvention,
+    Line,
+    ResultRow,
+    best_flat_line,
+    result_row,
+    summarize,
+    verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -46,7 +55,7 @@ class Results:
     """
 
     sections: tuple[Section, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[ResultRow, ...]
     verdict: str
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
@@ -57,7 +66,7 @@ class Results:
         return [record for section in self.sections for line in section.lines for record in line.records]
 
     @property
-    def interval(self) -> Interval:
+    def interval(self) -> IntervalConvention:
         """The convention of the confidence intervals over the seeds."""
         return self.sections[0].lines[0].interval
 
@@ -104,7 +113,7 @@ class Results:
 
 
 def comparison_results(
-    records: Sequence[Record], *, reference: str | None = None, interval: Interval = "sample"
+    records: Sequence[Record], *, reference: str | None = None, interval: IntervalConvention = "sample"
 ) -> Results:
     """The results of a comparison.
 

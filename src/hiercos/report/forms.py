@@ -1,14 +1,15 @@
-"""Results as files: results.csv, results.md, results.tex, results.json and report.html."""
+"""Results in every form: the files of a comparison, Markdown, LaTeX and JSON."""
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from hiercos.files import write_atomically
+from hiercos.metric_table import MetricSpec
 from hiercos.report.document import Results, Section
-from hiercos.report.latex import results_latex
-from hiercos.report.markdown import results_markdown
+from hiercos.report.grid import Cell, Grid
 from hiercos.report.page import write_report
 from hiercos.report.results import Estimate, csv_text
 
@@ -69,3 +70,109 @@ def _estimate(estimate: Estimate) -> dict[str, float | None]:
 
 def _null_for_nan(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def results_markdown(results: Results) -> str:
+    """All tables of the results with their titles and the verdict."""
+    parts = [f"## {_markdown_text(results.heading)}", *map(_markdown_text, results.verdict.splitlines())]
+    for grid in results.grids():
+        rows = [[name, *map(_markdown_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
+        head = [grid.corner, *(spec.directed_heading for spec in grid.columns)]
+        table = markdown_table(head, rows, "l" + "r" * len(grid.columns))
+        parts += [f"{_markdown_text(grid.caption)}; in bold: {grid.mark}.", table.rstrip()]
+    return "\n\n".join(parts) + "\n"
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> str:
+    r"""A Markdown table.
+
+    Args:
+        head: headings of the columns.
+        rows: cells of each row.
+        columns: alignment of each column, such as "lr".
+
+    Example:
+        >>> print(markdown_table(["metric", "value"], [["a|b", "0.5"]], "lr"), end="")
+        | metric | value |
+        |---|---:|
+        | a\|b | 0.5 |
+    """
+    rule = "|" + "|".join({"l": "---", "r": "---:"}[side] for side in columns) + "|"
+    texts = [f"| {' | '.join(map(_markdown_text, cells))} |" for cells in (head, *rows)]
+    return "\n".join([texts[0], rule, *texts[1:]]) + "\n"
+
+
+def _markdown_text(text: str) -> str:
+    return "".join({"|": "\\|", "<": "&lt;", "\n": " "}.get(sign, sign) for sign in text)
+
+
+def _markdown_figure(cell: Cell) -> str:
+    return f"**{cell.text}**" if abs(cell.merit) == 1 else cell.text
+
+
+PACKAGES = r"% needs \usepackage{booktabs,graphicx} and \usepackage[table]{xcolor}"
+SIGNS = {
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    ">": "$>$",
+    "<": "$<$",
+    "±": r"$\pm$",
+    "–": "--",
+}
+
+
+def results_latex(results: Results) -> str:
+    """All tables of the results, each in a full-width float."""
+    return "\n".join([PACKAGES, *(_float(grid, results.heading) for grid in results.grids())])
+
+
+def tabular(head: Sequence[str], rows: Sequence[Sequence[str]], columns: str) -> str:
+    r"""A tabular environment with the rules of the booktabs package.
+
+    Args:
+        head: headings of the columns, in LaTeX.
+        rows: cells of each row, in LaTeX.
+        columns: alignment of each column, such as "lr".
+
+    Example:
+        >>> print(tabular(["metric", "value"], [[latex_text("ahd_at_1"), "0.5000"]], "lr"), end="")
+        \begin{tabular}{lr}
+        \toprule
+        metric & value \\
+        \midrule
+        ahd\_at\_1 & 0.5000 \\
+        \bottomrule
+        \end{tabular}
+    """
+    first, *rest = [" & ".join(cells) + r" \\" for cells in (head, *rows)]
+    begin = rf"\begin{{tabular}}{{{columns}}}"
+    return "\n".join([begin, r"\toprule", first, r"\midrule", *rest, r"\bottomrule", r"\end{tabular}"]) + "\n"
+
+
+def latex_text(text: str) -> str:
+    """The text with LaTeX's special characters escaped."""
+    return "".join(SIGNS.get(sign, sign) for sign in text)
+
+
+def _float(grid: Grid, heading: str) -> str:
+    head = [rf"\textbf{{{latex_text(grid.corner)}}}", *map(_heading, grid.columns)]
+    rows = [[latex_text(name), *map(_latex_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
+    table = tabular(head, rows, "l" + "c" * len(grid.columns))
+    caption = latex_text(f"{heading}. {grid.caption}. {grid.shading}.")
+    return (
+        "\\begin{table*}[!htp]\n\\centering\n\\resizebox{\\textwidth}{!}{%\n"
+        f"{table}}}\n\\caption{{{caption}}}\n\\end{{table*}}\n"
+    )
+
+
+def _heading(column: MetricSpec) -> str:
+    arrow = "up" if column.higher_is_better else "down"
+    return rf"\textbf{{{latex_text(column.heading)}}} $\{arrow}arrow$"
+
+
+def _latex_figure(cell: Cell) -> str:
+    colour = rf"\cellcolor[HTML]{{{cell.colour}}}" if cell.colour else ""
+    interval = rf"_{{\pm {cell.half_width}}}" if cell.half_width else ""
+    return f"{colour}${cell.mean}{interval}$" if cell.mean else "--"

@@ -1,4 +1,7 @@
-"""Records as the rows of results.csv, and their summary: one line per method with mean and interval over seeds."""
+"""Records as the rows of results.csv, their summary, and the verdict in words.
+
+The summary has one line per method, with mean and interval over the seeds.
+"""
 
 import csv
 import io
@@ -10,11 +13,11 @@ from typing import Any, Literal
 from scipy import stats
 
 from hiercos.errors import FaultsError, suggestion
-from hiercos.metric_table import RESULTS, in_shown_order
+from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 
-Interval = Literal["sample", "published"]
-INTERVALS: dict[Interval, str] = {
+IntervalConvention = Literal["sample", "published"]
+INTERVALS: dict[IntervalConvention, str] = {
     "sample": "Student's t, sample deviation",
     "published": "Student's t, population deviation as in the published tables",
 }
@@ -38,7 +41,9 @@ class Estimate:
         return self.mean + self.half_width
 
 
-def t_interval(values: Sequence[float], *, interval: Interval = "sample", confidence: float = 0.95) -> Estimate:
+def t_interval(
+    values: Sequence[float], *, interval: IntervalConvention = "sample", confidence: float = 0.95
+) -> Estimate:
     """Mean and Student's t interval over independent values.
 
     Note:
@@ -63,12 +68,14 @@ def t_interval(values: Sequence[float], *, interval: Interval = "sample", confid
     return Estimate(mean, quantile * math.sqrt(variance / count))
 
 
-def paired_difference(ours: Sequence[float], reference: Sequence[float], *, interval: Interval = "sample") -> Estimate:
+def paired_difference(
+    ours: Sequence[float], reference: Sequence[float], *, interval: IntervalConvention = "sample"
+) -> Estimate:
     """Mean of the paired differences, ours minus the reference, with its interval."""
     return t_interval([a - b for a, b in zip(ours, reference, strict=True)], interval=interval)
 
 
-Row = Mapping[str, Any]
+ResultRow = Mapping[str, Any]
 
 
 COLUMNS = in_shown_order(RESULTS)  # columns of tables; results.csv has them in the order of `RESULTS`
@@ -86,7 +93,7 @@ def figure(record: Record, name: str) -> float:
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
-def csv_text(rows: Sequence[Row]) -> str:
+def csv_text(rows: Sequence[ResultRow]) -> str:
     """Rows with the same keys as CSV with a header."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
@@ -107,7 +114,7 @@ class Line:
 
     name: str
     records: tuple[Record, ...]
-    interval: Interval = "sample"
+    interval: IntervalConvention = "sample"
 
     @property
     def uses_tree(self) -> bool:
@@ -132,7 +139,7 @@ class Line:
         return paired_difference(self.values(name), reference.values(name), interval=self.interval)
 
 
-def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> list[Line]:
+def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Line]:
     """One line per method and rule, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
@@ -140,7 +147,7 @@ def summarize(records: Iterable[Record], *, interval: Interval = "sample") -> li
     return [line_of(name, group, interval=interval) for name, group in groups.items()]
 
 
-def line_of(name: str, records: Iterable[Record], *, interval: Interval = "sample") -> Line:
+def line_of(name: str, records: Iterable[Record], *, interval: IntervalConvention = "sample") -> Line:
     """A line from records with the same settings, sorted by seed."""
     return Line(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
 
@@ -169,3 +176,44 @@ def best_flat_line(lines: Sequence[Line]) -> Line | None:
     """The line with the best mean top-1 among those that use the tree neither in training nor in a rule, if any."""
     flat = [line for line in lines if not line.uses_tree and not line.has_rule]
     return max(flat, key=lambda line: line.estimate("top1").mean, default=None)
+
+
+def verdict(lines: Sequence[Line]) -> str:
+    """Gain or loss in HOPS and top-1 from using the tree, compared with the most accurate flat method.
+
+    It covers the best line that learns with the tree and the best line with a decision rule.
+
+    Args:
+        lines: lines of a comparison.
+
+    Returns:
+        One sentence; it says so if nothing was gained or nothing can be compared.
+    """
+    reference = best_flat_line(lines)
+    learnt = [line for line in lines if line.uses_tree and not line.has_rule]
+    ruled = [line for line in lines if line.has_rule]
+    if reference is None or not (learnt or ruled):
+        return "No verdict: the comparison needs a flat method (cross-entropy) and a hierarchical one."
+    best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
+    found = "; ".join(f"{line.name} {changes(line, reference)}" for line in best)
+    return f"Against {reference.name}, the most accurate flat method: {found}."
+
+
+def changes(ours: Line, reference: Line) -> str:
+    """The differences of one line from another in HOPS and top-1, in words, each with its interval."""
+    return " and ".join(_change(ours.difference(reference, name), metric_spec(name)) for name in ("hops", "top1"))
+
+
+def _change(difference: Estimate, spec: MetricSpec) -> str:
+    """A difference with its interval, in words: a gain, a loss, or not significant."""
+    name, percent, _ = spec.heading.partition(" %")
+    size = spec.text(abs(difference.mean)) + (" points" if percent else "")
+    if math.isnan(difference.half_width):
+        word = "gains" if difference.mean > 0 else "loses" if difference.mean < 0 else "changes by"
+        return f"{word} {size} of {name} (one seed, so no interval)"
+    interval = f"95% interval {spec.text(difference.low, sign='+')} to {spec.text(difference.high, sign='+')}"
+    if difference.low > 0:
+        return f"gains {size} of {name} ({interval})"
+    if difference.high < 0:
+        return f"loses {size} of {name} ({interval})"
+    return f"shows no significant difference in {name} ({interval})"

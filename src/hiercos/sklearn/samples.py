@@ -21,7 +21,7 @@ MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
 
 
 @dataclass(frozen=True)
-class Labelled:
+class LabelledArrays:
     """Training samples.
 
     Attributes:
@@ -34,10 +34,10 @@ class Labelled:
     labels: IntArray
     weights: AnyArray | None
 
-    def rows(self, chosen: NDArray[np.bool_]) -> "Labelled":
+    def rows(self, chosen: NDArray[np.bool_]) -> "LabelledArrays":
         """The chosen samples."""
         weights = None if self.weights is None else self.weights[chosen]
-        return Labelled(self.samples[chosen], self.labels[chosen], weights)
+        return LabelledArrays(self.samples[chosen], self.labels[chosen], weights)
 
     def vectors(self, projection: Projection | None, *, raw_inputs: bool) -> LabelledVectors:
         """The samples as a data set of the engine.
@@ -103,7 +103,7 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
     return X, labels
 
 
-def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labelled:
+def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> LabelledArrays:
     """Training samples with class indices; samples of weight 0 are dropped.
 
     Args:
@@ -117,9 +117,9 @@ def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labe
     """
     labels = codec.read(y)
     if sample_weight is None:
-        return Labelled(X, labels, None)
+        return LabelledArrays(X, labels, None)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    data = Labelled(X, labels, weights).rows(weights > 0)
+    data = LabelledArrays(X, labels, weights).rows(weights > 0)
     if len(data.labels) < MIN_SAMPLES:
         raise ValueError(
             f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {len(data.labels)} of any class"

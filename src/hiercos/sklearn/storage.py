@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from hiercos.engine import CONFIG, ModelError, StoredModel, load_model, read_json, save_model
+from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
 from hiercos.files import write_atomically
+from hiercos.records import CONFIG, RECORD_FILE
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
 ESTIMATOR = "estimator.json"
@@ -42,7 +43,12 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         folder: model folder, created if missing.
         stored: estimator to save.
         flat: whether the taxonomy was built from labels without a tree.
+
+    Raises:
+        ModelError: if the folder holds the record of a training run.
     """
+    if (folder / RECORD_FILE).exists():
+        raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
     folder.mkdir(parents=True, exist_ok=True)
     (folder / CONFIG).unlink(missing_ok=True)  # an earlier model in this folder is replaced
     labels = stored.codec.labels
@@ -72,7 +78,7 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
     if not (folder / ESTIMATOR).is_file():
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, {}, model.model.input_width)
-    values = read_json(folder / ESTIMATOR, folder)
+    values = read_model_json(folder / ESTIMATOR, folder)
     if values.get("version") != VERSION:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:

@@ -25,7 +25,7 @@ from hiercos.engine import (
 )
 from hiercos.methods import METHODS, Model
 from hiercos.nn import CONSTANT, Projection
-from hiercos.sklearn.samples import Labelled, fitted_projection
+from hiercos.sklearn.samples import LabelledArrays, fitted_projection
 from hiercos.taxonomy import IntArray, Taxonomy
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
@@ -48,7 +48,7 @@ class Trained:
 
 
 def train(
-    data: Labelled,
+    data: LabelledArrays,
     taxonomy: Taxonomy,
     config: TrainConfig,
     *,
@@ -237,7 +237,7 @@ class OnlineTraining:
     calls: int = 0
     optimizer: dict[str, Any] = field(default_factory=dict)
 
-    def learn(self, data: Labelled, config: TrainConfig, device: str) -> None:
+    def learn(self, data: LabelledArrays, config: TrainConfig, device: str) -> None:
         """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""
         fabric = launched(device)
         vectors = data.vectors(self.model.projection, raw_inputs=self.model.raw_inputs)

@@ -14,7 +14,6 @@ from hiercos.taxonomy.formats import (
     write_taxonomy,
 )
 from hiercos.taxonomy.labels import (
-    PATH_SIGN,
     LabelCodec,
     LabelReader,
     label_array,
@@ -48,7 +47,7 @@ from hiercos.taxonomy.preferences import (
     reversed_disorder,
 )
 from hiercos.taxonomy.terms import PARENTS
-from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
+from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 __all__ = [
     "CATALOGUE",

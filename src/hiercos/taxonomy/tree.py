@@ -20,6 +20,7 @@ from hiercos.taxonomy.checks import TaxonomyError, node_faults
 IntArray = NDArray[np.int64]
 AnyArray = NDArray[Any]  # an array of any type
 PATH_SEPARATOR = " > "
+PATH_SIGN = PATH_SEPARATOR.strip()
 
 
 @dataclass(frozen=True, eq=False)

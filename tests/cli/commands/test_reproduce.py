@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.benchmark.published import published_table
-from hiercos.benchmark.recipe_files import load_recipes
+from hiercos.benchmark.recipes import load_recipes
 from hiercos.benchmark.reproduction import Attempt, table_recipes
 from hiercos.cli.app import run
 from hiercos.cli.display.published_table import narrow_table, notes

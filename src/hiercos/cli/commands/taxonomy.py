@@ -28,7 +28,9 @@ REPEATED_SHOWN = 10  # number of repeated names to print
 
 app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
 
-Source = Annotated[str, typer.Argument(metavar="FILE", help=f"A file, or a built-in taxonomy: {', '.join(CATALOGUE)}.")]
+TaxonomySource = Annotated[
+    str, typer.Argument(metavar="FILE", help=f"A file, or a built-in taxonomy: {', '.join(CATALOGUE)}.")
+]
 FormatOption = Annotated[
     str | None,
     typer.Option("--format", help=f"Format of FILE ({', '.join(FORMATS)}); by default, by the extension."),
@@ -86,7 +88,7 @@ class TermOptions:
 @grouped
 def show(
     *,
-    source: Source,
+    source: TaxonomySource,
     file_format: FormatOption = None,
     choice: TermOptions,
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to print.")] = 3,
@@ -101,7 +103,7 @@ def show(
 
 @app.command()
 @grouped
-def check(*, source: Source, file_format: FormatOption = None, choice: TermOptions) -> None:
+def check(*, source: TaxonomySource, file_format: FormatOption = None, choice: TermOptions) -> None:
     """Report all faults of a taxonomy, or that it is valid."""
     typer.echo(f"{source}: valid, {_size(_taxonomy(source, file_format, choice))}")
 
@@ -110,7 +112,7 @@ def check(*, source: Source, file_format: FormatOption = None, choice: TermOptio
 @grouped
 def convert(
     *,
-    source: Source,
+    source: TaxonomySource,
     output: Annotated[Path, typer.Argument(help="Output file.")],
     file_format: FormatOption = None,
     to_format: Annotated[

@@ -9,7 +9,7 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
-from hiercos.records import RECORD_FILE
+from hiercos.records import refuse_finished_run
 
 
 @grouped
@@ -19,7 +19,7 @@ def train(
     out: Annotated[Path, typer.Option(help="Folder for the model and its record.")],
     training: TrainingOptions,
     columns: DataOptions,
-    place: DeviceOptions,
+    device_options: DeviceOptions,
     inputs: FineTuningOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
     rule: Annotated[
@@ -37,9 +37,11 @@ def train(
     """Train one model, test it once, and write it to a folder."""
     check_format(format, None)
     columns.check(data)
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out {out}: expected a folder, got a file")
     if not resume:
-        _refuse_finished(out)
-    place.check_names()
+        refuse_finished_run(out)  # before the data are read
+    device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
     if rule is not None:
@@ -55,12 +57,12 @@ def train(
     config = training.config(
         method,
         method_options,
-        precision=place.precision,
+        precision=device_options.precision,
         samples=len(dataset.rows("train")),
         max_batch_size=64 if inputs.fine_tunes else 256,
         **inputs.settings(dataset),
     )
-    with place.processes() as fabric:
+    with device_options.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
         records = train_run(
             fabric, prepared, config, out, rule=chosen, resume=resume, callback=training_callback(config, chosen.name)
@@ -68,10 +70,3 @@ def train(
         if fabric.is_global_zero:
             print_records([records[chosen.name]], format)
             typer.echo(f"The model is in {out}.", err=True)
-
-
-def _refuse_finished(out: Path) -> None:
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--out {out}: expected a folder, got a file")
-    if (out / RECORD_FILE).exists():
-        raise OptionError(f"--out {out}: already holds a finished run; choose another folder")

@@ -1,20 +1,19 @@
 """Tables of metrics, with intervals or compared with another predictor."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from hiercos.cli.display.output import emit
+from hiercos.cli.display.output import Row, emit
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
     from hiercos.predictions import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
-Row = Mapping[str, Any]
 TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are rounded
 
 
@@ -44,9 +43,9 @@ def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
 
 def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: int = 0) -> list[Row]:
     """A row for each metric: both values, their difference with a 95% interval, and the p-value of the paired test."""
-    from hiercos.benchmark import paired_difference, sample_means
+    from hiercos.benchmark import bootstrap_difference, sample_means
 
-    found = paired_difference(samples.values, other.values, samples.averages, seed=seed)
+    found = bootstrap_difference(samples.values, other.values, samples.averages, seed=seed)
     columns = zip(
         samples.names,
         *(sample_means(each.values, each.averages) for each in (samples, other)),

@@ -15,7 +15,7 @@ import typer
 from hiercos.cli.options.groups import OptionError, check_option
 from hiercos.files import write_atomically
 
-Rows = Sequence[Mapping[str, Any]]
+Row = Mapping[str, Any]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
 FORMATS = ("csv", "json", "parquet", "table", "latex", "markdown")
 FILE_FORMATS = ("csv", "json", "parquet")  # formats whose names are file extensions
@@ -47,9 +47,9 @@ def check_format(format: str, output: Path | None) -> None:
         raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
 
 
-def emit(rows: Rows, format: str, output: Path | None) -> None:
+def emit(rows: Sequence[Row], format: str, output: Path | None) -> None:
     """Write rows with the same keys; a file is written completely or not at all."""
-    writers: dict[str, Callable[[Rows], str | bytes]] = {
+    writers: dict[str, Callable[[Sequence[Row]], str | bytes]] = {
         "csv": _csv,
         "json": _json,
         "parquet": _parquet,
@@ -68,7 +68,7 @@ def deliver(content: str | bytes, output: Path | None) -> None:
         sys.stdout.write(str(content))
 
 
-def _csv(rows: Rows) -> str:
+def _csv(rows: Sequence[Row]) -> str:
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -76,11 +76,11 @@ def _csv(rows: Rows) -> str:
     return stream.getvalue()
 
 
-def _json(rows: Rows) -> str:
+def _json(rows: Sequence[Row]) -> str:
     return json.dumps(list(rows), indent=2, ensure_ascii=False) + "\n"
 
 
-def _parquet(rows: Rows) -> bytes:
+def _parquet(rows: Sequence[Row]) -> bytes:
     import pyarrow
     import pyarrow.parquet
 
@@ -89,7 +89,7 @@ def _parquet(rows: Rows) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _table(rows: Rows) -> str:
+def _table(rows: Sequence[Row]) -> str:
     from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
@@ -102,25 +102,25 @@ def _table(rows: Rows) -> str:
     return stream.getvalue()
 
 
-def _latex(rows: Rows) -> str:
+def _latex(rows: Sequence[Row]) -> str:
     from hiercos.report import latex_text, tabular
 
     head, *texts = [[latex_text(str(value)) for value in values] for values in _cells(rows)]
     return tabular(head, texts, _alignment(rows))
 
 
-def _markdown(rows: Rows) -> str:
+def _markdown(rows: Sequence[Row]) -> str:
     from hiercos.report import markdown_table
 
     head, *texts = [[str(value) for value in values] for values in _cells(rows)]
     return markdown_table(head, texts, _alignment(rows))
 
 
-def _cells(rows: Rows) -> list[list[Any]]:
+def _cells(rows: Sequence[Row]) -> list[list[Any]]:
     return [list(rows[0]), *(list(row.values()) for row in rows)]
 
 
-def _alignment(rows: Rows) -> str:
+def _alignment(rows: Sequence[Row]) -> str:
     """r for a column of numbers (or dashes), l for one of texts."""
     columns = [[row[key] for row in rows] for key in rows[0]]
     return "".join("r" if all(map(_is_number, column)) else "l" for column in columns)

@@ -61,7 +61,8 @@ class ProgressTable:
     def end(self, task: Task[Result], result: Result) -> None:
         """Handle the end of a task."""
         row = self.rows[task.line]
-        del row.running[task.name]
+        finished = row.running.pop(task.name)
+        row.expected_epochs = finished.epoch_number or None
         row.done[task.kind].append((result.top1, result.hops))
         self.draw()
 
@@ -104,12 +105,14 @@ class MethodRow:
         done: validation metrics of the finished tasks of each kind.
         running: running tasks, by name.
         task_seconds: estimated duration of a task; None until its first epoch ends.
+        expected_epochs: number of epochs of the last finished task; None before the first.
     """
 
     totals: dict[str, int]
     done: dict[str, list[Figures]] = field(default_factory=lambda: {"trial": [], "seed": []})
     running: dict[str, TaskCallback] = field(default_factory=dict)
     task_seconds: float | None = None
+    expected_epochs: int | None = None
 
     def epochs(self) -> str:
         """The current epochs of the running tasks."""
@@ -145,7 +148,8 @@ class TaskCallback:
 
     def __init__(self, table: ProgressTable, row: MethodRow, task: Task[Result]) -> None:
         self.table, self.row, self.kind, self.number = table, row, task.kind, task.number
-        self.epochs, self.epoch_number, self.share = task.config.epochs, 0, 0.0
+        self.epochs, self.patient = task.config.epochs, task.config.patience is not None
+        self.epoch_number, self.share = 0, 0.0
         self.figures: Figures | None = None
 
     def __str__(self) -> str:
@@ -153,13 +157,17 @@ class TaskCallback:
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Update the current epoch."""
-        self.epoch_number, self.share = epoch, (epoch - 1 + done / total) / self.epochs
+        self.epoch_number, self.share = epoch, self._share(epoch - 1 + done / total)
         self.table.draw()
 
-    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+    def _share(self, epochs: float) -> float:
+        """Share of the task that is done after some epochs; with patience, an estimate from an earlier task."""
+        return min(1.0, epochs / ((self.row.expected_epochs if self.patient else None) or self.epochs))
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:  # noqa: ARG002  # the callbacks' signature
         """Update the metrics of the best epoch so far and the estimated duration."""
         self.epoch_number = len(progress.history)
-        self.share = self.epoch_number / config.epochs
+        self.share = self._share(self.epoch_number)
         self.figures = (progress.best.top1, progress.best.hops)
         self.row.task_seconds = progress.seconds / self.share
         self.table.draw()

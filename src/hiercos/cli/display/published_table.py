@@ -58,7 +58,7 @@ def long_rows(table: PublishedTable, attempts: Sequence[Attempt]) -> list[dict[s
     ]
 
 
-def results_json(table: PublishedTable, attempts: Sequence[Attempt]) -> str:
+def published_json(table: PublishedTable, attempts: Sequence[Attempt]) -> str:
     """The figures and notes of a table as JSON."""
     values = {
         "table": table.name,

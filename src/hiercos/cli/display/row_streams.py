@@ -14,7 +14,7 @@ from hiercos.cli.display.output import FIFTYONE, deliver, emit, fiftyone_text
 from hiercos.files import written_atomically
 
 if TYPE_CHECKING:
-    from hiercos.predictions import Columns
+    from hiercos.predictions import AnswerColumns
 
 
 class ColumnWriter(ABC):
@@ -23,13 +23,13 @@ class ColumnWriter(ABC):
     def __init__(self, stream: BinaryIO) -> None:
         self.stream, self.batches = stream, 0
 
-    def write(self, columns: "Columns") -> None:
+    def write(self, columns: "AnswerColumns") -> None:
         """Write a batch."""
         self.write_batch(columns)
         self.batches += 1
 
     @abstractmethod
-    def write_batch(self, columns: "Columns") -> None:
+    def write_batch(self, columns: "AnswerColumns") -> None:
         """Write a batch; `batches` counts those before it."""
 
     def close(self) -> None:  # noqa: B027  # most formats end with their last batch
@@ -39,7 +39,7 @@ class ColumnWriter(ABC):
 class CsvWriter(ColumnWriter):
     """Comma-separated values with a header."""
 
-    def write_batch(self, columns: "Columns") -> None:
+    def write_batch(self, columns: "AnswerColumns") -> None:
         """Write rows, after the header in the first batch."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
@@ -52,7 +52,7 @@ class CsvWriter(ColumnWriter):
 class JsonWriter(ColumnWriter):
     """A JSON list of objects, formatted as by `json.dumps` with an indentation of 2."""
 
-    def write_batch(self, columns: "Columns") -> None:
+    def write_batch(self, columns: "AnswerColumns") -> None:
         """Write objects, after a bracket in the first batch and a comma in the others."""
         lines = json.dumps(rows_of(columns), indent=2, ensure_ascii=False)
         self.stream.write(("," if self.batches else "[").encode() + lines[1:-2].encode("utf-8"))
@@ -69,7 +69,7 @@ class ParquetWriter(ColumnWriter):
         super().__init__(stream)
         self._writer: Any = None
 
-    def write_batch(self, columns: "Columns") -> None:
+    def write_batch(self, columns: "AnswerColumns") -> None:
         """Write a row group."""
         import pyarrow
         import pyarrow.parquet
@@ -89,7 +89,7 @@ WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, 
 
 
 @contextmanager
-def streamed(format: str, output: Path | None) -> Iterator[Callable[["Columns"], None]]:
+def streamed(format: str, output: Path | None) -> Iterator[Callable[["AnswerColumns"], None]]:
     """A function that writes a batch of columns; csv, json and parquet keep no batches in memory.
 
     Args:
@@ -109,6 +109,6 @@ def streamed(format: str, output: Path | None) -> Iterator[Callable[["Columns"],
         stream.flush()
 
 
-def rows_of(columns: "Columns") -> list[dict[str, Any]]:
+def rows_of(columns: "AnswerColumns") -> list[dict[str, Any]]:
     """The rows of a table as dicts."""
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
-BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
+MARKED = "on validation so far: the weights of the last epoch with this mark are kept."
 
 
 def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
@@ -35,7 +35,8 @@ def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDispl
     ruled = [] if rule in (None, "none") else [f"val HOPS is without the rule {rule}; the results are with it."]
     if console.is_terminal:
         return LiveDisplay(console, name, config, ruled)
-    return PlainDisplay(name, [] if rule is None else [BEST, *ruled])
+    best = f"* the best {'top-1' if config.patience is None else 'log-loss'} {MARKED}"
+    return PlainDisplay(name, [] if rule is None else [best, *ruled])
 
 
 def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
@@ -60,7 +61,8 @@ class PlainLines:
 
 
 def _figures(epoch: Epoch) -> str:
-    return f"loss {epoch.loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
+    metrics = f"val log-loss {epoch.log_loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
+    return f"loss {epoch.loss:.4f}  {metrics}"
 
 
 class PlainDisplay:
@@ -78,10 +80,9 @@ class PlainDisplay:
         self.done += 1
         epoch = progress.history[-1]
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
+        time_left = f"{'' if config.patience is None else 'at most '}{left:.0f} s left"
         mark = " *" if epoch.number == progress.best_epoch else ""
-        sys.stderr.write(
-            f"{self.name}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {left:.0f} s left{mark}\n"
-        )
+        sys.stderr.write(f"{self.name}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {time_left}{mark}\n")
         sys.stderr.flush()
 
     def close(self) -> None:

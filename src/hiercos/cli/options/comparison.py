@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from hiercos.benchmark import Tuning
     from hiercos.records import Record
 if TYPE_CHECKING:
-    from hiercos.report import Interval, Results
+    from hiercos.report import IntervalConvention, Results
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ResultOptions:
     ] = "sample"
 
     @property
-    def convention(self) -> "Interval":
+    def convention(self) -> "IntervalConvention":
         """The convention of the intervals; an unknown one is an error."""
         from hiercos.report import INTERVALS
 

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
 OPTIMIZERS = ("adamw", "sgd", "amsgrad")
-SCHEDULES = ("cosine", "one-cycle", "constant")
+SCHEDULES = ("cosine", "one-cycle", "constant", "plateau")
+PATIENCE, MAX_EPOCHS = 5, 100  # chosen on validation, see docs/training.md
 MIN_STEPS = 20  # minimum number of steps in an epoch, unless batches would be smaller than 16
 
 
@@ -188,7 +189,22 @@ def _torchrun_options() -> dict[str, Any]:
 class TrainingOptions:
     """Options of training."""
 
-    epochs: Annotated[int, typer.Option(min=1, help="Passes over the training data.")] = 20
+    epochs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Exact number of passes over the training data; by default --patience ends them."),
+    ] = None
+    patience: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Epochs without a better log-loss on validation before the learning rate is reduced, and at last the "
+            "training ends.",
+            show_default=str(PATIENCE),
+        ),
+    ] = None
+    max_epochs: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of epochs with --patience.", show_default=str(MAX_EPOCHS))
+    ] = None
     batch_size: Annotated[
         int | None,
         typer.Option(min=1, help="Samples in a batch; by default 256 (64 with --unfreeze), fewer for small data."),
@@ -196,7 +212,13 @@ class TrainingOptions:
     learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak learning rate.")] = 3e-3
     weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
     optimizer: Annotated[str, typer.Option(help="adamw, sgd or amsgrad.")] = "adamw"
-    schedule: Annotated[str, typer.Option(help="cosine, one-cycle or constant.")] = "cosine"
+    schedule: Annotated[
+        str | None,
+        typer.Option(
+            help="Learning rate with --epochs: cosine, one-cycle or constant; with --patience: plateau.",
+            show_default="cosine with --epochs, else plateau",
+        ),
+    ] = None
     gradient_clip: Annotated[float | None, typer.Option(help="Maximum norm of the gradient.")] = None
     width: Annotated[int, typer.Option(min=1, help="Width of the hidden blocks, if the method has any.")] = 512
     dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout rate before the hidden blocks.")] = 0.1
@@ -206,9 +228,27 @@ class TrainingOptions:
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
     def check_names(self) -> None:
-        """Raise for an unknown optimizer or schedule, before torch is imported."""
+        """Raise for an unknown optimizer or schedule or a contradictory length, before torch is imported."""
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_choice("schedule", self.schedule, SCHEDULES)
+        if self.schedule is not None:
+            check_choice("schedule", self.schedule, SCHEDULES)
+        self._length()
+
+    def _length(self) -> dict[str, Any]:
+        """The settings of the length of the training: an exact number of epochs, or patience with a maximum."""
+        if self.epochs is None:
+            if self.schedule not in (None, "plateau"):
+                raise OptionError(
+                    f"--schedule {self.schedule}: expected --epochs with it, since its length must be known"
+                )
+            patience, most = self.patience or PATIENCE, self.max_epochs or MAX_EPOCHS
+            return {"epochs": most, "patience": patience, "schedule": "plateau"}
+        for option, value in (("--patience", self.patience), ("--max-epochs", self.max_epochs)):
+            if value is not None:
+                raise OptionError(f"{option} {value}: expected no --epochs with it, which is an exact number")
+        if self.schedule == "plateau":
+            raise OptionError("--schedule plateau: expected --patience instead of --epochs with it")
+        return {"epochs": self.epochs, "schedule": self.schedule or "cosine"}
 
     def config(
         self,
@@ -228,7 +268,8 @@ class TrainingOptions:
         from hiercos.methods import METHODS
 
         METHODS.check_options(method, options)
-        settings = dataclasses.asdict(self)
+        settings = {**dataclasses.asdict(self), "patience": None, **self._length()}
+        del settings["max_epochs"]
         blocks = {name: settings.pop(name) for name in ("width", "dropout")}
         known = () if settings.pop("as_published") else METHODS.options(method)
         shared = {name: value for name, value in blocks.items() if name in known}

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from hiercos.data.inputs import ByteArray
 from hiercos.errors import DataError
+from hiercos.pixels import ByteArray
 from hiercos.taxonomy import IntArray
 
 SIDE = 32

@@ -67,7 +67,7 @@ class WithoutBanner(Images):
         return type(self)(self._files.take(rows)).with_digests_of(self, rows)
 
 
-class Labelled(NamedTuple):
+class ImageLabel(NamedTuple):
     """Label of an image at one level, and its file and row in the image lists."""
 
     name: str
@@ -127,9 +127,9 @@ def _lines(file: Path) -> list[tuple[str, str]]:
     return [(line.strip(), f"{file}: row {number}") for number, line in enumerate(lines, 1) if line.strip()]
 
 
-def _image_list(folder: Path, level: str, split: str) -> dict[str, Labelled]:
+def _image_list(folder: Path, level: str, split: str) -> dict[str, ImageLabel]:
     """Images of a split in order, with their label at a level."""
-    images: dict[str, Labelled] = {}
+    images: dict[str, ImageLabel] = {}
     faults = []
     for line, where in _lines(folder / f"images_{level}_{split}.txt"):
         image, _, name = line.partition(" ")
@@ -138,16 +138,16 @@ def _image_list(folder: Path, level: str, split: str) -> dict[str, Labelled]:
         elif image in images:
             faults.append(f"{where}: the image {image} is already in {images[image].where}")
         else:
-            images[image] = Labelled(name.strip(), where)
+            images[image] = ImageLabel(name.strip(), where)
     if faults:
         raise DataError(faults)
     return images
 
 
-def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, Labelled]]) -> dict[str, Labelled]:
+def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, ImageLabel]]) -> dict[str, ImageLabel]:
     """Images of all splits, checked to be in one split and to have a label from the level's file."""
     known = {name for name, _ in _lines(folder / LEVELS[level])}
-    joined: dict[str, Labelled] = {}
+    joined: dict[str, ImageLabel] = {}
     faults = []
     for images in of_split.values():
         for image, line in images.items():
@@ -161,7 +161,7 @@ def _joined(folder: Path, level: str, of_split: Mapping[str, Mapping[str, Labell
     return joined
 
 
-def _taxonomy(folder: Path, labels: Mapping[str, Mapping[str, Labelled]]) -> Taxonomy:
+def _taxonomy(folder: Path, labels: Mapping[str, Mapping[str, ImageLabel]]) -> Taxonomy:
     """Taxonomy of the variants, with the family and manufacturer of their images."""
     paths: dict[str, tuple[str, str]] = {}
     faults = []

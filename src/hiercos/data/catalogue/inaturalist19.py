@@ -11,9 +11,9 @@ from hiercos.data.catalogue.split_files import (
     SplitEntry,
     foldered_split,
     is_foldered,
+    json_value,
     listed_split,
     missing_files,
-    read_json,
 )
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import ImageFiles
@@ -28,7 +28,7 @@ IMAGES = "train_val2019"
 LISTS = ("splits_inat19", "splits.json")  # as Making Better Mistakes publishes its split, or as JSON
 RANKS = ("kingdom", "phylum", "class", "order", "family", "genus", "name")
 FRACTIONS = (0.7, 0.15, 0.15)  # shares of train, val and test in the paper
-Samples = list[tuple[SplitEntry, int]]  # entry of a split, and its class
+LabelledEntries = list[tuple[SplitEntry, int]]  # entry of a split, and its class
 SERVER = "https://ml-inat-competition-datasets.s3.amazonaws.com/2019"
 DOWNLOADS = (
     Download(f"{SERVER}/categories.json.tar.gz", 40_000, "", FOLDER, (CATEGORIES,)),
@@ -94,7 +94,7 @@ def _found(root: Path) -> Path | None:
 def _classes(folder: Path) -> tuple[dict[int, int], Taxonomy]:
     """Class of each category id, and the taxonomy; without a category file, the names are obfuscated."""
     file = folder / (CATEGORIES if (folder / CATEGORIES).is_file() else ANNOTATIONS[0])
-    value = read_json(file)
+    value = json_value(file)
     categories: Any = value.get("categories") if isinstance(value, dict) else value
     faults = [f"{file}: category {number}: {fault}" for number, fault in enumerate(_faults(categories), 1) if fault]
     if faults:
@@ -120,12 +120,12 @@ def _fault(category: Any) -> str:
     return f"expected a name for its {lacking[0]}" if lacking else ""
 
 
-def _in_folders(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[str, ...]]:
+def _in_folders(folder: Path, labels: Mapping[int, int]) -> tuple[LabelledEntries, tuple[str, ...]]:
     """Samples in the folders of their splits."""
     return _with_labels(foldered_split(folder), labels), ()
 
 
-def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[str, ...]]:
+def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[LabelledEntries, tuple[str, ...]]:
     """Samples of the annotation files, in the split of the lists or in one by hash."""
     category_of = {path: category for name in ANNOTATIONS for path, category in _annotations(folder / name).items()}
     lists = next((folder / name for name in LISTS if (folder / name).exists()), None)
@@ -141,7 +141,7 @@ def _annotated(folder: Path, labels: Mapping[int, int]) -> tuple[Samples, tuple[
 
 def _annotations(file: Path) -> dict[str, int]:
     """Category of each image by its path below the folder."""
-    value = read_json(file)
+    value = json_value(file)
     try:
         path_of = {image["id"]: image["file_name"] for image in value["images"]}
         return {path_of[entry["image_id"]]: entry["category_id"] for entry in value["annotations"]}
@@ -152,7 +152,7 @@ def _annotations(file: Path) -> dict[str, int]:
         ) from error
 
 
-def _split_here(folder: Path, category_of: Mapping[str, int], labels: Mapping[int, int]) -> Samples:
+def _split_here(folder: Path, category_of: Mapping[str, int], labels: Mapping[int, int]) -> LabelledEntries:
     entries = [SplitEntry("", str(category), str(folder / path), path) for path, category in category_of.items()]
     samples = _with_labels(entries, labels)
     split = split_within_classes([entry.where for entry, _ in samples], np.array([label for _, label in samples]))
@@ -181,7 +181,7 @@ def split_within_classes(keys: Sequence[str], labels: IntArray, fractions: Seque
 
 def _split_by_lists(
     folder: Path, lists: Path, category_of: Mapping[str, int], labels: Mapping[int, int]
-) -> tuple[Samples, str]:
+) -> tuple[LabelledEntries, str]:
     """Listed images, found by their names, and a note about images in no list."""
     path_of = {path.rpartition("/")[2]: path for path in category_of}
     entries = listed_split(lists)
@@ -203,7 +203,7 @@ def _split_by_lists(
     return [(entry._replace(file=str(folder / entry.file)), label) for entry, label in samples], note
 
 
-def _with_labels(entries: Sequence[SplitEntry], labels: Mapping[int, int]) -> Samples:
+def _with_labels(entries: Sequence[SplitEntry], labels: Mapping[int, int]) -> LabelledEntries:
     """Each entry with its class, found by the category id in its label: 42 or nat0042."""
     samples = []
     unknown: dict[str, str] = {}

@@ -96,7 +96,7 @@ def _class_entries(split: str, file: Path) -> Iterator[SplitEntry]:
 
 
 def _json_entries(file: Path) -> Iterator[SplitEntry]:
-    value = read_json(file)
+    value = json_value(file)
     if not isinstance(value, dict) or set(value) != set(SPLITS):
         raise DataError(f"{file}: expected an object with the keys train, val and test")
     for split in SPLITS:
@@ -135,7 +135,7 @@ def _check_distinct(entries: Iterable[SplitEntry], place: Path) -> None:
         raise DataError(faults)
 
 
-def read_json(file: Path) -> Any:
+def json_value(file: Path) -> Any:
     """Value of a JSON file; a DataError gives the line and the column of a fault."""
     try:
         return json.loads(file.read_bytes())

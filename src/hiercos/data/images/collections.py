@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 import numpy as np
 
 from hiercos.data.images.decoding import ImageError, decoded, pillow
-from hiercos.data.inputs import ByteArray, Inputs, Rows
+from hiercos.data.inputs import Inputs, Rows
 from hiercos.errors import RowName, row_name
+from hiercos.pixels import ByteArray
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -12,11 +12,11 @@ from numpy.lib import format as npy
 from numpy.lib.npyio import NpzFile
 
 from hiercos.data.dataset import FeatureOrigin
-from hiercos.data.inputs import FloatArray, Vectors, check_inputs
+from hiercos.data.inputs import Float32Array, Vectors, check_inputs
 from hiercos.data.samples import SourceSamples
 from hiercos.errors import DataError
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
-from hiercos.taxonomy.formats import read_json
+from hiercos.taxonomy.formats import taxonomy_from_json
 
 OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays beside features and labels
 
@@ -71,7 +71,7 @@ def _array(path: Path, name: str, file: NpzFile) -> AnyArray:
         raise DataError(f"{path}: array {name!r}: expected UTF-8 texts ({error.reason})") from error
 
 
-def feature_matrix(path: Path, features: AnyArray) -> FloatArray:
+def feature_matrix(path: Path, features: AnyArray) -> Float32Array:
     """Features as float32, shape (M, F); a DataError for another shape or type than real numbers."""
     check_features(path, features.shape, features.dtype)
     return float_features(features)
@@ -85,7 +85,7 @@ def check_features(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
         raise DataError(f"{path}: expected 'features' of shape (samples, features), got {shape}")
 
 
-def float_features(features: AnyArray) -> FloatArray:
+def float_features(features: AnyArray) -> Float32Array:
     """Features as float32, of the same shape."""
     with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
         return features.astype(np.float32)
@@ -142,7 +142,7 @@ def _taxonomy(path: Path, array: AnyArray) -> Taxonomy:
     if array.dtype.kind != "U" or array.size != 1:
         raise DataError(f"{path}: expected 'taxonomy' to be one text of JSON, got {array.dtype} of shape {array.shape}")
     try:
-        return read_json(str(array.reshape(-1)[0]))
+        return taxonomy_from_json(str(array.reshape(-1)[0]))
     except TaxonomyError as error:
         raise DataError(f"{path}: 'taxonomy': {fault}" for fault in error.faults) from error
 
@@ -174,7 +174,7 @@ class FeatureStream:
         check_features(path, shape, self._dtype)
         self.shape = (shape[0], shape[1])
 
-    def chunks(self, size: int) -> Iterator[FloatArray]:
+    def chunks(self, size: int) -> Iterator[Float32Array]:
         """Consecutive rows as float32, shape (B, F) with B at most `size`.
 
         Raises:

@@ -34,9 +34,9 @@ from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
 MOST_SHOWN = 60  # characters of a cell in a message
-ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
+PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
-Row = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
+TableRow = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def no_rows(path: Path) -> str:
     return f"{path}: expected at least one row below the header, got none"
 
 
-def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[Row]:
+def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[TableRow]:
     """Stream the named columns row by row; memory does not grow with the number of rows.
 
     Yields:
@@ -106,7 +106,7 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
     return kept
 
 
-def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
+def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
     faults = []
     with delimited_file(path) as (names, records):
         fault = separator_fault(names, DELIMITERS[path.suffix.lower()])
@@ -123,12 +123,12 @@ def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Itera
         raise DataError(faults)
 
 
-def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
+def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
     """Rows of a Parquet file, row group by row group."""
     number = 0
     with parquet_file(path) as file:
         kept = _present(path, list(file.schema_arrow.names), wanted, optional)
-        for batch in file.iter_batches(columns=kept, batch_size=ROWS_AT_ONCE):
+        for batch in file.iter_batches(columns=kept, batch_size=PARQUET_ROWS_AT_ONCE):
             columns = [_parquet_texts(path, name, batch.column(name)) for name in kept]
             for cells in zip(*columns, strict=True):
                 number += 1
@@ -145,7 +145,7 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
 
 
-def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[Row]:
+def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
     """Rows of JSON Lines: a missing key or null is an empty cell; a column exists if any object has its key."""
     names: dict[str, None] = {}
     faults = []

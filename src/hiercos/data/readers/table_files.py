@@ -15,11 +15,11 @@ TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
 JSONL = ".jsonl"
 SAMPLE_TABLES = (*TABLES, JSONL)  # extensions of sample tables
 
-Record = tuple[int, list[str]]  # first line of a record, and its cells
+NumberedRow = tuple[int, list[str]]  # first line of a record, and its cells
 
 
 @contextmanager
-def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
+def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[NumberedRow]]]:
     """Column names of a CSV or TSV file, and its records, read one at a time.
 
     Raises:
@@ -36,7 +36,7 @@ def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[Record]]]:
         raise DataError(f"{path}: {_encoding_fault(path)}; expected the file in UTF-8") from error
 
 
-def _records(path: Path, reader: Any) -> Iterator[Record]:
+def _records(path: Path, reader: Any) -> Iterator[NumberedRow]:
     """Each record with its line; blank lines are skipped."""
     while True:
         line = reader.line_num + 1
@@ -50,7 +50,7 @@ def _records(path: Path, reader: Any) -> Iterator[Record]:
             yield line, record
 
 
-def length_fault(path: Path, record: Record, width: int) -> str | None:
+def length_fault(path: Path, record: NumberedRow, width: int) -> str | None:
     """Error message about a record with more or fewer cells than the header; None for a correct one."""
     line, cells = record
     if len(cells) == width:

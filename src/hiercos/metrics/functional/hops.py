@@ -7,8 +7,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from hiercos.metrics.functional.ties import mean_rank_gaps
-from hiercos.metrics.ranking import Ranking, ranking_depth, rankings
+from hiercos.metrics.ranking import Ranking, mean_rank_gaps, ranking_depth, rankings
 from hiercos.metrics.tables import RankTables, disorder_of_reverse, preferred_order, ranks_and_weights
 from hiercos.options import check_choice
 from hiercos.taxonomy import FloatArray, IntArray, Tail, Taxonomy

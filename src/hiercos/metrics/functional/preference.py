@@ -3,8 +3,7 @@
 import torch
 from torch import Tensor
 
-from hiercos.metrics.functional.ties import earlier_counts, tied_blocks
-from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.metrics.ranking import Ranking, earlier_counts, rankings, tied_blocks
 from hiercos.taxonomy import Taxonomy
 
 

@@ -5,7 +5,7 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics.functional.levels import check_node_scores
-from hiercos.metrics.ranking import Ranking, check_inputs, check_labels, check_not_nan, rankings
+from hiercos.metrics.ranking import Ranking, check_labels, check_not_nan, check_scores_and_labels, rankings
 from hiercos.metrics.tables import rank_tables, row_chunks
 from hiercos.taxonomy import Taxonomy, hop_distance_block
 
@@ -36,7 +36,7 @@ def reciprocal_rank(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
         >>> reciprocal_rank(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
         [0.5]
     """
-    check_inputs(scores, labels, taxonomy)
+    check_scores_and_labels(scores, labels, taxonomy)
     parts = []
     for rows in row_chunks(*scores.shape):
         check_not_nan(scores[rows].amax(dim=1), rows.start)

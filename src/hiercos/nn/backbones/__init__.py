@@ -11,8 +11,14 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     vit,
 )
 from hiercos.nn.backbones.augmentation import Augment, Border, TrainTransform
-from hiercos.nn.backbones.backbone import Backbone, BackboneError, Preprocess, StemBackbone
-from hiercos.nn.backbones.module import ModuleBackbone, blank_sample
+from hiercos.nn.backbones.backbone import (
+    Backbone,
+    BackboneError,
+    ModuleBackbone,
+    Preprocess,
+    StemBackbone,
+    blank_sample,
+)
 from hiercos.nn.backbones.onnx_file import OnnxBackbone
 from hiercos.nn.backbones.preprocessing import ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone

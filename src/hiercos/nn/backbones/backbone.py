@@ -1,4 +1,7 @@
-"""The base class of backbones: a module from preprocessed images or texts to features, and its preprocessing."""
+"""Backbones: modules from preprocessed images or texts to features, with their preprocessing.
+
+The base class, a backbone with a stem, and any `nn.Module` as a backbone.
+"""
 
 import hashlib
 import math
@@ -11,7 +14,7 @@ from torch import Tensor, nn
 
 from hiercos.errors import FaultsError
 
-Kind = Literal["images", "texts"]
+BackboneKind = Literal["images", "texts"]
 
 
 class BackboneError(FaultsError):
@@ -45,11 +48,11 @@ class Backbone(nn.Module, ABC):
         batch: output of `preprocess` for B samples. Output: (B, F).
     """
 
-    def __init__(self, kind: Kind, num_features: int, preprocess: Preprocess) -> None:
+    def __init__(self, kind: BackboneKind, num_features: int, preprocess: Preprocess) -> None:
         super().__init__()
         self.name = type(self).__name__
         self.options: dict[str, Any] = {}
-        self.kind: Kind = kind
+        self.kind: BackboneKind = kind
         self.num_features = num_features
         self.preprocess = preprocess
 
@@ -112,3 +115,98 @@ class StemBackbone(Backbone):
         """A preprocessed batch to projected features, shape (B, width)."""
         features: Tensor = self.projection(self.backbone(batch))
         return features
+
+
+class ModuleBackbone(Backbone):
+    """Your own module as a backbone.
+
+    It is called with the output of `preprocess` and must return a tensor: features (B, F), or feature maps of shape
+    (B, F, height, width), which are averaged. If a library's model returns another object, wrap it in a module that
+    returns the tensor.
+
+    Args:
+        module: the module, trained or not; it is not copied.
+        num_features: width F of the features; found by a forward pass of a blank sample by default.
+        kind: type of the samples, "images" (default) or "texts".
+        preprocess: function from samples to the module's input, such as `ImageTransform(224)`.
+
+    Shape:
+        batch: output of `preprocess` for B samples. Output: (B, F).
+
+    Raises:
+        BackboneError: if the module returns anything else.
+
+    Example:
+        >>> from hiercos.nn.backbones import ImageTransform
+        >>> convolution = nn.Conv2d(3, 8, kernel_size=3)
+        >>> ModuleBackbone(convolution, preprocess=ImageTransform(32)).num_features
+        8
+    """
+
+    def __init__(
+        self,
+        module: nn.Module,
+        num_features: int | None = None,
+        kind: BackboneKind = "images",
+        *,
+        preprocess: Preprocess,
+    ) -> None:
+        if num_features is None:
+            num_features = probed_num_features(module, preprocess([blank_sample(kind)]))
+        super().__init__(kind, num_features, preprocess)
+        self.name = f"{type(module).__module__}.{type(module).__qualname__}"
+        self.module = module
+
+    def forward(self, batch: Any) -> Tensor:
+        """A preprocessed batch to features, shape (B, F)."""
+        return pooled(self.module(batch), self.name)
+
+    def identity(self) -> dict[str, Any]:
+        """The identity of every backbone and the module's repr, since different modules may have equal weights."""
+        return {**super().identity(), "module": repr(self.module)}
+
+
+def pooled(output: Any, name: str) -> Tensor:
+    """Features (B, F) unchanged, feature maps averaged to (B, F).
+
+    Raises:
+        BackboneError: for anything but a tensor of two or four dimensions.
+    """
+    if not isinstance(output, Tensor):
+        raise BackboneError(f"{name}: expected a tensor of features, got an object of type {type(output).__name__}")
+    if output.ndim not in (2, 4):
+        shape = tuple(output.shape)
+        raise BackboneError(f"{name}: expected features (B, F) or maps (B, F, height, width), got the shape {shape}")
+    return output.mean(dim=(2, 3)) if output.ndim == 4 else output  # (B, F)
+
+
+def blank_sample(kind: BackboneKind) -> Any:
+    """A sample to probe a backbone: a grey image or a word."""
+    if kind == "texts":
+        return "blank"
+    from PIL import Image
+
+    return Image.new("RGB", (64, 64), (128, 128, 128))
+
+
+def probed_num_features(module: nn.Module, batch: Any) -> int:
+    """Width F of the features, found by one call in evaluation mode; training modes are restored afterwards."""
+    training = [part for part in module.modules() if part.training]
+    module.eval()
+    try:
+        with torch.no_grad():
+            output = module(_on_device_of(module, batch))
+    finally:
+        for part in training:
+            part.training = True
+    return pooled(output, type(module).__qualname__).shape[1]
+
+
+def _on_device_of(module: nn.Module, batch: Any) -> Any:
+    """The batch moved to the device of the module's first parameter."""
+    parameter = next(module.parameters(), None)
+    if parameter is None:
+        return batch
+    if isinstance(batch, Mapping):
+        return {name: value.to(parameter.device) for name, value in batch.items()}
+    return batch.to(parameter.device)

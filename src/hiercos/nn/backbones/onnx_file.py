@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.module import pooled
+from hiercos.nn.backbones.backbone import Backbone, BackboneError, pooled
 from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 from hiercos.nn.backbones.weights import first_line, import_extra

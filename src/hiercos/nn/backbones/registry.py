@@ -1,45 +1,40 @@
 """The registry of backbones: names, and prefixes such as `timm:` for all models of a library."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, get_type_hints
 
-from hiercos.errors import suggestion
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.options import option_faults
+from hiercos.registry import Registry
 
-Build = Callable[..., Backbone]
+BackboneBuilder = Callable[..., Backbone]
 
 
-class Registry(Mapping[str, Build]):
+class BackboneRegistry(Registry[BackboneBuilder]):
     """Functions that build a backbone, by name; an unknown name is an error that suggests the nearest one.
 
     A function takes `pretrained` and its options by keyword and returns the backbone; its docstring describes it.
     """
 
     def __init__(self) -> None:
-        self._builders: dict[str, Build] = {}
-        self._prefixes: dict[str, Build] = {}
+        super().__init__("backbone", BackboneError, entry_points="hiercos.backbones")
+        self._prefixes: dict[str, BackboneBuilder] = {}
         self._untrained: set[str] = set()
 
-    def register(self, name: str, *, trained: bool = True) -> Callable[[Build], Build]:
+    def register(self, name: str, *, trained: bool = True) -> Callable[[BackboneBuilder], BackboneBuilder]:
         """Decorate a function (*, pretrained, options…) -> Backbone.
 
         Args:
             name: name of the backbone, such as "resnet-50".
             trained: whether it comes with trained weights (default); if not, the user provides a file or trains it.
         """
+        if not trained:
+            self._untrained.add(name)
+        return super().register(name)
 
-        def add(build: Build) -> Build:
-            self._builders[name] = build
-            if not trained:
-                self._untrained.add(name)
-            return build
-
-        return add
-
-    def register_prefix(self, prefix: str) -> Callable[[Build], Build]:
+    def register_prefix(self, prefix: str) -> Callable[[BackboneBuilder], BackboneBuilder]:
         """Decorate a function (model, *, pretrained, options…) -> Backbone.
 
         Args:
@@ -47,31 +42,30 @@ class Registry(Mapping[str, Build]):
                 the rest of the name.
         """
 
-        def add(build: Build) -> Build:
+        def add(build: BackboneBuilder) -> BackboneBuilder:
             self._prefixes[prefix] = build
             return build
 
         return add
 
     @property
-    def prefixes(self) -> dict[str, Build]:
+    def prefixes(self) -> dict[str, BackboneBuilder]:
         """Registered prefixes, without their colon."""
         return dict(self._prefixes)
 
-    def __getitem__(self, name: str) -> Build:
+    def __getitem__(self, name: str) -> BackboneBuilder:
         prefix, colon, model = name.partition(":")
         if colon and model and prefix in self._prefixes:
             return partial(self._prefixes[prefix], model)
-        if name not in self._builders:
-            known = [*self._builders, *(f"{prefix}:MODEL" for prefix in self._prefixes)]
-            raise BackboneError(f"unknown backbone {name!r}{suggestion(name, known)}")
-        return self._builders[name]
+        return super().__getitem__(name)
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._builders)
+    def __contains__(self, name: object) -> bool:
+        prefix, _, model = str(name).partition(":")
+        return (bool(model) and prefix in self._prefixes) or super().__contains__(name)
 
-    def __len__(self) -> int:
-        return len(self._builders)
+    def names(self) -> list[str]:
+        """Registered names, then the form of the names with each prefix."""
+        return [*self, *(f"{prefix}:MODEL" for prefix in self._prefixes)]
 
     def comes_trained(self, name: str) -> bool:
         """Whether a backbone has trained weights without a file from the user."""
@@ -96,7 +90,7 @@ class Registry(Mapping[str, Build]):
         return (inspect.getdoc(build.func if isinstance(build, partial) else build) or "").partition("\n")[0]
 
 
-BACKBONES = Registry()
+BACKBONES = BackboneRegistry()
 
 
 def load_backbone(name: str, *, pretrained: bool = True, **options: Any) -> Backbone:

@@ -16,7 +16,7 @@ from hiercos.nn.backbones.preprocessing import (
     ImageTransform,
 )
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import check_source, load_weights
+from hiercos.nn.backbones.weights import check_weights_source, load_weights
 
 EXPANSION = 4  # ratio of a block's output width to its inner width
 Pool = Literal["mean", "max"]
@@ -48,7 +48,7 @@ def resnet_50(
     """
     if stem is not None and pool != "mean":
         raise ValueError(f"expected pool 'mean' with a stem, got {pool!r}")
-    check_source("resnet-50", weights, pretrained=pretrained)
+    check_weights_source("resnet-50", weights, pretrained=pretrained)
     backbone = ResNet50(ImageTransform(size, mean, std, interpolation="bilinear"), pool=pool)
     if weights is not None:
         load_weights(backbone, weights, classifier="fc")
@@ -158,7 +158,7 @@ def wide_resnet_28(
         mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
         std: standard deviation of each channel on the same scale.
     """
-    check_source("wide-resnet-28", weights, pretrained=pretrained)
+    check_weights_source("wide-resnet-28", weights, pretrained=pretrained)
     backbone = WideResNet28(ImageTransform(size, mean, std), width=width, momentum=momentum)
     if weights is not None:
         load_weights(backbone, weights, classifier="fc")

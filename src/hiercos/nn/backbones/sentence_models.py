@@ -11,7 +11,13 @@ from torch import Tensor, nn
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.transformers_models import Tokens, text_backbone
-from hiercos.nn.backbones.weights import import_extra, load_model, loading_errors, model_folder, quiet
+from hiercos.nn.backbones.weights import (
+    import_extra,
+    load_transformer,
+    loading_errors,
+    model_folder,
+    quiet_transformers,
+)
 
 EXTRA = "sentence-transformers"
 
@@ -53,7 +59,7 @@ def sentence_model(model: str, *, pretrained: bool = True) -> Backbone:
     transformers = import_extra("transformers", extra=EXTRA, backbone=name)
     folder = model_folder(model, extra=EXTRA, backbone=name)
     reject_pickles(folder, backbone=name)
-    with quiet(transformers), loading_errors(name, folder):
+    with quiet_transformers(transformers), loading_errors(name, folder):
         loaded = library.SentenceTransformer(
             str(folder),
             device="cpu",
@@ -97,7 +103,7 @@ def minilm(*, pretrained: bool = True) -> Backbone:
         pretrained: whether to load the weights (default); False draws them at random.
     """
     folder = packaged_folder()
-    model, _ = load_model(folder, extra="text", pretrained=pretrained, backbone="minilm")
+    model, _ = load_transformer(folder, extra="text", pretrained=pretrained, backbone="minilm")
     return text_backbone(model, folder, "mean", extra="text", backbone="minilm", max_length=MAX_LENGTH, normalize=True)
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.module import pooled, probed_num_features
+from hiercos.nn.backbones.backbone import Backbone, BackboneError, pooled, probed_num_features
 from hiercos.nn.backbones.preprocessing import Fit, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import first_line, import_extra

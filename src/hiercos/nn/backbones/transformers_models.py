@@ -13,7 +13,13 @@ from torch.nn import functional as F
 from hiercos.nn.backbones.backbone import Backbone, BackboneError
 from hiercos.nn.backbones.preprocessing import ImageTransform, read_image_transform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import import_extra, load_model, loading_errors, model_folder, quiet
+from hiercos.nn.backbones.weights import (
+    import_extra,
+    load_transformer,
+    loading_errors,
+    model_folder,
+    quiet_transformers,
+)
 
 Pooling = Literal["cls", "mean", "pooler"]
 
@@ -105,7 +111,7 @@ def transformers_model(model: str, *, pretrained: bool = True, pooling: Pooling 
     """
     name = f"transformers:{model}"
     folder = model_folder(model, extra="transformers", backbone=name)
-    loaded, pooler_usable = load_model(folder, extra="transformers", pretrained=pretrained, backbone=name)
+    loaded, pooler_usable = load_transformer(folder, extra="transformers", pretrained=pretrained, backbone=name)
     if pooling == "pooler" and not pooler_usable:
         raise BackboneError(f"backbone {name!r}: expected pooling to be 'cls' or 'mean', as the pooler has no weights")
     backbone: TransformersImages | TransformersTexts
@@ -134,7 +140,7 @@ def text_backbone(
 ) -> "TransformersTexts":
     """A loaded text model as a backbone, with the tokenizer of its folder."""
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
-    with quiet(transformers), loading_errors(backbone, folder):
+    with quiet_transformers(transformers), loading_errors(backbone, folder):
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
     tokens = Tokens(tokenizer, max_length or longest_input(tokenizer, model.config))
     return TransformersTexts(model, tokens, pooling, normalize=normalize)

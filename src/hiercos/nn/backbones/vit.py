@@ -7,7 +7,7 @@ from torch.nn import functional as F
 from hiercos.nn.backbones.backbone import Backbone
 from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
 from hiercos.nn.backbones.registry import BACKBONES
-from hiercos.nn.backbones.weights import check_source, load_weights
+from hiercos.nn.backbones.weights import check_weights_source, load_weights
 
 HALF = (0.5, 0.5, 0.5)  # mean and std for inputs from -1 to 1, as the published weights of this size expect
 EPSILON = 1e-6  # epsilon of the layer norms
@@ -39,7 +39,7 @@ def vit_small(
         mean: mean of each channel (red, green, blue) on a scale from 0 to 1.
         std: standard deviation of each channel on the same scale.
     """
-    check_source("vit-small", weights, pretrained=pretrained)
+    check_weights_source("vit-small", weights, pretrained=pretrained)
     backbone = VisionTransformer(ImageTransform(size, mean, std), patch=patch, width=width, depth=depth, heads=heads)
     if weights is not None:
         load_weights(backbone, weights, classifier="head")

@@ -35,7 +35,7 @@ def import_extra(module: str, *, extra: str, backbone: str) -> ModuleType:
 MOST_NAMES = 5  # tensor names listed in one message
 
 
-def check_source(name: str, weights: str | None, *, pretrained: bool, bundled: bool = False) -> None:
+def check_weights_source(name: str, weights: str | None, *, pretrained: bool, bundled: bool = False) -> None:
     """Check, before anything is built, that `weights` and `pretrained` agree.
 
     Args:
@@ -146,7 +146,7 @@ def model_folder(model: str, *, extra: str, backbone: str) -> Path:
         ) from error
 
 
-def load_model(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> tuple[Any, bool]:
+def load_transformer(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> tuple[Any, bool]:
     """Load a transformers model in float32; also returns whether its pooling layer has weights.
 
     transformers initialises a pooling layer without weights at random, such as that of a ViT trained as a classifier.
@@ -162,7 +162,7 @@ def load_model(folder: Path, *, extra: str, pretrained: bool, backbone: str) -> 
             images and texts or has a decoder.
     """
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
-    with quiet(transformers), loading_errors(backbone, folder):
+    with quiet_transformers(transformers), loading_errors(backbone, folder):
         config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
         check_config(config, backbone)
         if not pretrained:
@@ -194,7 +194,7 @@ def check_config(config: Any, backbone: str) -> None:
 
 
 @contextmanager
-def quiet(transformers: Any) -> Iterator[None]:
+def quiet_transformers(transformers: Any) -> Iterator[None]:
     """Silence transformers: no progress bar while loading weights, no report about ignored classifier weights."""
     logging = transformers.utils.logging
     bars, verbosity = logging.is_progress_bar_enabled(), logging.get_verbosity()

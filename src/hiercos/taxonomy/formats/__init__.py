@@ -9,9 +9,15 @@ from pathlib import Path
 from hiercos.files import write_atomically
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
-from hiercos.taxonomy.formats.json_trees import flat_json_text, parsed_json, taxonomy_from_dict, taxonomy_to_dict
-from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text, read_table, separator_fault
-from hiercos.taxonomy.formats.nested import nested_json_text, read_json
+from hiercos.taxonomy.formats.json_trees import (
+    flat_json_text,
+    nested_json_text,
+    parsed_json,
+    taxonomy_from_dict,
+    taxonomy_from_json,
+    taxonomy_to_dict,
+)
+from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text, parse_table, separator_fault
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
 from hiercos.taxonomy.formats.ontologies import read_obo, read_wordnet
 from hiercos.taxonomy.terms import Terms
@@ -22,11 +28,11 @@ __all__ = [
     "NUMBERED",
     "Format",
     "holds_terms",
-    "read_json",
     "read_taxonomy",
     "read_terms",
     "separator_fault",
     "taxonomy_from_dict",
+    "taxonomy_from_json",
     "taxonomy_to_dict",
     "write_taxonomy",
 ]
@@ -53,14 +59,14 @@ class Format:
 def _read_any_table(text: str, delimiter: str) -> Taxonomy:
     """Read an edge table if there are columns `parent` and `child`, else a level table."""
     faults: list[str] = []
-    columns, rows = read_table(text, delimiter, faults)
+    columns, rows = parse_table(text, delimiter, faults)
     from_rows = edges_from_rows if {"parent", "child"} <= set(columns) else levels_from_rows
     return from_rows(columns, rows, faults)
 
 
 def _read_edge_table(text: str, delimiter: str) -> Taxonomy:
     faults: list[str] = []
-    columns, rows = read_table(text, delimiter, faults)
+    columns, rows = parse_table(text, delimiter, faults)
     return edges_from_rows(columns, rows, faults)
 
 
@@ -86,7 +92,7 @@ FORMATS = {
     "edges": Format(partial(_read_edge_table, delimiter=","), partial(edges_text, delimiter=",")),
     "edges-tsv": Format(partial(_read_edge_table, delimiter="\t"), partial(edges_text, delimiter="\t")),
     "lines": Format(read_lines, lines_text, (".txt",)),
-    "json": Format(read_json, nested_json_text, (".json",)),
+    "json": Format(taxonomy_from_json, nested_json_text, (".json",)),
     "json-flat": Format(_read_flat_json, flat_json_text),
     "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
     "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),

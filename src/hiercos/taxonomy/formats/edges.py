@@ -6,11 +6,9 @@ import numpy as np
 
 from hiercos.taxonomy.checks import IDS_HINT, TaxonomyError
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
-from hiercos.taxonomy.formats.levels import Row, table_text
+from hiercos.taxonomy.formats.levels import FieldRow, table_text
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
-from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
-
-PATH_SIGN = PATH_SEPARATOR.strip()
+from hiercos.taxonomy.tree import PATH_SIGN, Taxonomy
 
 
 def read_lines(text: str) -> Taxonomy:
@@ -44,7 +42,7 @@ def lines_text(taxonomy: Taxonomy) -> str:
     return "".join(taxonomy.path_text(leaf) + "\n" for leaf in taxonomy.leaves.tolist())
 
 
-def edges_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
+def edges_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: list[str]) -> Taxonomy:
     """Build the taxonomy of a table with columns `parent` and `child`; with `name`, the child is an id."""
     if missing := [name for name in ("parent", "child") if name not in columns]:
         raise TaxonomyError(f"row 1: expected a column {name!r}, got {', '.join(columns)}" for name in missing)

@@ -11,10 +11,10 @@ from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
-Row = tuple[str, dict[str, str]]  # position of the row, for messages, and its fields by column
+FieldRow = tuple[str, dict[str, str]]  # position of the row, for messages, and its fields by column
 
 
-def read_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], Iterator[Row]]:
+def parse_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], Iterator[FieldRow]]:
     """Read the columns and rows of a table.
 
     Args:
@@ -63,7 +63,7 @@ def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, 
         faults.append(f"row {number}: {error}")
 
 
-def _fitting_rows(columns: list[str], lines: Iterable[tuple[int, list[str]]], faults: list[str]) -> Iterator[Row]:
+def _fitting_rows(columns: list[str], lines: Iterable[tuple[int, list[str]]], faults: list[str]) -> Iterator[FieldRow]:
     for number, fields in lines:
         if len(fields) == len(columns):
             yield f"row {number}", dict(zip(columns, map(str.strip, fields), strict=True))
@@ -95,7 +95,7 @@ def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
 NUMBERED = re.compile(r"level_([1-9][0-9]*)")
 
 
-def levels_from_rows(columns: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Taxonomy:
+def levels_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: list[str]) -> Taxonomy:
     """Build the taxonomy of a level table.
 
     If there are columns `level_1`…`level_H`, these are the levels, and other columns except `id` and `name` are
@@ -124,7 +124,7 @@ def _name_column(level: str) -> str:
     return level.replace("level_", "name_")
 
 
-def _level_named_rows(levels: Sequence[str], rows: Iterator[Row], faults: list[str]) -> Iterator[PathRow]:
+def _level_named_rows(levels: Sequence[str], rows: Iterator[FieldRow], faults: list[str]) -> Iterator[PathRow]:
     """Paths of a table with ids in the levels and names beside them; the column `id` overrides the class's level."""
     for where, fields in rows:
         keys = _path([fields[level] for level in levels])
@@ -138,7 +138,7 @@ def _level_named_rows(levels: Sequence[str], rows: Iterator[Row], faults: list[s
         yield PathRow(where, keys, shown, [*keys[:-1], *(fields.get("id") or key for key in keys[-1:])])
 
 
-def _class_named_rows(levels: Sequence[str], rows: Iterator[Row]) -> Iterator[PathRow]:
+def _class_named_rows(levels: Sequence[str], rows: Iterator[FieldRow]) -> Iterator[PathRow]:
     for where, fields in rows:
         keys = _path([fields[level] for level in levels])
         class_id = fields.get("id", keys[-1] if keys and "name" in fields else "")

@@ -6,7 +6,7 @@ from typing import Any
 import yaml
 
 from hiercos.taxonomy.checks import TaxonomyError
-from hiercos.taxonomy.formats.nested import nested_objects, taxonomy_from_nested
+from hiercos.taxonomy.formats.json_trees import nested_objects, taxonomy_from_nested
 from hiercos.taxonomy.tree import Taxonomy
 
 MOST_LEVELS = 80  # limit for writing: a level nests twice, about six calls in PyYAML, and Python allows 1000
@@ -67,7 +67,7 @@ for _first, _forms in yaml.SafeLoader.yaml_implicit_resolvers.items():
 
 
 def read_yaml(text: str) -> Taxonomy:
-    """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.nested`.
+    """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.json_trees`.
 
     Raises:
         TaxonomyError: for malformed YAML, several documents or an alias, with line and column, else every fault.

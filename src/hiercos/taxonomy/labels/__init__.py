@@ -2,11 +2,10 @@
 
 from hiercos.taxonomy.labels.codec import LabelCodec, label_array, label_codec, path_texts
 from hiercos.taxonomy.labels.levels import level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import PATH_SIGN, label_indices, node_classes, path_parts, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import label_indices, node_classes, path_parts, taxonomy_of_labels
 from hiercos.taxonomy.labels.reader import LabelReader
 
 __all__ = [
-    "PATH_SIGN",
     "LabelCodec",
     "LabelReader",
     "label_array",

@@ -19,7 +19,7 @@ SOURCE = "y"  # what messages call the labels
 FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
 
 
-class Reader(Protocol):
+class LabelConverter(Protocol):
     """Converter of labels in one form to label indices; an unknown label is an error that names its row."""
 
     def __call__(self, y: AnyArray) -> IntArray:
@@ -40,7 +40,7 @@ class LabelCodec:
     """
 
     taxonomy: Taxonomy
-    reader: Reader
+    reader: LabelConverter
     labels: AnyArray
     classes: AnyArray
     columns: IntArray

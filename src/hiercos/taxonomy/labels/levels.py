@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.errors import DataError
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
-TextArray = NDArray[Any]  # dtype object, holding texts
+TextObjects = NDArray[Any]  # dtype object, holding texts
 PANDAS_BLANKS = ("NAType", "NaTType")  # type names of pandas.NA and NaT, so that pandas is not imported
 
 
@@ -65,7 +65,7 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) 
     return np.array([known[path] for path in paths], dtype=np.int64)
 
 
-def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> TextArray:
+def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> TextObjects:
     """Names along the path of each node, shape (M, H), "" beyond its depth.
 
     Example:
@@ -74,7 +74,7 @@ def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> TextArray:
         [['pet', 'dog'], ['plant', ''], ['pet', '']]
     """
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 is ""
-    labels: TextArray = names[taxonomy.path_table(nodes)]
+    labels: TextObjects = names[taxonomy.path_table(nodes)]
     return labels
 
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiercos.errors import DataError, RowName
-from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
+from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 
 def node_classes(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
@@ -41,9 +41,6 @@ def label_indices(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
     of_node[taxonomy.leaves] = np.arange(taxonomy.num_classes)
     indices: IntArray = of_node[np.asarray(nodes, dtype=np.int64)]
     return indices
-
-
-PATH_SIGN = PATH_SEPARATOR.strip()
 
 
 def path_parts(text: str) -> tuple[str, ...]:

@@ -8,8 +8,8 @@ from itertools import islice
 import numpy as np
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
-from hiercos.taxonomy.labels.paths import PATH_SIGN, node_classes, path_parts
-from hiercos.taxonomy.tree import AnyArray, IntArray, Taxonomy
+from hiercos.taxonomy.labels.paths import node_classes, path_parts
+from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
 

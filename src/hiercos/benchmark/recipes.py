@@ -1,7 +1,7 @@
-"""Recipes as YAML files: `<data set>/<name>.yaml`, every setting with its source."""
+"""Recipes: published runs with the source of each setting and the rows to reproduce, read from YAML files."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -9,8 +9,7 @@ from typing import Any, get_type_hints
 import yaml
 
 import hiercos
-from hiercos.benchmark.published import published
-from hiercos.benchmark.recipe import SECTIONS, Recipe, RecipeError, Reference
+from hiercos.benchmark.published import PublishedRow, PublishedTable, published
 from hiercos.decisions import RULES
 from hiercos.engine import TrainConfig
 from hiercos.errors import FaultsError, suggestion
@@ -18,12 +17,100 @@ from hiercos.methods import METHODS
 from hiercos.nn.backbones import BACKBONES
 from hiercos.options import kind_fault
 
+SECTIONS = ("method", "backbone", "training")
+BACKBONE_KEYS = ("name", "pretrained", "freeze")  # keys of every backbone; all others are the backbone's own options
 REQUIRED = ("dataset", "published", "seeds", *SECTIONS)
 KEYS = (*REQUIRED, "differs")
 ENTRY = {"value", "source"}
 SWITCHES = ("pretrained", "freeze")
 TRAINING_KEYS = [field.name for field in fields(TrainConfig) if field.name not in ("method", "options", "seed")]
 TRAINING_KINDS = get_type_hints(TrainConfig)
+
+
+class RecipeError(FaultsError):
+    """An invalid or unknown recipe."""
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A row of the paper that a recipe should reproduce: its table and name, and the rule that ranks the classes."""
+
+    table: str
+    row: str
+    rule: str = "none"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A published run.
+
+    Attributes:
+        name: name used by commands and as the file name.
+        dataset: name of the built-in data set.
+        published: rows of the paper to reproduce.
+        seeds: random seeds of the published runs.
+        settings: values by section ("method", "backbone", "training") and key.
+        sources: source of each setting, by "section.key".
+        differs: differences from the published run, a sentence each.
+        changes: changes made by the user, a sentence each.
+    """
+
+    name: str
+    dataset: str
+    published: tuple[Reference, ...]
+    seeds: tuple[int, ...]
+    settings: Mapping[str, Mapping[str, Any]]
+    sources: Mapping[str, str]
+    differs: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+    def rows(self, table: PublishedTable) -> list[tuple[str, PublishedRow]]:
+        """The rows of a table that it should reproduce, each with its rule."""
+        return [
+            (reference.rule, table.row(self.dataset, reference.row))
+            for reference in self.published
+            if reference.table == table.name
+        ]
+
+    @property
+    def method(self) -> str:
+        """The method, a name of `METHODS`."""
+        return str(self.settings["method"]["name"])
+
+    @property
+    def method_options(self) -> dict[str, Any]:
+        """The options of the method."""
+        return {key: value for key, value in self.settings["method"].items() if key != "name"}
+
+    @property
+    def backbone(self) -> str:
+        """The backbone, a name of `BACKBONES`."""
+        return str(self.settings["backbone"]["name"])
+
+    @property
+    def backbone_options(self) -> dict[str, Any]:
+        """The options of the backbone."""
+        return {key: value for key, value in self.settings["backbone"].items() if key not in BACKBONE_KEYS}
+
+    def changed(self, values: Mapping[str, Any]) -> "Recipe":
+        """The recipe with other settings, by "section.key"; the changes are listed in `changes`.
+
+        A key that the recipe does not have is added; an unknown one is reported when the recipe is checked or run.
+
+        Raises:
+            RecipeError: a key without a known section.
+        """
+        settings = {section: dict(self.settings[section]) for section in SECTIONS}
+        changes = []
+        for key, value in values.items():
+            section, _, name = key.partition(".")
+            if section not in SECTIONS or not name:
+                raise RecipeError(f"{key}: expected section.key=value, the section one of {', '.join(SECTIONS)}")
+            published = settings[section].get(name)
+            if published != value:
+                changes.append(f"{key} {value} instead of {'the default' if published is None else published}")
+                settings[section][name] = value
+        return replace(self, settings=settings, changes=(*self.changes, *changes))
 
 
 def recipes_folder() -> Path:
