@@ -58,6 +58,7 @@ def changes(base: TrainConfig) -> Iterator[tuple[str, TrainConfig]]:
 
 def validation(fabric: Fabric, data: PreparedData, config: TrainConfig, rules: tuple[str, ...]) -> dict[str, Any]:
     """The figures of one run on validation, by rule, and its log-loss at the fitted temperature."""
+    data = data.for_method(config.method)
     model, val = data.model(config), data.samples("val")
     fit(fabric, model, data.training_samples(config), val, config)
     scores = class_scores(fabric, model, val)

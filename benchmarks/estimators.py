@@ -136,7 +136,7 @@ def all_columns(columns: Array, classes: Array, taxonomy: Taxonomy) -> torch.Ten
 
 def samples_of_chapters() -> tuple[Taxonomy, Array, Array]:
     """The tree, all samples (M, F) and their classes (M,)."""
-    prepared = prepare(icd10cm(CHAPTERS), dim=FEATURES, seed=0)
+    prepared = prepare(icd10cm(CHAPTERS), dim=FEATURES, seed=0).for_method("cross-entropy")
     parts = [prepared.samples(name) for name in ("train", "val", "test")]
     features = torch.cat([part.features for part in parts]).numpy()
     return prepared.taxonomy, features, torch.cat([part.labels for part in parts]).numpy()

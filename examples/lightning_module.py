@@ -47,7 +47,7 @@ def loader(data: PreparedData, split: str) -> DataLoader:
 
 
 pl.seed_everything(0, verbose=False)
-data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
+data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("hier-cos")  # phrases of two chapters, (M, 128)
 quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
 trainer = pl.Trainer(max_epochs=5, accelerator="cpu", **quiet)
 module = HierarchicalModule(128, data.taxonomy)

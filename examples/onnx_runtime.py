@@ -18,7 +18,7 @@ from hiercos.onnx import export_onnx
 
 def export_model(folder: Path) -> list[str]:
     """Write the model as model.onnx and test vectors with their labels as test.npz; returns their phrases."""
-    data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
+    data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("path-softmax")  # phrases as vectors (M, 128)
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
     train_run(fabric, data, TrainConfig(method="path-softmax", epochs=5, batch_size=64), folder / "model")

@@ -12,7 +12,7 @@ from hiercos.geometry import leaf_scores, level_scores
 from hiercos.metrics import default_suite
 
 torch.manual_seed(0)
-data = prepare(load_dataset("icd10cm:3,8"), dim=128)  # phrases of two chapters of ICD-10-CM as vectors (M, 128)
+data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("hier-cos")  # phrases of two chapters, (M, 128)
 t, train, val, test = data.taxonomy, data.samples("train"), data.samples("val"), data.samples("test")
 
 head, loss = HierCOSHead(128, t, width=256, dropout=0.1), HierCOSLoss(t, alpha=0.05)
