@@ -64,6 +64,7 @@ class Record:
         versions: versions of Python and of the packages that a result depends on.
         tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
             trials with their settings and values; None without a search.
+        choice: what the method's solver chose and why, as a sentence; "" without one.
     """
 
     method: str
@@ -80,6 +81,7 @@ class Record:
     versions: Mapping[str, str]
     temperature: float | None = None
     tuning: Mapping[str, Any] | None = None
+    choice: str = ""
 
     def __eq__(self, other: object) -> bool:
         """Whether two records say the same; an undefined metric equals an undefined one."""

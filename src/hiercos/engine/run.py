@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import platform
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from importlib.metadata import version
@@ -23,6 +24,7 @@ from hiercos.engine.encoders import Encoder
 from hiercos.engine.model_folder import StoredModel, save_model, stored_rule, stored_temperature
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
+from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
@@ -132,6 +134,7 @@ def train_run(
             record.write(folder)
         save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], temperature))
         (folder / CHECKPOINT).unlink(missing_ok=True)
+        shutil.rmtree(folder / MEMBERS, ignore_errors=True)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
 
@@ -204,6 +207,7 @@ def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: 
         best_epoch=progress.best_epoch,
         train_seconds=progress.seconds,
         versions=package_versions(),
+        choice=progress.choice,
     )
 
 
@@ -216,7 +220,7 @@ def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, r
     """Record of a finished run of these settings, if the folder has one; None otherwise."""
     if not resume:
         refuse_finished_run(folder)
-    if not resume and (folder / CHECKPOINT).exists():
+    if not resume and ((folder / CHECKPOINT).exists() or (folder / MEMBERS).exists()):
         raise RunError(
             f"{folder}: already holds an unfinished run; continue it with --resume, or choose another folder"
         )

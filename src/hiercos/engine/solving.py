@@ -55,6 +55,24 @@ class MemberRuns:
         member.cpu()
 
 
+@dataclass(frozen=True)
+class MemberCallback:
+    """Progress callback of an inner model: the display of the run, which stays open between the models."""
+
+    whole: Any
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """See `TrainingCallback`."""
+        self.whole.batch(epoch, done, total)
+
+    def epoch(self, progress: Any, config: TrainConfig) -> None:
+        """See `TrainingCallback`."""
+        self.whole.epoch(progress, config)
+
+    def close(self) -> None:
+        """Do nothing: the run closes its display."""
+
+
 def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -> LabelledFeatures:
     """Samples for a solver, with their weights, shape (M,)."""
     features = samples.features

@@ -29,7 +29,7 @@ from hiercos.engine.checkpoint import (
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
-from hiercos.engine.solving import MemberRuns, labelled_features
+from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import Model
 
@@ -164,8 +164,13 @@ def fit(
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
     if model.solver is not None:
-        inner = partial(fit, fabric, callback=callback)
-        return _solve(fabric, model, train, val, MemberRuns(inner, config, folder, identity or {}, resume), weights)
+        inner = partial(fit, fabric, callback=None if callback is None else MemberCallback(callback))
+        members = MemberRuns(inner, config, folder, identity or {}, resume)
+        try:
+            return _solve(fabric, model, train, val, members, weights)
+        finally:
+            if callback:
+                callback.close()
     if val is None and config.patience is not None:
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})

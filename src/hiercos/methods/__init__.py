@@ -16,7 +16,7 @@ from hiercos.methods import (  # imported to register
     soft_labels,
     yolo_v2,
 )
-from hiercos.methods.default import DEFAULT, DEFAULT_RULE
+from hiercos.methods.default import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
 from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, MethodError, build_method
@@ -26,6 +26,7 @@ from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Sol
 __all__ = [
     "DEFAULT",
     "DEFAULT_RULE",
+    "FINE_TUNED_DEFAULT",
     "METHODS",
     "Between",
     "LabelledFeatures",

@@ -65,8 +65,12 @@ class Committee(nn.Module):
     def forward(self, inputs: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         dense = inputs if self.projection is None else self.projection(inputs)
-        scores = [member.class_scores(member(inputs if member.raw_inputs else dense)) for member in self.members]
+        scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
         return torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
+
+    def models(self) -> list[Model]:
+        """The members."""
+        return [member for member in self.members if isinstance(member, Model)]
 
     def set_members(self, members: Sequence[Model], weights: Floats) -> None:
         """Replace the members and their weights."""
@@ -191,8 +195,7 @@ class CommitteeTraining:
     def refit(self, train: LabelledFeatures) -> None:
         """Solve the members that have a solver again, on all samples, with the settings chosen before."""
         views = self.head.views(train)
-        for member in self.head.members:
-            assert isinstance(member, Model)
+        for member in self.head.models():
             if member.solver is not None:
                 member.solve(views[member.raw_inputs], None, seed=self.seed, train_member=self.train_member)
 

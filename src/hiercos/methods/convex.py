@@ -119,7 +119,7 @@ class PathProblem:
             loss, nodes.grad, bias.grad = self.value(nodes, bias, roots)
             return loss
 
-        optimizer.step(value)
+        optimizer.step(value)  # type: ignore[no-untyped-call]  # torch gives it no types
         steps = int(optimizer.state[nodes]["n_iter"])
         return Solution(nodes.detach(), bias.detach(), steps)
 

@@ -14,6 +14,7 @@ from hiercos.taxonomy import Taxonomy
 
 DEFAULT = "default"  # name of the default method
 DEFAULT_RULE = "hops"  # a name of `hiercos.decisions.RULES`
+FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
 
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
@@ -30,6 +31,7 @@ def default(
     *,
     effort: Effort = "normal",
     width: int | None = None,
+    dropouts: Sequence[float] = DROPOUTS,
     members: Sequence[str] | None = None,
     dim: int | None = None,
 ) -> Method:
@@ -40,11 +42,12 @@ def default(
         in_features: width F of the input features.
         effort: "quick" for linear heads alone, "normal" for wide heads beside them, "best" for two of each wide head.
         width: width of the transformation modules of wide heads; None for 512.
+        dropouts: dropout rates of wide heads to choose from.
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
     head = Committee(taxonomy, in_features, members or LINEAR, {"width": width or WIDTH}, dim)
-    return committee_method(head, DefaultSolver(head, (), effort))
+    return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,9 +56,11 @@ class DefaultSolver(CommitteeSolver):
 
     Attributes:
         effort: see `default`.
+        dropouts: see `default`.
     """
 
     effort: Effort = "normal"
+    dropouts: Sequence[float] = DROPOUTS
 
     def candidates(self, training: CommitteeTraining) -> list[Model]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
@@ -63,12 +68,13 @@ class DefaultSolver(CommitteeSolver):
         models = [training.trained(name, place) for place, name in enumerate(names)]
         if self.effort != "quick" and len(training.train[True]) >= FEW:
             for repeat in range(2 if self.effort == "best" else 1):
-                models += _wide_heads(training, 10 * (repeat + 1))
+                models += _wide_heads(training, 10 * (repeat + 1), self.dropouts)
         return models
 
 
-def _wide_heads(training: CommitteeTraining, place: int) -> list[Model]:
-    """Flat heads with little and much dropout, and a head for each view of the tree at the better rate."""
-    flat = [training.trained("cross-entropy-mlp", place + index, dropout=rate) for index, rate in enumerate(DROPOUTS)]
-    rate = DROPOUTS[int(np.argmin([training.loss(model) for model in flat]))]
-    return [*flat, *(training.trained(name, place + 2 + index, dropout=rate) for index, name in enumerate(TREE_HEADS))]
+def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> list[Model]:
+    """A flat head at each dropout rate, and a head for each view of the tree at the best rate."""
+    flat = [training.trained("cross-entropy-mlp", place + index, dropout=rate) for index, rate in enumerate(dropouts)]
+    rate = dropouts[int(np.argmin([training.loss(model) for model in flat]))]
+    start = place + len(flat)
+    return [*flat, *(training.trained(name, start + index, dropout=rate) for index, name in enumerate(TREE_HEADS))]

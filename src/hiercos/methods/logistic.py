@@ -11,7 +11,7 @@ from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.convex import Inputs, PathProblem, Prior, Solution
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Floats, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(1, 9))  # of a class's weights, on features of mean squared norm 1
 SHARES = (0.0, 0.5, 0.8)  # of the variance, in the inner nodes
@@ -171,10 +171,10 @@ class PriorSearch:
         return float(-own_log_probabilities(logits, self.val).sum())
 
 
-def own_log_probabilities(logits: np.ndarray, data: LabelledFeatures) -> np.ndarray:  # type: ignore[type-arg]
+def own_log_probabilities(logits: Floats, data: LabelledFeatures) -> Floats:
     """Weighted log-probability of each sample's class, shape (M,), from logits, shape (M, C)."""
     top = logits.max(axis=1, keepdims=True)
     logs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
     own = np.take_along_axis(logs, data.labels[:, None], axis=1)[:, 0]
-    result: np.ndarray = own if data.weights is None else own * data.weights  # type: ignore[type-arg]
+    result: Floats = own if data.weights is None else own * data.weights
     return result

@@ -13,13 +13,13 @@ from hiercos.sklearn.training import TrainingDefaults, linear_defaults
 
 DEFAULTS = TrainingDefaults(learning_rate=1e-2, weight_decay=1e-1, steps=600)  # for heads of a few layers
 VALIDATION_FRACTION = 0.1
+STREAMED = "path-softmax"  # method of `partial_fit` in place of the default one, which needs all samples at once
 
 
 class HierarchicalClassifier(TaxonomyClassifier):
     """A classifier over a taxonomy, trained by any registered method.
 
-    With the defaults: one linear layer with a score for each node, class logits that are sums along the path, a
-    log-loss at every level, and classes ranked for the highest expected HOPS.
+    The default method is a committee of linear and wide heads, with and without the tree, weighted by held-out log-loss.
 
     Args:
         taxonomy: `Taxonomy`, file, or list of paths or of edges (see `taxonomy_argument`); None to build it from
@@ -28,19 +28,19 @@ class HierarchicalClassifier(TaxonomyClassifier):
         options: options of the method by name, except `width` and `dropout`.
         rule: decision rule: "none", "crm" or "hops", see the page on decision rules; None for "hops" with the
             default method and "none" with any other.
-        width: width of the hidden layers; None for no hidden layer with the default method, and for the published
-            width with others.
-        dropout: dropout rate of the hidden layers, if the method has one.
-        epochs: number of passes over the samples; None for 5 to 200, enough for about 300 steps with the default
-            method and no `width`, 600 otherwise.
+        width: width of the hidden layers; None for 512 with the default method, and for the published width with others.
+        dropout: dropout rate of the hidden layers, if the method has one; 0 with the default method to choose it.
+        epochs: number of passes over the samples; None for as many as held-out samples improve with the default method,
+            and otherwise for 5 to 200, enough for about 600 steps (300 for a linear `path-softmax`).
         batch_size: number of samples in a batch.
         learning_rate: peak of the learning rate, which rises over the first tenth of the steps and then falls to 0
-            along a cosine; None for 2.5 / F with the default method and no `width`, and 0.01 otherwise.
-        weight_decay: weight decay of AdamW, with noisy data the first parameter to tune; None for 12 F / M, at most
-            0.012 F, with the default method and no `width`, and 0.1 otherwise.
+            along a cosine; None for 0.003 with the default method, for 2.5 / F with a linear `path-softmax`, and 0.01
+            otherwise.
+        weight_decay: weight decay of AdamW, with noisy data the first parameter to tune; None for 0.01 with the default
+            method, for 12 F / M, at most 0.012 F, with a linear `path-softmax`, and 0.1 otherwise.
         validation_fraction: share of the samples that is held out to choose the best epoch and the temperature of
-            the probabilities; nothing is held out if that is fewer than 32 samples. None for 0 with the default
-            method, whose scores are trained as logits, and 0.1 with any other.
+            the probabilities; nothing is held out if that is fewer than 32 samples. None for the default method's own
+            choice (a seventh, or cross-validation of small data), and 0.1 with any other.
         sparse_components: maximum number of features of sparse samples, by a truncated SVD of the training samples.
         warm_start: whether `fit` continues from the last fit.
         random_state: seed or generator for the initial weights, the order of the samples, dropout and the choice of
@@ -56,6 +56,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
         temperature_: calibration temperature of the probabilities.
         history_: one entry per epoch, with loss, and top-1 and HOPS on the validation samples.
         best_epoch_: number of the epoch whose weights were kept.
+        choice_: what the default method chose and why, as a sentence; "" for other methods.
         n_iter_: number of epochs.
         n_features_in_: number of columns of X.
         feature_names_in_: names of the columns, if X had any.
@@ -107,13 +108,22 @@ class HierarchicalClassifier(TaxonomyClassifier):
         self.verbose = verbose
 
     def _method(self) -> tuple[str, Mapping[str, Any]]:
-        known = METHODS.options(self.method)
-        given = {"width": self.width, "dropout": self.dropout}
+        return self._options_of(
+            self.method, {"dropouts": [self.dropout]} if self._is_default() and self.dropout else {}
+        )
+
+    def _stream_method(self) -> tuple[str, Mapping[str, Any]]:
+        return self._options_of(STREAMED if self._is_default() else self.method, {})
+
+    def _options_of(self, method: str, chosen: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+        """A method with its options among the parameters, and those chosen here."""
+        known = METHODS.options(method)
+        given = {"width": self.width, "dropout": 0 if chosen else self.dropout}
         shared = {name: value for name, value in given.items() if name in known or value}  # None and 0 are defaults
         options = {} if self.options is None else self.options
         if not isinstance(options, Mapping) or options.keys() & given or set(map(type, options)) - {str}:
             raise ParameterError(f"options: expected a dict without 'width' and 'dropout', got {options!r}")
-        return self.method, {**shared, **options}
+        return method, {**shared, **chosen, **options}
 
     @classmethod
     def _of_model(cls, stored: StoredModel) -> Self:
@@ -126,13 +136,14 @@ class HierarchicalClassifier(TaxonomyClassifier):
         return usual if self.rule is None else self.rule
 
     def _training_defaults(self, in_features: int, samples: int) -> TrainingDefaults:
-        return linear_defaults(in_features, samples) if self._is_default() and self.width is None else DEFAULTS
+        linear = self.method in (STREAMED, DEFAULT) and self.width is None
+        return linear_defaults(in_features, samples) if linear else DEFAULTS
 
     def _default_share(self) -> float:
         return 0.0 if self._is_default() else VALIDATION_FRACTION
 
     def _is_default(self) -> bool:
-        return METHODS.canonical(self.method) == METHODS.canonical(DEFAULT)
+        return self.method == DEFAULT
 
 
 class HierCOSClassifier(TaxonomyClassifier):
@@ -218,6 +229,9 @@ class HierCOSClassifier(TaxonomyClassifier):
     def _method(self) -> tuple[str, Mapping[str, Any]]:
         names = ("alpha", "exponent", "direction", "penalty", "grouping", "basis", "width", "dropout")
         return "hier-cos", {name: getattr(self, name) for name in names}
+
+    def _stream_method(self) -> tuple[str, Mapping[str, Any]]:
+        return self._method()
 
     @classmethod
     def _of_model(cls, stored: StoredModel) -> Self:

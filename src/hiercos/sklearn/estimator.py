@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +18,7 @@ from hiercos.decisions import Posterior, Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
 from hiercos.methods import METHODS
+from hiercos.options import MAX_EPOCHS, PATIENCE
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import VALIDATION_OPTIONS, checked_samples, labelled
@@ -34,6 +36,7 @@ from hiercos.sklearn.training import (
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
 MAX_SEED = 2**31 - 1
+MIN_STEPS = 20  # minimum number of steps in an epoch of a committee's member
 ASSUMED_SAMPLES = 10_000  # assumed total number of samples over all calls of partial_fit
 
 
@@ -56,6 +59,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     @abstractmethod
     def _method(self) -> tuple[str, Mapping[str, Any]]:
         """The name and the options of the method."""
+
+    @abstractmethod
+    def _stream_method(self) -> tuple[str, Mapping[str, Any]]:
+        """The name and the options of the method of `partial_fit`."""
 
     @classmethod
     @abstractmethod
@@ -89,7 +96,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         codec = self._codec(y)
         start = self._start(codec) if warm else None
         data = labelled(X, y, codec, sample_weight)
-        config = self._config(X, X.shape[0], scale=start is None)
+        config = self._config(X, X.shape[0], self._method(), scale=start is None)
         trained, progress = train(
             data,
             codec.taxonomy,
@@ -101,13 +108,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             callback=EpochLines() if self.verbose else None,
         )
         self._keep(codec, trained)
-        self.history_, self.best_epoch_ = progress.history, progress.best_epoch
+        self.history_, self.best_epoch_, self.choice_ = progress.history, progress.best_epoch, progress.choice
         self.n_iter_ = len(self.history_)
         self._stream = None
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Continue training with one pass over more samples; none are held out.
+
+        The default method, which needs all samples at once, is replaced by `path-softmax`.
 
         Args:
             X: samples, shape (M, F), M at least 2.
@@ -120,11 +129,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         X, y = checked_samples(self, X, y, reset=first)
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
-        config = self._config(X, ASSUMED_SAMPLES, scale=False, epochs=1, schedule="constant")
+        config = self._stream_config(X)
         if first:
             stream = self._fresh_stream(X, codec, config)
         else:
-            stream = self._stream or OnlineTraining(self.model_, moments=None)
+            stream = self._stream or self._continued_stream()
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream
@@ -237,10 +246,12 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _codec(self, y: AnyArray) -> LabelCodec:
         return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
 
-    def _start(self, codec: LabelCodec) -> Trained:
-        """The earlier result that a warm start continues from."""
+    def _start(self, codec: LabelCodec) -> Trained | None:
+        """The earlier result that a warm start continues from; None for a method that is solved anew."""
         if not codec.agrees_with(self.labels_):
             raise ValueError("warm_start: expected labels of the same classes as in the first fit, got others")
+        if self.model_.solver is not None:
+            return None
         method, options = self._method()
         if METHODS.canonical(method) != self.model_.method or dict(options) != self.model_.options:
             raise ValueError(
@@ -249,25 +260,41 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             )
         return self._trained
 
-    def _config(
-        self, X: Any, samples: int, *, scale: bool, epochs: int | None = None, schedule: Any = "one-cycle"
-    ) -> TrainConfig:
-        """The training settings for a number of samples; `epochs` overrides the user's."""
-        method, options = self._method()
-        epochs = self.epochs if epochs is None else epochs
-        features = min(X.shape[1], self.sparse_components) if issparse(X) else X.shape[1]
-        defaults = self._training_defaults(features, samples)
+    def _config(self, X: Any, samples: int, method: tuple[str, Mapping[str, Any]], *, scale: bool) -> TrainConfig:
+        """The training settings for a number of samples."""
+        name, options = method
+        if METHODS.traits(name).raw_inputs and self.epochs is None:  # a committee trains its members by patience
+            settings = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
+            batch_size = min(self.batch_size, max(16, samples // MIN_STEPS))
+            rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+            given = {key: value for key, value in rates.items() if value is not None}
+            return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings, **given)  # type: ignore[arg-type]
+        defaults = self._training_defaults(self._width_of(X), samples)
+        epochs = enough_epochs(samples, self.batch_size, defaults.steps) if self.epochs is None else self.epochs
         return TrainConfig(
-            method=method,
-            options=options,
-            epochs=enough_epochs(samples, self.batch_size, defaults.steps) if epochs is None else epochs,
-            batch_size=self.batch_size,
+            name,
+            options,
+            epochs,
+            self.batch_size,
             learning_rate=defaults.learning_rate if self.learning_rate is None else self.learning_rate,
             weight_decay=defaults.weight_decay if self.weight_decay is None else self.weight_decay,
-            schedule=schedule,
+            schedule="one-cycle",
             standardize=scale,
-            seed=int(check_random_state(self.random_state).randint(MAX_SEED)),
+            seed=self._seed(),
         )
+
+    def _stream_config(self, X: Any) -> TrainConfig:
+        """The settings of `partial_fit`: one pass at a constant rate."""
+        config = self._config(X, ASSUMED_SAMPLES, self._stream_method(), scale=False)
+        return replace(config, epochs=1, schedule="constant", patience=None)
+
+    def _width_of(self, X: Any) -> int:
+        """Number of features of samples after their projection."""
+        columns = int(X.shape[1])
+        return min(columns, self.sparse_components) if issparse(X) else columns
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(MAX_SEED))
 
     def _keep(self, codec: LabelCodec, trained: Trained) -> None:
         self.labels_, self._trained, self.rule_ = codec, trained, named_rule(self._rule())
@@ -294,6 +321,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         with random_state_kept():
             model = fresh_model(codec.taxonomy, X.shape[1], config)
         return OnlineTraining(model, Moments.none(X.shape[1]))
+
+    def _continued_stream(self) -> OnlineTraining:
+        """The model of `fit` in further training."""
+        if self.model_.solver is not None:
+            raise ValueError(
+                f"partial_fit: expected a model trained by steps, got one of {self.model_.method!r}, which fit solved: "
+                "start with partial_fit, or choose another method"
+            )
+        return OnlineTraining(self.model_, moments=None)
 
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""

@@ -14,7 +14,6 @@ from hiercos.cli.options.groups import (
     OptionError,
     TrainingOptions,
     grouped,
-    is_first_process,
 )
 
 if TYPE_CHECKING:
@@ -62,7 +61,6 @@ def compare(
     from hiercos.records import line_name
 
     names = _method_names(methods)
-    _print_default(names)
     tuning = search.tuning()
     wanted = _default_rules(names) if rules is None else rules
     chosen = {name: _rules(wanted, name) for name in names}
@@ -101,20 +99,11 @@ def _method_names(text: str) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _print_default(methods: list[str]) -> None:
-    """Print which method and rule the default is, since tables show its registered name."""
-    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
-
-    if METHODS.canonical(DEFAULT) in methods and is_first_process():
-        typer.echo(f"The default of hiercos train is {METHODS.canonical(DEFAULT)} + {DEFAULT_RULE}.", err=True)
-
-
 def _default_rules(methods: list[str]) -> str:
     """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
-    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
 
-    default = METHODS.canonical(DEFAULT)
-    ranked = [name for name in (default, "cross-entropy-mlp") if name in methods] if default in methods else []
+    ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
     return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
 
 

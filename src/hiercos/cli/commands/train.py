@@ -51,11 +51,11 @@ def train(
     from hiercos.cli.display.training import training_callback
     from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
-    from hiercos.methods import DEFAULT, DEFAULT_RULE
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
 
     chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
     config = training.config(
-        method,
+        FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method,
         method_options,
         precision=device_options.precision,
         samples=len(dataset.rows("train")),
@@ -69,4 +69,6 @@ def train(
         )
         if fabric.is_global_zero:
             print_records([records[chosen.name]], format)
+            if records[chosen.name].choice:
+                typer.echo(f"{config.method}: {records[chosen.name].choice}.", err=True)
             typer.echo(f"The model is in {out}.", err=True)

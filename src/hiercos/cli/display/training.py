@@ -65,6 +65,11 @@ def _figures(epoch: Epoch) -> str:
     return f"loss {epoch.loss:.4f}  {metrics}"
 
 
+def _shown_name(name: str, config: TrainConfig) -> str:
+    """Name of a run, with the method of the member that is being trained if the run is a committee."""
+    return name if config.method in name else f"{name}, {config.method}"
+
+
 class PlainDisplay:
     """Progress callback that prints a line per epoch, for logs and pipes."""
 
@@ -82,7 +87,9 @@ class PlainDisplay:
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
         time_left = f"{'' if config.patience is None else 'at most '}{left:.0f} s left"
         mark = " *" if epoch.number == progress.best_epoch else ""
-        sys.stderr.write(f"{self.name}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {time_left}{mark}\n")
+        sys.stderr.write(
+            f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {time_left}{mark}\n"
+        )
         sys.stderr.flush()
 
     def close(self) -> None:
@@ -108,7 +115,7 @@ class LiveDisplay:
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         """Show the figures of the epoch."""
         epoch = progress.history[-1]
-        description = f"{self.name}  epoch {epoch.number}/{config.epochs}"
+        description = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 

@@ -108,7 +108,7 @@ class ComparisonOptions(ResultOptions):
 
     def named_reference(self, names: Collection[str]) -> str | None:
         """The name of the reference in tables, or None; a reference that is not among `names` is an error."""
-        from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+        from hiercos.methods import DEFAULT, DEFAULT_RULE
         from hiercos.records import line_name
         from hiercos.report import checked_reference
 
@@ -116,5 +116,5 @@ class ComparisonOptions(ResultOptions):
             return None
         method, _, rule = (part.strip() for part in self.reference.partition("+"))
         if method == DEFAULT:
-            return checked_reference(line_name(METHODS.canonical(DEFAULT), rule or DEFAULT_RULE), names)
+            return checked_reference(line_name(DEFAULT, rule or DEFAULT_RULE), names)
         return checked_reference(self.reference, names)

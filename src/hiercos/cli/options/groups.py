@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice
+from hiercos.options import MAX_EPOCHS, PATIENCE, check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -26,7 +26,7 @@ DEVICES = ("auto", "cpu", "cuda", "mps")
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
 OPTIMIZERS = ("adamw", "sgd", "amsgrad")
 SCHEDULES = ("cosine", "one-cycle", "constant", "plateau")
-PATIENCE, MAX_EPOCHS = 5, 100  # chosen on validation, see docs/training.md
+EFFORTS = ("quick", "normal", "best")
 MIN_STEPS = 20  # minimum number of steps in an epoch, unless batches would be smaller than 16
 
 
@@ -225,11 +225,15 @@ class TrainingOptions:
     as_published: Annotated[
         bool, typer.Option("--as-published", help="Use the published width and dropout of each method.")
     ] = False
+    effort: Annotated[
+        str, typer.Option(help="Effort of the default method: quick (linear heads alone), normal or best.")
+    ] = "normal"
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
     def check_names(self) -> None:
         """Raise for an unknown optimizer or schedule or a contradictory length, before torch is imported."""
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
+        check_option("--effort", self.effort, EFFORTS)
         if self.schedule is not None:
             check_choice("schedule", self.schedule, SCHEDULES)
         self._length()
@@ -270,7 +274,7 @@ class TrainingOptions:
         METHODS.check_options(method, options)
         settings = {**dataclasses.asdict(self), "patience": None, **self._length()}
         del settings["max_epochs"]
-        blocks = {name: settings.pop(name) for name in ("width", "dropout")}
+        blocks = {name: settings.pop(name) for name in ("width", "dropout", "effort")}
         known = () if settings.pop("as_published") else METHODS.options(method)
         shared = {name: value for name, value in blocks.items() if name in known}
         if settings["batch_size"] is None:
