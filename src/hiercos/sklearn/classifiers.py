@@ -19,7 +19,8 @@ STREAMED = "path-softmax"  # method of `partial_fit` in place of the default one
 class HierarchicalClassifier(TaxonomyClassifier):
     """A classifier over a taxonomy, trained by any registered method.
 
-    The default method is a committee of linear and wide heads, with and without the tree, weighted by held-out log-loss.
+    The default method is a committee of linear and wide heads, with and without the tree, weighted by held-out
+    log-loss.
 
     Args:
         taxonomy: `Taxonomy`, file, or list of paths or of edges (see `taxonomy_argument`); None to build it from
@@ -28,7 +29,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         options: options of the method by name, except `width` and `dropout`.
         rule: decision rule: "none", "crm" or "hops", see the page on decision rules; None for "hops" with the
             default method and "none" with any other.
-        width: width of the hidden layers; None for 512 with the default method, and for the published width with others.
+        width: width of the hidden layers; None for 512 with the default method, and for the published width with
+            others.
         dropout: dropout rate of the hidden layers, if the method has one; 0 with the default method to choose it.
         epochs: number of passes over the samples; None for as many as held-out samples improve with the default method,
             and otherwise for 5 to 200, enough for about 600 steps (300 for a linear `path-softmax`).
@@ -108,9 +110,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         self.verbose = verbose
 
     def _method(self) -> tuple[str, Mapping[str, Any]]:
-        return self._options_of(
-            self.method, {"dropouts": [self.dropout]} if self._is_default() and self.dropout else {}
-        )
+        chosen = {"dropouts": [self.dropout]} if self._is_default() and self.dropout else {}
+        return self._options_of(self.method, chosen)
 
     def _stream_method(self) -> tuple[str, Mapping[str, Any]]:
         return self._options_of(STREAMED if self._is_default() else self.method, {})

@@ -130,10 +130,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
         config = self._stream_config(X)
-        if first:
-            stream = self._fresh_stream(X, codec, config)
-        else:
-            stream = self._stream or self._continued_stream()
+        stream = self._fresh_stream(X, codec, config) if first else self._stream or self._continued_stream()
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream

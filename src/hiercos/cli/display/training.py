@@ -87,9 +87,8 @@ class PlainDisplay:
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
         time_left = f"{'' if config.patience is None else 'at most '}{left:.0f} s left"
         mark = " *" if epoch.number == progress.best_epoch else ""
-        sys.stderr.write(
-            f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}  {_figures(epoch)}  {time_left}{mark}\n"
-        )
+        name = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
+        sys.stderr.write(f"{name}  {_figures(epoch)}  {time_left}{mark}\n")
         sys.stderr.flush()
 
     def close(self) -> None:
