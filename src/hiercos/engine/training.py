@@ -158,6 +158,7 @@ def fit(
     if config.standardize and model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
+    model.prepare(train.labels, weights)
     if val is None and config.patience is not None:
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})

@@ -2,8 +2,10 @@
 
 from hiercos.methods import (  # imported to register
     barz_denzler,
+    conditional_softmax,
     cross_entropy,
     flamingo,
+    hace,
     hafeat,
     haframe,
     hier_cos,
@@ -29,8 +31,10 @@ __all__ = [
     "Space",
     "barz_denzler",
     "build_method",
+    "conditional_softmax",
     "cross_entropy",
     "flamingo",
+    "hace",
     "hafeat",
     "haframe",
     "hier_cos",

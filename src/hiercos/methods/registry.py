@@ -26,15 +26,19 @@ class Method:
             distribution over the classes.
         node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
             is the method's own prediction there.
+        prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
+            training; it may set constants of the loss, such as class shares. Nothing by default.
     """
 
     head: nn.Module
     loss: nn.Module
     class_scores: nn.Module
     node_scores: nn.Module
+    prepare: Callable[[Tensor, Tensor | None], None] | None = None
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items())
+        modules = ((name, part) for name, part in vars(self).items() if isinstance(part, nn.Module))
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in modules)
         return f"Method({parts})"
 
 
