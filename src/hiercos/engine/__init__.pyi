@@ -30,7 +30,7 @@ from .model_folder import StoredModel as StoredModel
 from .model_folder import load_model as load_model
 from .model_folder import read_model_json as read_model_json
 from .model_folder import save_model as save_model
-from .model_folder import stored_temperature as stored_temperature
+from .model_folder import stored_calibration as stored_calibration
 from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
 from .prediction import model_samples as model_samples

@@ -195,7 +195,10 @@ def _origin(records: Sequence[Record]) -> str:
 
 def _settings(record: Record) -> dict[str, Any]:
     """The training settings of a run, without its method, options and seed."""
-    return {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
+    settings = {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
+    if isinstance(settings.get("class_prior"), list | tuple):
+        settings["class_prior"] = "as given"  # one number for each class would fill the page
+    return settings
 
 
 def _methods(records: Sequence[Record]) -> dict[str, str]:

@@ -12,6 +12,7 @@ from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
     OptionError,
+    PriorOptions,
     TrainingOptions,
     grouped,
     is_first_process,
@@ -30,6 +31,7 @@ def compare(
     columns: DataOptions,
     device_options: DeviceOptions,
     inputs: BackboneOptions,
+    prior: PriorOptions,
     search: TuneOptions,
     shown: ComparisonOptions,
     methods: Annotated[
@@ -52,6 +54,7 @@ def compare(
     """
     shown.check()
     columns.check(data)
+    prior.check()
     device_options.check_names()
     training.check_names()
     if rules is not None:
@@ -69,8 +72,8 @@ def compare(
     _refuse_unknown_methods(wanted, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
-    samples = len(dataset.rows("train"))
-    configs = [training.config(name, {}, precision=device_options.precision, samples=samples) for name in names]
+    shared = {"samples": len(dataset.rows("train")), "class_prior": prior.read(dataset.taxonomy)}
+    configs = [training.config(name, {}, precision=device_options.precision, **shared) for name in names]
     entries = [Entry(config, chosen[config.method]) for config in configs]
     seed_range = range(training.seed, training.seed + seeds)
     with device_options.processes() as fabric:
