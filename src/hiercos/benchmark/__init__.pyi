@@ -8,6 +8,8 @@ from .comparison import compare as compare
 from .jobs import Observer as Observer
 from .jobs import Result as Result
 from .jobs import Task as Task
+from .learning_curves import few_shot_rows as few_shot_rows
+from .learning_curves import learning_curves as learning_curves
 from .predictions import SampleMetrics as SampleMetrics
 from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics

@@ -52,6 +52,7 @@ class Results:
         verdict: summary in plain words, in one line or one per section.
         columns: metrics in the order shown.
         corner: heading of the column of names.
+        points: numbers of training samples of a class, one for each section of learning curves; else empty.
     """
 
     sections: tuple[Section, ...]
@@ -59,6 +60,7 @@ class Results:
     verdict: str
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
+    points: tuple[str, ...] = ()
 
     @property
     def records(self) -> list[Record]:

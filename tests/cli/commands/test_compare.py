@@ -154,3 +154,29 @@ def test_an_impossible_number_or_criterion_is_one_sentence(
     assert run([*arguments(data, tmp_path / "out"), *options]) == 2
     assert expected in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_learning_curves_are_written_for_every_number_of_shots(data: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = arguments(data, out, epochs=1)
+    assert run([*command, "--shots", "all,1", "--draws", "2"]) == 0
+    with (out / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["shots"] for row in rows] == ["1"] * 8 + ["all"] * 8
+    assert (out / "shots" / "1" / "hier-cos" / "seed-1" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--shots", "0"], "--shots 0: expected numbers of at least 1, or all, got '0'"),
+        (["--shots", "1,x"], "--shots 1,x: expected numbers of at least 1, or all, got 'x'"),
+        (["--shots", "1", "--tune", "2"], "--tune and --shots cannot be combined"),
+    ],
+)
+def test_shots_that_cannot_be_drawn_are_refused(
+    data: list[str], tmp_path: Path, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments(data, tmp_path / "out"), *given]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

@@ -1,13 +1,14 @@
 """`hiercos compare`: compare methods on the user's data."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ComparisonOptions, TuneOptions, print_tuning
+from hiercos.cli.options.comparison import ComparisonOptions, CurveOptions, TuneOptions, print_tuning
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
@@ -19,6 +20,11 @@ from hiercos.cli.options.groups import (
 )
 
 if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+    from hiercos.benchmark import Entry, Tuning
+    from hiercos.data import Dataset
+    from hiercos.engine import PreparedData
     from hiercos.records import Record
 
 
@@ -33,6 +39,7 @@ def compare(
     inputs: BackboneOptions,
     prior: PriorOptions,
     search: TuneOptions,
+    curves: CurveOptions,
     shown: ComparisonOptions,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
@@ -57,10 +64,11 @@ def compare(
     prior.check()
     device_options.check_names()
     training.check_names()
+    points = curves.points()
+    if points and search.tune:
+        raise OptionError("--tune and --shots cannot be combined: search first, then pass the settings")
     if rules is not None:
         options.check_rules(rule for rule, _ in _rules_with_owners(rules))
-    from hiercos.benchmark import Entry
-    from hiercos.benchmark import compare as run_grid
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
 
@@ -72,17 +80,66 @@ def compare(
     _refuse_unknown_methods(wanted, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
-    shared = {"samples": len(dataset.rows("train")), "class_prior": prior.read(dataset.taxonomy)}
-    configs = [training.config(name, {}, precision=device_options.precision, **shared) for name in names]
-    entries = [Entry(config, chosen[config.method]) for config in configs]
-    seed_range = range(training.seed, training.seed + seeds)
+    shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
+    grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
+    runs = curves.draws if points else seeds
     with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
-        with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
-            records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)
-        if fabric.is_global_zero:
+        with observer(names, seeds=runs * len(grid), trials=search.tune, jobs=jobs) as display:
+            how = {
+                "seeds": range(training.seed, training.seed + runs),
+                "folder": out,
+                "jobs": jobs,
+                "observer": display,
+            }
+            records = _train(fabric, prepared, grid, tuning, curves=bool(points), **how)
+        if fabric.is_global_zero and points:
+            _show_curves(records, out, shown)
+        elif fabric.is_global_zero:
             print_tuning(records)
             _show(records, out, shown, reference)
+
+
+def _entries(
+    training: TrainingOptions,
+    rules: Mapping[str, tuple[str, ...]],
+    dataset: "Dataset",
+    shots: int | None,
+    shared: Mapping[str, Any],
+) -> "list[Entry]":
+    """The methods with their settings for a number of training samples of each class; None for all."""
+    import numpy as np
+
+    from hiercos.benchmark import Entry
+
+    counts = np.bincount(dataset.labels[dataset.rows("train")])
+    samples = int(counts.sum() if shots is None else np.minimum(counts, shots).sum())
+    return [Entry(training.config(name, {}, samples=samples, **shared), own) for name, own in rules.items()]
+
+
+def _train(
+    fabric: "Fabric",
+    data: "PreparedData",
+    grid: "Sequence[tuple[int | None, list[Entry]]]",
+    tuning: "Tuning | None",
+    *,
+    curves: bool,
+    **how: Any,
+) -> "list[Record]":
+    """Train all entries: on every number of shots, or on all samples."""
+    from hiercos.benchmark import compare as run_grid
+    from hiercos.benchmark import learning_curves
+
+    if curves:
+        return learning_curves(fabric, data, grid, **how)
+    return run_grid(fabric, data, grid[0][1], tuning=tuning, **how)
+
+
+def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
+    """Write the learning curves in every format and print their tables."""
+    from hiercos.report import learning_curve_results
+
+    shown.show(learning_curve_results(records, interval=shown.convention), out)
 
 
 def _show(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
