@@ -60,13 +60,17 @@ class FewShotData:
         """Taxonomy of the data."""
         return self.whole.taxonomy
 
+    def for_method(self, method: str) -> FewShotData:
+        """The same draw of the data in the form that a method takes."""
+        return replace(self, whole=self.whole.for_method(method))
+
     def samples(self, split: str) -> LabelledVectors:
         """Vectors of one split: "train" (the draw), "val" or "test"."""
         samples = self.whole.samples(split)
         if split != "train" or self.shots is None:
             return samples
-        rows = torch.from_numpy(few_shot_rows(samples.labels.numpy(), self.shots, self.seed))
-        return LabelledVectors(samples.features[rows], samples.labels[rows])
+        rows = few_shot_rows(samples.labels.numpy(), self.shots, self.seed)
+        return LabelledVectors(samples.features[rows], samples.labels[torch.from_numpy(rows)])
 
     def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors of the draw."""

@@ -21,7 +21,14 @@ from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
 from hiercos.engine.model import Model
-from hiercos.engine.model_folder import StoredModel, save_model, stored_calibration, stored_rule
+from hiercos.engine.model_folder import (
+    TAXONOMY,
+    StoredModel,
+    read_model_json,
+    save_model,
+    stored_calibration,
+    stored_rule,
+)
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
@@ -31,6 +38,7 @@ from hiercos.metrics import default_suite
 from hiercos.records import Record, holds_finished_run, refuse_finished_run, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
 from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -206,6 +214,15 @@ def _earlier_records(
             if write:
                 records[name].write(folder)
     return records
+
+
+def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
+    """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
+    temperature, weights = stored_calibration(folder)
+    with np.load(folder / SCORES, allow_pickle=False) as stored:
+        scores, labels = stored["scores"], stored["labels"]
+    taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
+    return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
 
 
 def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.results import Interval, best_flat_line, result_row, summarize
-from hiercos.report.verdict import verdict
+from hiercos.report.results import IntervalConvention, best_flat_line, result_row, summarize, verdict
 
 SHOWN = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
 COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in SHOWN)
 
 
-def learning_curve_results(records: Sequence[Record], *, interval: Interval = "sample") -> Results:
+def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
     """The results of learning curves.
 
     Args:

@@ -42,7 +42,7 @@ CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning c
 
 def learning_curve_figure(results: Results, column: MetricSpec) -> Any:
     """Mean of a metric against the number of training samples of a class, with its interval over the draws."""
-    scale = 100 if "%" in column.heading else 1
+    scale = column.scale
     estimates = {
         line.name: [
             next(each for each in section.lines if each.name == line.name).estimate(column.name)

@@ -18,6 +18,7 @@ from hiercos.cli.options.groups import (
     grouped,
     is_first_process,
 )
+from hiercos.cli.options.shipping import DimOption, ShipOptions, command_text, recommended
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -41,6 +42,7 @@ def compare(
     search: TuneOptions,
     curves: CurveOptions,
     shown: ComparisonOptions,
+    shipping: ShipOptions,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
     ] = "cross-entropy,cross-entropy-mlp,hier-cos,default",
@@ -59,14 +61,14 @@ def compare(
 
     An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
-    shown.check()
+    for group in (shown, prior, curves, shipping):
+        group.check()
     columns.check(data)
-    prior.check()
     device_options.check_names()
     training.check_names()
     points = curves.points()
-    if points and search.tune:
-        raise OptionError("--tune and --shots cannot be combined: search first, then pass the settings")
+    if points and (search.tune or shipping.ship):
+        raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
     if rules is not None:
         options.check_rules(rule for rule, _ in _rules_with_owners(rules))
     from hiercos.cli.display.training import observer
@@ -86,18 +88,24 @@ def compare(
     with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
         with observer(names, seeds=runs * len(grid), trials=search.tune, jobs=jobs) as display:
-            how = {
-                "seeds": range(training.seed, training.seed + runs),
+            how: dict[str, Any] = {
                 "folder": out,
                 "jobs": jobs,
                 "observer": display,
+                "tuning": tuning,
+                "curves": bool(points),
             }
-            records = _train(fabric, prepared, grid, tuning, curves=bool(points), **how)
+            records = _train(fabric, prepared, grid, range(training.seed, training.seed + runs), **how)
         if fabric.is_global_zero and points:
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
-            _show(records, out, shown, reference)
+            advised = recommended(records, dataset, out)
+            command = command_text(
+                advised.record, data, training, columns, device_options, inputs, prior, DimOption(dim)
+            )
+            _show(records, out, shown, reference, [*advised.sentences, command])
+            shipping.copy(fabric, prepared, advised.record, out)
 
 
 def _entries(
@@ -121,8 +129,9 @@ def _train(
     fabric: "Fabric",
     data: "PreparedData",
     grid: "Sequence[tuple[int | None, list[Entry]]]",
-    tuning: "Tuning | None",
+    seeds: Sequence[int],
     *,
+    tuning: "Tuning | None",
     curves: bool,
     **how: Any,
 ) -> "list[Record]":
@@ -131,8 +140,8 @@ def _train(
     from hiercos.benchmark import learning_curves
 
     if curves:
-        return learning_curves(fabric, data, grid, **how)
-    return run_grid(fabric, data, grid[0][1], tuning=tuning, **how)
+        return learning_curves(fabric, data, grid, seeds, **how)
+    return run_grid(fabric, data, grid[0][1], seeds, tuning=tuning, **how)
 
 
 def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
@@ -142,12 +151,14 @@ def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -
     shown.show(learning_curve_results(records, interval=shown.convention), out)
 
 
-def _show(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
+def _show(
+    records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None, advice: Sequence[str]
+) -> None:
     """Write the results in every format and print them with the verdict."""
     from hiercos.benchmark import RUNS
     from hiercos.report import comparison_results
 
-    shown.show(comparison_results(records, reference=reference, interval=shown.convention), out)
+    shown.show(comparison_results(records, reference=reference, interval=shown.convention, advice=advice), out)
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)

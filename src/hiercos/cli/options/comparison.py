@@ -45,12 +45,19 @@ class CurveOptions:
     ] = None
     draws: Annotated[int, typer.Option(min=1, help="With --shots: draws of the training samples, one run each.")] = 5
 
-    def points(self) -> list[int | None]:
-        """The numbers of samples in ascending order, None (all) last; an `OptionError` for anything else."""
-        texts = [] if self.shots is None else [part.strip() for part in self.shots.split(",")]
-        for text in texts:
+    def check(self) -> None:
+        """Raise an `OptionError` for shots that are neither numbers above 0 nor all."""
+        for text in self._texts:
             if text != "all" and not (text.isdecimal() and int(text) > 0):
                 raise OptionError(f"--shots {self.shots}: expected numbers of at least 1, or all, got {text!r}")
+
+    @property
+    def _texts(self) -> list[str]:
+        return [] if self.shots is None else [part.strip() for part in self.shots.split(",")]
+
+    def points(self) -> list[int | None]:
+        """The numbers of samples in ascending order, None (all) last."""
+        texts = self._texts
         numbers: list[int | None] = [*sorted({int(text) for text in texts if text != "all"})]
         return numbers + [None] * ("all" in texts)
 

@@ -75,6 +75,19 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
     ]
 
 
+def option_words(*groups: Any) -> list[str]:
+    """The options of some groups that differ from their defaults, as words of a command."""
+    words: list[str] = []
+    for group in groups:
+        for entry in dataclasses.fields(group):
+            value, flag = getattr(group, entry.name), f"--{entry.name.replace('_', '-')}"
+            if value == entry.default:
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                words += [flag] if each is True else [flag, str(each)]
+    return words
+
+
 @dataclass(frozen=True)
 class ColumnOptions:
     """Options for the columns and files of the data, and for faulty images."""
