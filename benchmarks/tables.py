@@ -94,17 +94,17 @@ def _distances(run: Path, rule: str) -> str:
 
 
 def read_table(name: str, folder: Path) -> list[Stored]:
-    """The records of a table, ordered by method as `hiercos methods` lists them, then by rule and seed."""
+    """The records of a table, ordered by method (flat ones first), rule and seed."""
     files = sorted((folder / name).glob("*.json"))
     if not files:
         raise TableError(f"{name}: there are no records in {folder / name}; see benchmarks/results/README.md")
     return sorted((Stored.from_json(path.read_text(encoding="utf-8")) for path in files), key=_place)
 
 
-def _place(stored: Stored) -> tuple[int, str, bool, str, int]:
+def _place(stored: Stored) -> tuple[bool, int, str, bool, str, int]:
     record, known = stored.record, list(METHODS)
     place = known.index(record.method) if record.method in known else len(known)
-    return place, record.method, record.rule != "none", record.rule, record.seed
+    return record.uses_tree, place, record.method, record.rule != "none", record.rule, record.seed
 
 
 @dataclass(frozen=True)
