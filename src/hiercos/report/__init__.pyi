@@ -31,5 +31,5 @@ from .results import result_row as result_row
 from .results import summarize as summarize
 from .results import t_interval as t_interval
 from .results import verdict as verdict
-from .verdict import Recommendation as Recommendation
-from .verdict import recommendation as recommendation
+from .shipping import Recommendation as Recommendation
+from .shipping import recommendation as recommendation

@@ -21,11 +21,8 @@ from hiercos.cli.options.groups import (
 from hiercos.cli.options.shipping import DimOption, ShipOptions, command_text, recommended
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
-    from hiercos.benchmark import Entry, Tuning
+    from hiercos.benchmark import Entry
     from hiercos.data import Dataset
-    from hiercos.engine import PreparedData
     from hiercos.records import Record
 
 
@@ -69,41 +66,35 @@ def compare(
     points = curves.points()
     if points and (search.tune or shipping.ship):
         raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
-    if rules is not None:
-        options.check_rules(rule for rule, _ in _rules_with_owners(rules))
+    options.check_rules(rule for rule, _ in _rules_with_owners(rules or "none"))
+    from hiercos.benchmark import compare as run_grid
+    from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
 
-    names = _method_names(methods)
+    names, tuning = _method_names(methods), search.tuning()
     _print_default(names)
-    tuning = search.tuning()
-    wanted = _default_rules(names) if rules is None else rules
-    chosen = {name: _rules(wanted, name) for name in names}
-    _refuse_unknown_methods(wanted, names)
+    chosen = _rules_by_method(rules, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
-    runs = curves.draws if points else seeds
+    runs = range(training.seed, training.seed + (curves.draws if points else seeds))
     with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
-        with observer(names, seeds=runs * len(grid), trials=search.tune, jobs=jobs) as display:
-            how: dict[str, Any] = {
-                "folder": out,
-                "jobs": jobs,
-                "observer": display,
-                "tuning": tuning,
-                "curves": bool(points),
-            }
-            records = _train(fabric, prepared, grid, range(training.seed, training.seed + runs), **how)
+        with observer(names, seeds=len(runs) * len(grid), trials=search.tune, jobs=jobs) as display:
+            how: dict[str, Any] = {"jobs": jobs, "observer": display}
+            if points:
+                records = learning_curves(fabric, prepared, grid, runs, out, **how)
+            else:
+                records = run_grid(fabric, prepared, grid[0][1], runs, out, tuning=tuning, **how)
         if fabric.is_global_zero and points:
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
             advised = recommended(records, dataset, out)
-            command = command_text(
-                advised.record, data, training, columns, device_options, inputs, prior, DimOption(dim)
-            )
+            groups = (columns, inputs, prior, device_options, DimOption(dim))
+            command = command_text(advised.record, data, training, *groups)
             _show(records, out, shown, reference, [*advised.sentences, command])
             shipping.copy(fabric, prepared, advised.record, out)
 
@@ -123,25 +114,6 @@ def _entries(
     counts = np.bincount(dataset.labels[dataset.rows("train")])
     samples = int(counts.sum() if shots is None else np.minimum(counts, shots).sum())
     return [Entry(training.config(name, {}, samples=samples, **shared), own) for name, own in rules.items()]
-
-
-def _train(
-    fabric: "Fabric",
-    data: "PreparedData",
-    grid: "Sequence[tuple[int | None, list[Entry]]]",
-    seeds: Sequence[int],
-    *,
-    tuning: "Tuning | None",
-    curves: bool,
-    **how: Any,
-) -> "list[Record]":
-    """Train all entries: on every number of shots, or on all samples."""
-    from hiercos.benchmark import compare as run_grid
-    from hiercos.benchmark import learning_curves
-
-    if curves:
-        return learning_curves(fabric, data, grid, seeds, **how)
-    return run_grid(fabric, data, grid[0][1], seeds, tuning=tuning, **how)
 
 
 def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
@@ -187,6 +159,13 @@ def _default_rules(methods: list[str]) -> str:
     default = METHODS.canonical(DEFAULT)
     ranked = [name for name in (default, "cross-entropy-mlp") if name in methods] if default in methods else []
     return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
+
+
+def _rules_by_method(text: str | None, methods: list[str]) -> dict[str, tuple[str, ...]]:
+    """The rules of each method, from the option or by default."""
+    wanted = _default_rules(methods) if text is None else text
+    _refuse_unknown_methods(wanted, methods)
+    return {method: _rules(wanted, method) for method in methods}
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:
