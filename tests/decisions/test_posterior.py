@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from decisions.distributions import random_probabilities
 from hiercos import Taxonomy
-from hiercos.decisions import Posterior, PosteriorError
+from hiercos.decisions import Posterior, PosteriorError, prior_weights, rule
 from trees import TOY, taxonomies
 
 
@@ -79,3 +79,38 @@ def test_the_root_has_probability_one() -> None:
 def test_scores_of_no_posterior_are_refused(scores: list[list[float]], temperature: float, message: str) -> None:
     with pytest.raises(PosteriorError, match=message):
         Posterior.from_scores(scores, TOY, temperature=temperature)
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000), st.sampled_from([0.5, 1.0, 3.0]))
+def test_a_prior_replaces_the_training_shares(taxonomy: Taxonomy, seed: int, temperature: float) -> None:
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(5, taxonomy.num_classes))
+    prior, counts = generator.random(taxonomy.num_classes) + 0.1, generator.integers(1, 50, taxonomy.num_classes)
+    weights = prior_weights(prior, counts)
+    found = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
+    plain = Posterior.from_scores(scores, taxonomy, temperature=temperature).classes
+    for row, probabilities in enumerate(plain.tolist()):
+        expected = [p * q / (n / counts.sum()) for p, q, n in zip(probabilities, prior, counts, strict=True)]
+        np.testing.assert_allclose(found.classes[row], np.array(expected) / sum(expected), atol=1e-12)
+    np.testing.assert_allclose(np.exp(found.logs), found.classes, atol=1e-12)
+
+
+def test_the_training_shares_as_a_prior_change_nothing() -> None:
+    scores, counts = [[1.0, 0.5, 0.0]], [7, 2, 1]
+    weighted = Posterior.from_scores(scores, TOY, class_weights=prior_weights([0.7, 0.2, 0.1], counts))
+    np.testing.assert_allclose(weighted.classes, Posterior.from_scores(scores, TOY).classes)
+
+
+def test_under_equal_priors_the_likeliest_class_is_another() -> None:
+    posterior = Posterior.from_scores([[1.0, 0.0, -1.0]], TOY, class_weights=prior_weights([1, 1, 1], [98, 1, 1]))
+    assert rule("none")(posterior).classes.tolist() == [1]  # odds of e, and 98 times as many cats
+
+
+@pytest.mark.parametrize(
+    ("prior", "message"),
+    [([1, 1], "expected a prior of each of the 3 classes, got 2"), ([1, 0, 1], "expected priors above 0")],
+)
+def test_priors_that_give_no_posterior_are_refused(prior: list[float], message: str) -> None:
+    with pytest.raises(PosteriorError, match=message):
+        prior_weights(prior, [1, 2, 3])

@@ -1,5 +1,6 @@
 """Runs under decision rules: what is recorded, and what the model answers by."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.decisions import Posterior, fit_temperature, rule
-from hiercos.engine import RunError, TrainConfig, class_scores, load_model, train_run
+from hiercos.engine import ConfigError, RunError, TrainConfig, class_scores, load_model, train_run
 from hiercos.metrics import functional as HF
 from trees import TOY17
 
@@ -65,3 +66,33 @@ def test_a_finished_run_is_not_given_another_rule(fabric: Fabric, tmp_path: Path
     train_run(fabric, data, CONFIG, tmp_path, rule=rule("crm"))
     with pytest.raises(RunError, match="holds a finished run with another rule"):
         train_run(fabric, data, CONFIG, tmp_path, rule=rule("hops"), resume=True)
+
+
+def test_a_class_prior_is_stored_with_the_model_and_used_by_every_rule(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    config = replace(CONFIG, class_prior="balanced")
+    records = train_run(fabric, data, config, tmp_path, reported=["crm"])
+    stored, test = load_model(tmp_path), data.samples("test")
+    counts = np.bincount(data.samples("train").labels, minlength=17)
+    scores = class_scores(fabric, stored.model, test).numpy().astype(np.float64)
+    adjusted = scores / stored.temperature - np.log(counts)
+    assert records["none"].metrics["top1"] == pytest.approx(np.mean(adjusted.argmax(axis=1) == test.labels.numpy()))
+    for name in ("none", "crm"):
+        answers = rule(name)(stored.posterior(scores)).classes
+        assert np.mean(answers == test.labels.numpy()) == pytest.approx(records[name].metrics["top1"])
+    later = train_run(fabric, data, config, tmp_path, reported=["hops"], resume=True)["hops"]
+    ranking = torch.from_numpy(rule("hops").ranking(stored.posterior(scores)))
+    assert later.metrics["hops"] == pytest.approx(float(HF.hops(ranking, test.labels, TOY17).mean()))
+    assert records["none"].config["class_prior"] == "balanced"
+
+
+def test_a_finished_run_is_not_taken_for_one_without_its_prior(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    train_run(fabric, data, replace(CONFIG, class_prior="balanced"), tmp_path)
+    with pytest.raises(RunError, match="holds a finished run with another class_prior"):
+        train_run(fabric, data, CONFIG, tmp_path, resume=True)
+
+
+def test_a_prior_of_another_number_of_classes_is_refused(fabric: Fabric, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="class_prior: expected a prior of each of the 17 classes, got 2"):
+        train_run(fabric, blob_data(TOY17, 340), replace(CONFIG, class_prior=(0.5, 0.5)), tmp_path)

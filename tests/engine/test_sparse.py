@@ -16,7 +16,6 @@ from hiercos.data import Dataset, TextFeatures, Texts, read_inputs
 from hiercos.data.text_features import CHARACTERS
 from hiercos.engine import (
     LabelledVectors,
-    Model,
     ModelError,
     PreparedData,
     ReadConfig,
@@ -29,6 +28,7 @@ from hiercos.engine import (
     prepare,
     train_run,
 )
+from hiercos.methods import Model
 from raw_methods import raw_method
 from trees import TOY
 

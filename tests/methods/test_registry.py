@@ -83,7 +83,13 @@ def test_only_the_flat_methods_do_without_the_tree() -> None:
 
 def test_the_methods_that_take_inner_labels_are_named() -> None:
     assert METHODS.with_inner_labels() == [name for name in METHODS if METHODS.takes_inner_labels(name)]
-    assert set(METHODS.with_inner_labels()) == {"hxe", "path-softmax", "yolo-v2"}
+    assert set(METHODS.with_inner_labels()) == {
+        "conditional-softmax",
+        "hace",
+        "hxe",
+        "path-softmax",
+        "yolo-v2",
+    }
     assert METHODS.takes_inner_labels("default")
 
 

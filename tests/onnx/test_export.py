@@ -314,3 +314,13 @@ def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "short.onnx").write_bytes(content[: len(content) // 2])
     with pytest.raises(OnnxError, match=r"short.onnx: onnxruntime cannot load it: "):
         load_onnx_model(tmp_path / "short.onnx")
+
+
+def test_an_exported_model_has_the_class_prior_of_its_folder() -> None:
+    stored = replace(of_vectors().stored, temperature=0.7, class_weights=[*np.linspace(0.2, 5, 17)])
+    session = export_onnx(stored).opened().session
+    features, _ = cloud(TOY17, 6)
+    with torch.inference_mode():
+        scores = stored.model.class_scores(stored.model(features))
+    (found,) = session.run(["probabilities"], {"features": features.numpy()})
+    np.testing.assert_allclose(found, stored.posterior(scores.numpy()).classes, atol=1e-6)

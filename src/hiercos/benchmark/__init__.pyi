@@ -2,12 +2,16 @@ from .ablation import AXIS_DESCRIPTIONS as AXIS_DESCRIPTIONS
 from .ablation import METHOD as METHOD
 from .ablation import ablate as ablate
 from .ablation import axis_settings as axis_settings
+from .answer_rows import AnswerTable as AnswerTable
+from .answer_rows import answer_rows as answer_rows
 from .comparison import RUNS as RUNS
 from .comparison import Entry as Entry
 from .comparison import compare as compare
 from .jobs import Observer as Observer
 from .jobs import Result as Result
 from .jobs import Task as Task
+from .learning_curves import few_shot_rows as few_shot_rows
+from .learning_curves import learning_curves as learning_curves
 from .predictions import SampleMetrics as SampleMetrics
 from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics
@@ -25,4 +29,6 @@ from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import sample_means as sample_means
+from .shipping import check_shipping as check_shipping
+from .shipping import ship_model as ship_model
 from .tuning import Tuning as Tuning

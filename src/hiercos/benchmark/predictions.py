@@ -64,7 +64,8 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
 def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
-    Without a rule, the prediction at each level is the method's own; with one, the ancestor of the top-ranked class.
+    Without a rule or class weights, the prediction at each level is the method's own; else it is the ancestor of the
+    top-ranked class.
     """
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
@@ -78,7 +79,8 @@ def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> 
     taxonomy = stored.model.taxonomy
     posterior = stored.posterior(scores.classes.cpu().numpy())
     ranking, logs = (torch.from_numpy(each) for each in (stored.rule.ranking(posterior), posterior.logs))
-    node_scores = scores.nodes.cpu() if stored.rule.name == "none" else None
+    is_own = stored.rule.name == "none" and stored.class_weights is None
+    node_scores = scores.nodes.cpu() if is_own else None
     return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores, logs).numpy(), dtype=np.float64)
 
 

@@ -6,6 +6,7 @@ from .catalogue.download import DownloadError as DownloadError
 from .catalogue.download import fetch as fetch
 from .catalogue.download import shown_size as shown_size
 from .catalogue.icd10cm import icd10cm as icd10cm
+from .class_priors import read_class_prior as read_class_prior
 from .dataset import Dataset as Dataset
 from .dataset import FeatureOrigin as FeatureOrigin
 from .holdout import TestSamples as TestSamples

@@ -13,5 +13,7 @@ from .posterior import ROWS_AT_ONCE as ROWS_AT_ONCE
 from .posterior import Posterior as Posterior
 from .posterior import PosteriorError as PosteriorError
 from .posterior import log_softmax as log_softmax
+from .posterior import prior_weights as prior_weights
+from .posterior import score_offsets as score_offsets
 from .rules import LeastRisk as LeastRisk
 from .rules import Likeliest as Likeliest

@@ -48,17 +48,30 @@ class Posterior:
         object.__setattr__(self, "scores", classes if self.scores is None else np.asarray(self.scores))
 
     @classmethod
-    def from_scores(cls, scores: ArrayLike, taxonomy: Taxonomy, *, temperature: float = 1.0) -> "Posterior":
+    def from_scores(
+        cls,
+        scores: ArrayLike,
+        taxonomy: Taxonomy,
+        *,
+        temperature: float = 1.0,
+        class_weights: ArrayLike | None = None,
+    ) -> "Posterior":
         """softmax(scores / temperature) in float64, so that improbable classes keep their order.
+
+        With class weights w, p(c) is proportional to w(c) softmax(scores / temperature)(c), and the scores of the
+        posterior are those with this softmax.
 
         Args:
             scores: class scores, shape (M, C), higher is better.
             taxonomy: taxonomy of the classes.
             temperature: calibration temperature, see `fit_temperature`.
+            class_weights: factor above 0 of each class's probability, shape (C,), see `prior_weights`; 1 by default.
         """
         if not (np.isfinite(temperature) and temperature > 0):
             raise PosteriorError(f"expected a temperature above 0, got {temperature}")
         given = _checked(scores, taxonomy, dtype=None)
+        if class_weights is not None:
+            given = given + score_offsets(class_weights, temperature)
         return cls(softmax(given, temperature), taxonomy, given, temperature)
 
     @cached_property
@@ -110,6 +123,42 @@ def softmax(scores: NDArray[np.floating], temperature: float) -> Floats:
     np.exp(scaled, out=scaled)
     scaled /= scaled.sum(axis=1, keepdims=True)
     return scaled
+
+
+def score_offsets(class_weights: ArrayLike, temperature: float) -> Floats:
+    """Offsets to add to scores, shape (C,), so that softmax(scores / temperature) is weighted by class."""
+    offsets: Floats = temperature * np.log(np.asarray(class_weights, dtype=np.float64))
+    return offsets
+
+
+def prior_weights(prior: ArrayLike, counts: ArrayLike) -> Floats:
+    """Factors that turn the posterior of a model into the one for other class frequencies: prior / training share.
+
+    By Bayes' rule p(c | x) is proportional to p(x | c) p(c); the model was trained with p(c) = the training share, so
+    this replaces the share by the prior [menon2021].
+
+    Args:
+        prior: frequency of each class where the model will be used, shape (C,), above 0, in any scale.
+        counts: number of training samples of each class, shape (C,); a class without samples counts as if it had one.
+
+    Returns:
+        Factors above 0, shape (C,), scaled to a geometric mean of 1.
+
+    Raises:
+        PosteriorError: for another number of priors, or one that is not a number above 0.
+
+    Example:
+        >>> prior_weights([1, 1, 1], [8, 4, 2])  # equal frequencies: the rarest class gains most
+        array([0.5, 1. , 2. ])
+    """
+    wanted, seen = np.asarray(prior, dtype=np.float64), np.maximum(counts, 1)
+    if wanted.shape != seen.shape:
+        raise PosteriorError(f"expected a prior of each of the {len(seen)} classes, got {wanted.size}")
+    if not ((wanted > 0) & np.isfinite(wanted)).all():
+        raise PosteriorError("expected priors above 0")
+    logs = np.log(wanted) - np.log(seen)
+    weights: Floats = np.exp(logs - logs.mean())
+    return weights
 
 
 def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.float64) -> NDArray[np.floating]:

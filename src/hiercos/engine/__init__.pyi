@@ -28,7 +28,8 @@ from .model_folder import StoredModel as StoredModel
 from .model_folder import load_model as load_model
 from .model_folder import read_model_json as read_model_json
 from .model_folder import save_model as save_model
-from .model_folder import stored_temperature as stored_temperature
+from .model_folder import stored_calibration as stored_calibration
+from .model_folder import stored_rule as stored_rule
 from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
 from .prediction import model_samples as model_samples
@@ -37,6 +38,7 @@ from .prediction import posteriors as posteriors
 from .run import SCORES as SCORES
 from .run import RunData as RunData
 from .run import RunError as RunError
+from .run import tested_posterior as tested_posterior
 from .run import train_run as train_run
 from .run_data import FineTuningData as FineTuningData
 from .run_data import PreparedData as PreparedData
@@ -51,6 +53,7 @@ from .scoring import class_score_batches as class_score_batches
 from .scoring import class_scores as class_scores
 from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
+from .training import LOG as LOG
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress
 from .training import TrainingCallback as TrainingCallback

@@ -15,6 +15,7 @@ OPTIONAL = (
     "backbone_learning_rate",
     "augment",
     "border",
+    "class_prior",
 )  # left out of a record if they have their defaults
 
 
@@ -47,6 +48,8 @@ class TrainConfig:
         augment: augmentation of images if a backbone is trained: "none", "pad-crop" or "resized-crop"; see
             `TrainTransform`.
         border: padding of "pad-crop": "reflect" or "zero".
+        class_prior: class frequencies that the posterior is re-weighted to after training: "balanced" for equal ones,
+            or one number above 0 for each class; None for those of the training data. See `prior_weights`.
     """
 
     method: str = DEFAULT
@@ -65,6 +68,7 @@ class TrainConfig:
     backbone_learning_rate: float | None = None
     augment: Augment = "none"
     border: Border = "reflect"
+    class_prior: Literal["balanced"] | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "method", METHODS.canonical(self.method))

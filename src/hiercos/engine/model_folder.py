@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -158,16 +158,19 @@ class StoredModel:
         encoder: encoder of raw inputs; None for a model of vectors.
         rule: decision rule of the answers; the highest score by default.
         temperature: temperature of the posterior, fitted on validation data; 1 by default.
+        class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
     """
 
     model: Model
     encoder: Encoder | None
     rule: Rule = field(default_factory=Likeliest)
     temperature: float = 1.0
+    class_weights: Sequence[float] | None = None
 
     def posterior(self, scores: ArrayLike) -> Posterior:
         """Calibrated probabilities from class scores, shape (M, C)."""
-        return Posterior.from_scores(scores, self.model.taxonomy, temperature=self.temperature)
+        taxonomy = self.model.taxonomy
+        return Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=self.class_weights)
 
     def __repr__(self) -> str:
         return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
@@ -205,6 +208,7 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
         "projected": stored.model.projection is not None,
         "rule": stored.rule.to_dict(),
         "temperature": stored.temperature,
+        **({} if stored.class_weights is None else {"class_weights": list(stored.class_weights)}),
         "backbone": describe_backbone(stored.encoder),
     }
 
@@ -229,7 +233,10 @@ def load_model(folder: str | Path) -> StoredModel:
     encoder = load_encoder(folder, config["kind"], config.get("backbone"))
     if isinstance(encoder, FineTunedEncoder):
         model.backbone = encoder.backbone
-    return StoredModel(model.eval(), encoder, rule_from_dict(config["rule"]), float(config["temperature"]))
+    rule, weights = rule_from_dict(config["rule"]), config.get("class_weights")
+    if weights is not None and len(weights) != taxonomy.num_classes:
+        raise ModelError(f"{folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
+    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights)
 
 
 def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
@@ -254,9 +261,10 @@ def stored_rule(folder: Path) -> Rule:
     return rule_from_dict(_read_config(folder)["rule"])
 
 
-def stored_temperature(folder: Path) -> float:
-    """Temperature of a model folder, read without the weights."""
-    return float(_read_config(folder)["temperature"])
+def stored_calibration(folder: Path) -> tuple[float, Sequence[float] | None]:
+    """Temperature and class weights of a model folder, read without the weights of the model."""
+    config = _read_config(folder)
+    return float(config["temperature"]), config.get("class_weights")
 
 
 def _read_config(folder: Path) -> dict[str, Any]:
@@ -279,10 +287,19 @@ def _check_config(path: Path, config: dict[str, Any]) -> None:
         faults = [*_rule_faults(config["rule"])]
     if not faults and not (math.isfinite(config["temperature"]) and config["temperature"] > 0):
         faults = [f"temperature: expected a number above 0, got {config['temperature']!r}"]
+    if not _are_weights(config.get("class_weights")):
+        faults.append("class_weights: expected a list of numbers above 0")
     if not isinstance(config.get("backbone"), dict | None):
         faults.append(f"backbone: expected an object or null, got {config['backbone']!r}")
     if faults:
         raise ModelError(f"{path}: {fault}" for fault in faults)
+
+
+def _are_weights(values: Any) -> bool:
+    if values is None:
+        return True
+    numbers = isinstance(values, list) and all(isinstance(value, int | float) for value in values)
+    return numbers and all(math.isfinite(value) and value > 0 for value in values)
 
 
 def _rule_faults(rule: dict[str, Any] | str) -> Iterator[str]:

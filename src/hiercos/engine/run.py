@@ -15,13 +15,20 @@ import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, Rule, fit_temperature
+from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, PosteriorError, Rule, fit_temperature, prior_weights
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples
 from hiercos.engine.checkpoint import CHECKPOINT
-from hiercos.engine.config import TrainConfig
+from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
-from hiercos.engine.model_folder import StoredModel, save_model, stored_rule, stored_temperature
+from hiercos.engine.model_folder import (
+    TAXONOMY,
+    StoredModel,
+    read_model_json,
+    save_model,
+    stored_calibration,
+    stored_rule,
+)
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores
 from hiercos.engine.solving import MEMBERS
@@ -31,7 +38,8 @@ from hiercos.methods import METHODS, Model
 from hiercos.metrics import default_suite
 from hiercos.records import Record, holds_finished_run, refuse_finished_run, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -122,38 +130,61 @@ def train_run(
     val_scores = class_scores(fabric, model, val)
     if temperature is None:
         temperature = fit_temperature(val_scores, val.labels)
-    held_out = Posterior.from_scores(val_scores, data.taxonomy, temperature=temperature)
+    weights = class_weights(config, train.labels.numpy(), data.taxonomy)
+    calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
+    held_out = Posterior.from_scores(val_scores, data.taxonomy, **calibration)
     rules = {name: each.fit(held_out, data.taxonomy.leaves[val.labels.numpy()]) for name, each in rules.items()}
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
-    posterior = Posterior.from_scores(tested.scores, data.taxonomy, temperature=temperature)
+    posterior = Posterior.from_scores(tested.scores, data.taxonomy, **calibration)
     records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
+    if weights is None:
+        records["none"] = own
     if fabric.is_global_zero:
         write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
         for record in records.values():
             record.write(folder)
-        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], temperature))
+        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration))
         (folder / CHECKPOINT).unlink(missing_ok=True)
         shutil.rmtree(folder / MEMBERS, ignore_errors=True)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
 
 
+def class_weights(config: TrainConfig, labels: IntArray, taxonomy: Taxonomy) -> list[float] | None:
+    """Factors of the class probabilities for the prior of a config, shape (C,); None without one.
+
+    Args:
+        config: training settings.
+        labels: labels of the training samples, shape (M,); those of inner nodes are not counted.
+        taxonomy: taxonomy of the classes.
+
+    Raises:
+        ConfigError: for a prior of another number of classes, or one that is not above 0.
+    """
+    if config.class_prior is None:
+        return None
+    counts = np.bincount(labels[labels < taxonomy.num_classes], minlength=taxonomy.num_classes)
+    prior = np.ones(taxonomy.num_classes) if config.class_prior == "balanced" else config.class_prior
+    try:
+        return [float(weight) for weight in prior_weights(prior, counts)]
+    except PosteriorError as error:
+        raise ConfigError(f"class_prior: {error}") from error
+
+
 def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
-    """Record of a run with the metrics of a rule's ranking.
+    """Record of a run with the metrics of a rule's ranking of a posterior.
 
     Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
     top-1 accuracy.
 
     Args:
         record: record of the method's own answers.
-        rule: decision rule that ranks the classes; "none" returns the record unchanged.
+        rule: decision rule that ranks the classes.
         posterior: posterior of M test samples.
         labels: true class of each test sample, shape (M,).
         temperature: temperature of the posterior.
     """
-    if rule.name == "none":
-        return record
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         ranking, logs = torch.from_numpy(rule.ranking(batch)), torch.from_numpy(batch.logs)
@@ -177,13 +208,23 @@ def _earlier_records(
     if missing := [name for name in rules if name not in records]:
         with np.load(folder / SCORES, allow_pickle=False) as stored:
             scores, labels = stored["scores"], stored["labels"]
-        temperature = stored_temperature(folder) if temperature is None else temperature
-        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)
+        fitted, weights = stored_calibration(folder)
+        temperature = fitted if temperature is None else temperature
+        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
         for name in missing:
             records[name] = ruled_record(record, rules[name], posterior, labels, temperature)
             if write:
                 records[name].write(folder)
     return records
+
+
+def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
+    """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
+    temperature, weights = stored_calibration(folder)
+    with np.load(folder / SCORES, allow_pickle=False) as stored:
+        scores, labels = stored["scores"], stored["labels"]
+    taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
+    return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
 
 
 def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
@@ -227,7 +268,8 @@ def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, r
     if not holds_finished_run(folder):
         return None
     record = Record.read(folder)
-    changed = sorted(key for key in identity if record.identity.get(key) != identity[key])
+    found = record.identity
+    changed = sorted(key for key in identity.keys() | found.keys() if found.get(key) != identity.get(key))
     if stored_rule(folder) != rule:
         changed.append("rule")
     if changed:

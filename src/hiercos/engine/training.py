@@ -163,6 +163,7 @@ def fit(
     if config.standardize and model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
+    model.prepare(train.labels, weights)
     if model.solver is not None:
         inner = partial(fit, fabric, callback=None if callback is None else MemberCallback(callback))
         members = MemberRuns(inner, config, folder, identity or {}, resume)

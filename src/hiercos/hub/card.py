@@ -28,6 +28,7 @@ FLAGS = {
     "precision": "--precision",
     "seed": "--seed",
     "backbone_learning_rate": "--backbone-lr",
+    "class_prior": "--class-prior",
 }
 ONLY_IN_PYTHON = {"standardize": True, "border": "reflect"}  # settings without an option of `hiercos train`
 BLOCKS = ("width", "dropout")  # method options with their own command-line options
@@ -42,11 +43,13 @@ def train_command(record: Record, *, taxonomy: str, weights: str | None = None) 
         weights: file name of the weights of a frozen backbone that cannot be loaded by name.
 
     Returns:
-        The command, or None for settings that can be set only in Python.
+        The command, or None for settings that can be set only in Python or by a file that the record does not name.
     """
     config = record.config
     if any(config.get(name, usual) != usual for name, usual in ONLY_IN_PYTHON.items()):
         return None
+    if not isinstance(config.get("class_prior"), str | None):
+        return None  # its file is not known
     words = ["hiercos", "train", published_source(str(record.data["source"]))]
     words += [] if _brings_taxonomy(record) else ["--taxonomy", taxonomy]
     words += ["--method", record.method, "--rule", record.rule]

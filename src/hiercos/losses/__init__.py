@@ -1,8 +1,10 @@
 """Losses: (outputs, labels, weights=None) to a scalar."""
 
 from hiercos.losses.barz_denzler import BarzDenzlerLoss
+from hiercos.losses.conditional_softmax import ConditionalSoftmaxLoss
 from hiercos.losses.cross_entropy import CrossEntropyLoss
 from hiercos.losses.flamingo import FlamingoLoss
+from hiercos.losses.hace import HACELoss
 from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
 from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Penalty
@@ -13,10 +15,12 @@ from hiercos.losses.yolo_v2 import YOLOv2Loss
 
 __all__ = [
     "BarzDenzlerLoss",
+    "ConditionalSoftmaxLoss",
     "CrossEntropyLoss",
     "Direction",
     "FlamingoLoss",
     "Grouping",
+    "HACELoss",
     "HAFeatLoss",
     "HAFrameLoss",
     "HXELoss",

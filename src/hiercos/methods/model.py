@@ -57,6 +57,7 @@ class Model(nn.Module):
         self.head, self.loss = parts.head, parts.loss
         self.class_scores, self.node_scores = parts.class_scores, parts.node_scores
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
+        self._prepare = parts.prepare
 
     @property
     def raw_inputs(self) -> bool:
@@ -72,6 +73,11 @@ class Model(nn.Module):
     def input_width(self) -> int:
         """Number of columns of the vectors that the model takes: V with a projection, else F."""
         return self.in_features if self.projection is None else self.projection.in_features
+
+    def prepare(self, labels: Tensor, weights: Tensor | None = None) -> None:
+        """Show the method the labels (M,) and weights (M,) of all training samples, before training."""
+        if self._prepare is not None:
+            self._prepare(labels, weights)
 
     def forward(self, inputs: Any) -> Tensor:
         """Outputs of the method; see the class for the inputs."""

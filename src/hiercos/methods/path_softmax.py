@@ -22,7 +22,8 @@ def path_softmax(
 ) -> Method:
     """A softmax over classes whose logits are sums of node scores along the path, with a log-loss at every level.
 
-    Classes under one parent share its score, so they share statistical strength. The loss is proper: the
+    Classes under one parent share its score, so they share statistical strength: the parameter sharing of
+    [valmadre2022], and with weight decay the recursive regularisation of [gopal2013]. The loss is proper: the
     probabilities can be calibrated, and a decision rule on them (`crm`, `hops`) ranks the classes.
 
     Args:

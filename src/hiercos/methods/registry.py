@@ -28,6 +28,8 @@ class Method:
         node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
             is the method's own prediction there.
         solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
+        prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
+            training; it may set constants of the loss, such as class shares. Nothing by default.
     """
 
     head: nn.Module
@@ -35,9 +37,11 @@ class Method:
     class_scores: nn.Module
     node_scores: nn.Module
     solver: Solver | None = None
+    prepare: Callable[[Tensor, Tensor | None], None] | None = None
 
     def __repr__(self) -> str:
-        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in vars(self).items() if part is not None)
+        modules = ((name, part) for name, part in vars(self).items() if isinstance(part, nn.Module))
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in modules)
         return f"Method({parts})"
 
 

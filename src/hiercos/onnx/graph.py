@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from hiercos.decisions import score_offsets
 from hiercos.geometry import class_path_sums, node_probabilities
 from hiercos.methods import Model
 from hiercos.onnx.format import OPSET, OnnxError, onnx_library
@@ -28,14 +29,23 @@ class ExportedModule(nn.Module):
         model: model whose head and scores are used, without its backbone.
         temperature: calibration temperature of the probabilities.
         backbone: backbone or projection before the head; None if the input is features.
+        class_weights: factor of each class's probability, shape (C,); None for none.
 
     Shape:
         inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
         level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C).
     """
 
-    def __init__(self, model: Model, temperature: float, backbone: nn.Module | None = None) -> None:
+    def __init__(
+        self,
+        model: Model,
+        temperature: float,
+        backbone: nn.Module | None = None,
+        class_weights: Sequence[float] | None = None,
+    ) -> None:
         super().__init__()
+        offsets = None if class_weights is None else torch.tensor(score_offsets(class_weights, temperature))
+        self.register_buffer("offsets", None if offsets is None else offsets.float(), persistent=False)
         self.taxonomy, self.temperature = model.taxonomy, temperature
         self.backbone, self.raw_inputs = backbone, model.raw_inputs
         self.standardize, self.head = model.standardize, model.head
@@ -46,6 +56,8 @@ class ExportedModule(nn.Module):
         features = inputs if self.backbone is None else self.backbone(inputs)
         outputs = self.head(features if self.raw_inputs else self.standardize(features))
         scores, nodes = self.class_scores(outputs), self.node_scores(outputs)
+        if self.offsets is not None:
+            scores = scores + self.offsets
         levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
         probabilities = (scores.double() / self.temperature).softmax(dim=1)
         return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy)

@@ -11,6 +11,7 @@ from .forms import tabular as tabular
 from .forms import write_results as write_results
 from .grid import Cell as Cell
 from .grid import Grid as Grid
+from .learning_curves import learning_curve_results as learning_curve_results
 from .page import write_report as write_report
 from .published import MARK as MARK
 from .published import Pair as Pair
@@ -30,3 +31,5 @@ from .results import result_row as result_row
 from .results import summarize as summarize
 from .results import t_interval as t_interval
 from .results import verdict as verdict
+from .shipping import Recommendation as Recommendation
+from .shipping import recommendation as recommendation

@@ -52,6 +52,7 @@ class Results:
         verdict: summary in plain words, in one line or one per section.
         columns: metrics in the order shown.
         corner: heading of the column of names.
+        points: numbers of training samples of a class, one for each section of learning curves; else empty.
     """
 
     sections: tuple[Section, ...]
@@ -59,6 +60,7 @@ class Results:
     verdict: str
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
+    points: tuple[str, ...] = ()
 
     @property
     def records(self) -> list[Record]:
@@ -113,7 +115,11 @@ class Results:
 
 
 def comparison_results(
-    records: Sequence[Record], *, reference: str | None = None, interval: IntervalConvention = "sample"
+    records: Sequence[Record],
+    *,
+    reference: str | None = None,
+    interval: IntervalConvention = "sample",
+    advice: Sequence[str] = (),
 ) -> Results:
     """The results of a comparison.
 
@@ -121,8 +127,10 @@ def comparison_results(
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the line that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
+        advice: further sentences of the verdict, see `recommendation`.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
-    return Results((section,), tuple(result_row(record) for record in records), verdict(lines))
+    text = "\n".join([verdict(lines), *advice])
+    return Results((section,), tuple(result_row(record) for record in records), text)

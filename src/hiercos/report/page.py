@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.files import write_atomically
-from hiercos.metric_table import legend
+from hiercos.metric_table import MetricSpec, legend
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
 from hiercos.report.grid import Cell, Grid
@@ -37,6 +37,24 @@ def level_accuracy_figure(lines: Sequence[Line]) -> Any:
     return _lines(levels, series, x_title="level (1 is the coarsest)", y_title="accuracy, %")
 
 
+CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
+
+
+def learning_curve_figure(results: Results, column: MetricSpec) -> Any:
+    """Mean of a metric against the number of training samples of a class, with its interval over the draws."""
+    scale = column.scale
+    estimates = {
+        line.name: [
+            next(each for each in section.lines if each.name == line.name).estimate(column.name)
+            for section in results.sections
+        ]
+        for line in results.sections[0].lines
+    }
+    series = {name: [scale * each.mean for each in values] for name, values in estimates.items()}
+    spread = {name: [scale * each.half_width for each in values] for name, values in estimates.items()}
+    return _lines(results.points, series, spread, x_title="training samples of a class", y_title=column.heading)
+
+
 def _percent(line: Line, key: str) -> float:
     return 100 * line.estimate(key).mean
 
@@ -48,12 +66,13 @@ def _order_key(key: str) -> str:
 def _lines(
     labels: Sequence[str],
     series: Mapping[str, Sequence[float]],
+    spread: Mapping[str, Sequence[float]] | None = None,
     *,
     x_title: str,
     y_title: str,
     from_zero: bool = False,
 ) -> Any:
-    """Line chart with one line per method."""
+    """Line chart with one line per method, and error bars of half the spread's width if it is given."""
     from plotly import graph_objects
 
     figure = graph_objects.Figure()
@@ -63,6 +82,8 @@ def _lines(
         colour = colours.setdefault(method, PALETTE[len(colours) % len(PALETTE)])
         line = {"color": colour, "width": 3, "dash": {"": "solid", "crm": "dash"}.get(rule, "dot")}
         figure.add_scatter(x=list(labels), y=list(values), name=name, mode="lines+markers", line=line)
+        if spread is not None:
+            figure.data[-1].error_y = {"array": [0 if math.isnan(half) else half for half in spread[name]], "width": 3}
     figure.update_layout(
         template="plotly_white",
         height=400 + 20 * math.ceil(len(series) / 6),  # a line of the legend holds about six names
@@ -110,13 +131,11 @@ def write_report(results: Results, path: Path) -> str:
 def report_html(results: Results) -> str:
     """The HTML of the whole page."""
     name = html.escape(str(results.records[0].data["name"]))
-    first, *rest = results.sections
     parts = [
         f"<h1>{name}</h1>",
         f'<p class="small">{html.escape(_facts(results))}</p>',
         f'<p class="lead">{html.escape(results.verdict)}</p>',
-        *_section(results, first, with_library=True),
-        *(part for section in rest for part in _section(results, section, with_library=False)),
+        *(_learning_curves(results) if results.points else _sections(results)),
         f"<footer><p>{html.escape(_origin(results.records))}</p></footer>",
     ]
     body = "\n".join(parts)
@@ -128,15 +147,44 @@ def report_html(results: Results) -> str:
     )
 
 
-def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
-    """Tables and figures of one section; the first section embeds plotly's library, so the file works offline."""
+def _learning_curves(results: Results) -> list[str]:
+    """A figure for each metric over all numbers of training samples, then the tables."""
+    shown = [column for column in results.shown if column.name in CURVES]
+    figures = [
+        f"<h3>{html.escape(column.directed_heading)}</h3>\n"
+        + _figure_html(learning_curve_figure(results, column), with_library=column is shown[0])
+        for column in shown
+    ]
+    return [
+        "<h2>Learning curves</h2>",
+        *figures,
+        *(part for each in results.sections for part in _tables(results, each)),
+    ]
+
+
+def _sections(results: Results) -> list[str]:
+    """Tables and figures of all sections; the first embeds plotly's library, so the file works offline."""
+    return [
+        part
+        for section in results.sections
+        for part in _section(results, section, with_library=section is results.sections[0])
+    ]
+
+
+def _tables(results: Results, section: Section) -> list[str]:
+    """Heading, note and tables of one section."""
     note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
     explained = _legend(results) if section is results.sections[0] else ""
     parts = [f"<h2>{html.escape(section.title)}</h2>", note, *_table(results.figures(section), explained)]
     if differences := results.differences(section):
         parts += _table(differences, "")
+    return parts
+
+
+def _section(results: Results, section: Section, *, with_library: bool) -> list[str]:
+    """Tables and figures of one section."""
     return [
-        *parts,
+        *_tables(results, section),
         "<h3>Predictions in the order of the tree</h3>",
         '<p class="small">Share of samples whose first k predictions come in the order the tree prefers.</p>',
         _figure_html(correct_order_figure(section.lines), with_library=with_library),
@@ -195,7 +243,10 @@ def _origin(records: Sequence[Record]) -> str:
 
 def _settings(record: Record) -> dict[str, Any]:
     """The training settings of a run, without its method, options and seed."""
-    return {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
+    settings = {name: value for name, value in record.config.items() if name not in ("method", "options", "seed")}
+    if isinstance(settings.get("class_prior"), list | tuple):
+        settings["class_prior"] = "as given"  # one number for each class would fill the page
+    return settings
 
 
 def _methods(records: Sequence[Record]) -> dict[str, str]:

@@ -188,7 +188,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """
         check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
-        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_)
+        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_, self._trained.class_weights)
         stored = StoredEstimator(
             model,
             self.labels_,
@@ -216,7 +216,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         estimator.n_features_in_ = stored.columns
         if stored.column_names is not None:
             estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
-        trained = Trained(stored.model.model, stored.model.temperature)
+        model = stored.model
+        trained = Trained(model.model, model.temperature, model.class_weights)
         estimator._keep(stored.codec, trained)
         estimator.rule_, estimator._stream = stored.model.rule, None
         return estimator
@@ -333,7 +334,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
         scores = array_scores(self.model_, X, self.device).numpy()
-        return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_)
+        weights = self._trained.class_weights
+        return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_, class_weights=weights)
 
     def _fitted_rule(self) -> Rule:
         """The rule of the last fit, or a new one if the parameter was changed since."""

@@ -2,6 +2,7 @@
 
 import math
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -41,10 +42,12 @@ class Trained:
     Attributes:
         model: trained model, on the CPU, with its projection of sparse samples.
         temperature: calibration temperature of the probabilities; 1 if nothing was held out.
+        class_weights: factor of each class's probability, shape (C,), of a loaded model; None by default.
     """
 
     model: Model
     temperature: float
+    class_weights: Sequence[float] | None = None
 
 
 def train(

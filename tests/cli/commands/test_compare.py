@@ -2,6 +2,7 @@
 
 import csv
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import torch
 
 from blobs import cloud
 from hiercos.cli.app import run
+from hiercos.engine import load_model
 from hiercos.records import Record
 from trees import TOY17
 
@@ -153,4 +155,60 @@ def test_an_impossible_number_or_criterion_is_one_sentence(
 ) -> None:
     assert run([*arguments(data, tmp_path / "out"), *options]) == 2
     assert expected in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_learning_curves_are_written_for_every_number_of_shots(data: list[str], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    command = arguments(data, out, epochs=1)
+    assert run([*command, "--shots", "all,1", "--draws", "2"]) == 0
+    with (out / "results.csv").open(encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["shots"] for row in rows] == ["1"] * 8 + ["all"] * 8
+    assert (out / "shots" / "1" / "hier-cos" / "seed-1" / "model.safetensors").is_file()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (["--shots", "0"], "--shots 0: expected numbers of at least 1, or all, got '0'"),
+        (["--shots", "1,x"], "--shots 1,x: expected numbers of at least 1, or all, got 'x'"),
+        (["--shots", "1", "--tune", "2"], "--shots cannot be combined with --tune or --ship"),
+    ],
+)
+def test_shots_that_cannot_be_drawn_are_refused(
+    data: list[str], tmp_path: Path, given: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*arguments(data, tmp_path / "out"), *given]) == 2
+    assert message in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_recommended_model_is_shipped_with_its_rule_and_the_printed_command_trains_it(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, ship = tmp_path / "out", tmp_path / "shipped"
+    command = [*arguments(data, out, epochs=2, seeds=1), "--ship", str(ship)]
+    assert run(command) == 0
+    shown = capsys.readouterr().out
+    (line,) = [line for line in shown.splitlines() if line.startswith("Ship ")]
+    chosen, _, rule = line.removeprefix("Ship ").partition(":")[0].partition(" + ")
+    stored = load_model(ship)
+    assert (stored.model.method, stored.rule.name) == (chosen, rule or "none")
+    assert (ship / "record.json").read_text() == (out / "runs" / chosen / "seed-0" / "record.json").read_text()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    (text,) = [line for line in shown.splitlines() if line.startswith("To train it: hiercos ")]
+    words = shlex.split(text.removeprefix("To train it: hiercos "))
+    assert run([*words[:-1], str(tmp_path / "trained")]) == 0
+    assert (tmp_path / "trained" / "model.safetensors").read_bytes() == (ship / "model.safetensors").read_bytes()
+    assert (tmp_path / "trained" / "config.json").read_text() == (ship / "config.json").read_text()
+
+
+def test_an_existing_folder_is_never_shipped_to(
+    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ship = tmp_path / "shipped"
+    ship.mkdir()
+    assert run([*arguments(data, tmp_path / "out"), "--ship", str(ship)]) == 2
+    assert f"--ship {ship}: already exists; choose another folder" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()

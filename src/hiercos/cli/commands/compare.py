@@ -1,22 +1,27 @@
 """`hiercos compare`: compare methods on the user's data."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ComparisonOptions, TuneOptions, print_tuning
+from hiercos.cli.options.comparison import ComparisonOptions, CurveOptions, TuneOptions, print_tuning
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
     OptionError,
+    PriorOptions,
     TrainingOptions,
     grouped,
 )
+from hiercos.cli.options.shipping import DimOption, ShipOptions, command_text, recommended
 
 if TYPE_CHECKING:
+    from hiercos.benchmark import Entry
+    from hiercos.data import Dataset
     from hiercos.records import Record
 
 
@@ -29,8 +34,11 @@ def compare(
     columns: DataOptions,
     device_options: DeviceOptions,
     inputs: BackboneOptions,
+    prior: PriorOptions,
     search: TuneOptions,
+    curves: CurveOptions,
     shown: ComparisonOptions,
+    shipping: ShipOptions,
     methods: Annotated[
         str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
     ] = "cross-entropy,cross-entropy-mlp,hier-cos,default",
@@ -49,43 +57,78 @@ def compare(
 
     An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
-    shown.check()
+    for group in (shown, prior, curves, shipping):
+        group.check()
     columns.check(data)
     device_options.check_names()
     training.check_names()
-    if rules is not None:
-        options.check_rules(rule for rule, _ in _rules_with_owners(rules))
-    from hiercos.benchmark import Entry
+    points = curves.points()
+    if points and (search.tune or shipping.ship):
+        raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
+    options.check_rules(rule for rule, _ in _rules_with_owners(rules or "none"))
     from hiercos.benchmark import compare as run_grid
+    from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
 
-    names = _method_names(methods)
-    tuning = search.tuning()
-    wanted = _default_rules(names) if rules is None else rules
-    chosen = {name: _rules(wanted, name) for name in names}
-    _refuse_unknown_methods(wanted, names)
+    names, tuning = _method_names(methods), search.tuning()
+    chosen = _rules_by_method(rules, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
-    samples = len(dataset.rows("train"))
-    configs = [training.config(name, {}, precision=device_options.precision, samples=samples) for name in names]
-    entries = [Entry(config, chosen[config.method]) for config in configs]
-    seed_range = range(training.seed, training.seed + seeds)
+    shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
+    grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
+    runs = range(training.seed, training.seed + (curves.draws if points else seeds))
     with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
-        with observer(names, seeds=seeds, trials=search.tune, jobs=jobs) as display:
-            records = run_grid(fabric, prepared, entries, seed_range, out, jobs=jobs, tuning=tuning, observer=display)
-        if fabric.is_global_zero:
+        with observer(names, seeds=len(runs) * len(grid), trials=search.tune, jobs=jobs) as display:
+            how: dict[str, Any] = {"jobs": jobs, "observer": display}
+            if points:
+                records = learning_curves(fabric, prepared, grid, runs, out, **how)
+            else:
+                records = run_grid(fabric, prepared, grid[0][1], runs, out, tuning=tuning, **how)
+        if fabric.is_global_zero and points:
+            _show_curves(records, out, shown)
+        elif fabric.is_global_zero:
             print_tuning(records)
-            _show(records, out, shown, reference)
+            advised = recommended(records, dataset, out)
+            groups = (columns, inputs, prior, device_options, DimOption(dim))
+            command = command_text(advised.record, data, training, *groups)
+            _show(records, out, shown, reference, [*advised.sentences, command])
+            shipping.copy(fabric, prepared, advised.record, out)
 
 
-def _show(records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None) -> None:
+def _entries(
+    training: TrainingOptions,
+    rules: Mapping[str, tuple[str, ...]],
+    dataset: "Dataset",
+    shots: int | None,
+    shared: Mapping[str, Any],
+) -> "list[Entry]":
+    """The methods with their settings for a number of training samples of each class; None for all."""
+    import numpy as np
+
+    from hiercos.benchmark import Entry
+
+    counts = np.bincount(dataset.labels[dataset.rows("train")])
+    samples = int(counts.sum() if shots is None else np.minimum(counts, shots).sum())
+    return [Entry(training.config(name, {}, samples=samples, **shared), own) for name, own in rules.items()]
+
+
+def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
+    """Write the learning curves in every format and print their tables."""
+    from hiercos.report import learning_curve_results
+
+    shown.show(learning_curve_results(records, interval=shown.convention), out)
+
+
+def _show(
+    records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None, advice: Sequence[str]
+) -> None:
     """Write the results in every format and print them with the verdict."""
     from hiercos.benchmark import RUNS
     from hiercos.report import comparison_results
 
-    shown.show(comparison_results(records, reference=reference, interval=shown.convention), out)
+    shown.show(comparison_results(records, reference=reference, interval=shown.convention, advice=advice), out)
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
@@ -105,6 +148,13 @@ def _default_rules(methods: list[str]) -> str:
 
     ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
     return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
+
+
+def _rules_by_method(text: str | None, methods: list[str]) -> dict[str, tuple[str, ...]]:
+    """The rules of each method, from the option or by default."""
+    wanted = _default_rules(methods) if text is None else text
+    _refuse_unknown_methods(wanted, methods)
+    return {method: _rules(wanted, method) for method in methods}
 
 
 def _rules(text: str, method: str) -> tuple[str, ...]:

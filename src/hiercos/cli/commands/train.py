@@ -8,7 +8,7 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, PriorOptions, TrainingOptions, grouped
 from hiercos.records import refuse_finished_run
 
 
@@ -21,6 +21,7 @@ def train(
     columns: DataOptions,
     device_options: DeviceOptions,
     inputs: FineTuningOptions,
+    prior: PriorOptions,
     method: Annotated[str, typer.Option(help="Method to train (see hiercos methods).")] = "default",
     rule: Annotated[
         str | None,
@@ -39,6 +40,7 @@ def train(
     columns.check(data)
     if out.exists() and not out.is_dir():
         raise OptionError(f"--out {out}: expected a folder, got a file")
+    prior.check()
     if not resume:
         refuse_finished_run(out)  # before the data are read
     device_options.check_names()
@@ -60,6 +62,7 @@ def train(
         precision=device_options.precision,
         samples=len(dataset.rows("train")),
         max_batch_size=64 if inputs.fine_tunes else 256,
+        class_prior=prior.read(dataset.taxonomy),
         **inputs.settings(dataset),
     )
     with device_options.processes() as fabric:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import check_format
-from hiercos.cli.options.groups import check_option
+from hiercos.cli.options.groups import OptionError, check_option
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Tuning
@@ -33,6 +33,33 @@ class TuneOptions:
 
         check_option("--tune-for", self.tune_for, ("top1", "hops"))
         return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
+
+
+@dataclass(frozen=True)
+class CurveOptions:
+    """Options of learning curves."""
+
+    shots: Annotated[
+        str | None,
+        typer.Option(help="Learning curves: training samples of a class, as 1,2,5,all.", show_default="all, no curves"),
+    ] = None
+    draws: Annotated[int, typer.Option(min=1, help="With --shots: draws of the training samples, one run each.")] = 5
+
+    def check(self) -> None:
+        """Raise an `OptionError` for shots that are neither numbers above 0 nor all."""
+        for text in self._texts:
+            if text != "all" and not (text.isdecimal() and int(text) > 0):
+                raise OptionError(f"--shots {self.shots}: expected numbers of at least 1, or all, got {text!r}")
+
+    @property
+    def _texts(self) -> list[str]:
+        return [] if self.shots is None else [part.strip() for part in self.shots.split(",")]
+
+    def points(self) -> list[int | None]:
+        """The numbers of samples in ascending order, None (all) last."""
+        texts = self._texts
+        numbers: list[int | None] = [*sorted({int(text) for text in texts if text != "all"})]
+        return numbers + [None] * ("all" in texts)
 
 
 def print_tuning(records: "Sequence[Record]") -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from hiercos.data import Dataset
     from hiercos.engine import ReadConfig, TrainConfig
+    from hiercos.taxonomy import Taxonomy
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
@@ -72,6 +73,19 @@ def _field_parameters(group: Any) -> list[inspect.Parameter]:
         )
         for entry in dataclasses.fields(group)
     ]
+
+
+def option_words(*groups: Any) -> list[str]:
+    """The options of some groups that differ from their defaults, as words of a command."""
+    words: list[str] = []
+    for group in groups:
+        for entry in dataclasses.fields(group):
+            value, flag = getattr(group, entry.name), f"--{entry.name.replace('_', '-')}"
+            if value == entry.default:
+                continue
+            for each in value if isinstance(value, list) else [value]:
+                words += [flag] if each is True else [flag, str(each)]
+    return words
 
 
 @dataclass(frozen=True)
@@ -183,6 +197,34 @@ def _torchrun_options() -> dict[str, Any]:
     """Fabric's options for the processes of torchrun, which Fabric does not detect on a CPU."""
     local, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     return {"devices": local, "num_nodes": everywhere // local, "strategy": "ddp"}
+
+
+@dataclass(frozen=True)
+class PriorOptions:
+    """Options for other class frequencies than those of the training data."""
+
+    class_prior: Annotated[
+        str | None,
+        typer.Option(
+            help="Class frequencies to answer for: balanced, or a CSV file with the columns class and prior.",
+            show_default="those of the training data",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise for a missing file, before any slow import or reading."""
+        if self.class_prior not in (None, "balanced") and not Path(str(self.class_prior)).is_file():
+            raise OptionError(
+                f"--class-prior {self.class_prior}: expected balanced or a CSV file, there is no such file"
+            )
+
+    def read(self, taxonomy: "Taxonomy") -> Any:
+        """The prior for `TrainConfig`."""
+        if self.class_prior is None or self.class_prior == "balanced":
+            return self.class_prior
+        from hiercos.data import read_class_prior
+
+        return read_class_prior(Path(self.class_prior), taxonomy)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,87 @@
+"""Whether each test answer of a run is right, and how far off it is; paired differences over these rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.benchmark.comparison import RUNS
+from hiercos.benchmark.resampling import bootstrap_interval
+from hiercos.decisions import Decision, rule
+from hiercos.engine import stored_rule, tested_posterior
+from hiercos.records import Record
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
+
+ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of rows
+
+
+def answer_rows(folder: Path, rule_name: str) -> FloatArray:
+    """Top-1 and AHD@1 of each test sample of a finished run, from its stored scores.
+
+    Args:
+        folder: folder of the run.
+        rule_name: name of the decision rule that answers.
+
+    Returns:
+        1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
+    """
+    posterior, labels = tested_posterior(folder)
+    own = stored_rule(folder)
+    decision = (own if own.name == rule_name else rule(rule_name))(posterior)
+    return answer_values(decision, labels, posterior.taxonomy)
+
+
+def answer_values(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:
+    """Top-1 and AHD@1 of each answer, shape (M, 2); an answer that is an inner node is never right.
+
+    Args:
+        decision: answers of M samples.
+        labels: true class of each sample, shape (M,).
+        taxonomy: taxonomy of the classes.
+    """
+    leaves = taxonomy.leaves[labels]
+    paths = taxonomy.path_table(leaves)  # (M, H)
+    shared = ((paths == decision.paths) & (paths >= 0)).sum(axis=1)  # depth of the lowest common ancestor
+    right = decision.nodes == leaves
+    return np.stack([right, np.where(right, 0, taxonomy.height - shared)], axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerTable:
+    """Rows of every line of a comparison, the mean over its seeds.
+
+    Attributes:
+        rows: table of `answer_rows` by line name, shape (M, 2) each, of the same test samples.
+    """
+
+    rows: Mapping[str, FloatArray]
+
+    @classmethod
+    def of(cls, records: Sequence[Record], folder: Path) -> "AnswerTable":
+        """Rows of a comparison in a folder, from the stored scores of its runs."""
+        sums: dict[str, list[FloatArray]] = {}
+        for record in records:
+            run = folder / RUNS / record.method / f"seed-{record.seed}"
+            sums.setdefault(record.name, []).append(answer_rows(run, record.rule))
+        return cls({name: np.mean(tables, axis=0) for name, tables in sums.items()})
+
+    @cached_property
+    def _found(self) -> dict[tuple[str, str], FloatArray]:
+        return {}
+
+    def difference(self, ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+        """Mean difference of a metric between two lines over the test rows, and its 95% bootstrap interval.
+
+        Args:
+            ours: name of a line.
+            reference: name of the line to subtract.
+            metric: one of `ROW_METRICS`.
+        """
+        pair = (ours, reference)
+        if pair not in self._found:
+            interval = bootstrap_interval(self.rows[ours] - self.rows[reference])
+            self._found[pair] = np.stack([interval.mean, interval.low, interval.high])
+        mean, low, high = self._found[pair][:, ROW_METRICS.index(metric)].tolist()
+        return mean, low, high

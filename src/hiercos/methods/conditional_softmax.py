@@ -1,0 +1,38 @@
+"""Logit-adjusted conditional softmax."""
+
+from hiercos.losses import ConditionalSoftmaxLoss
+from hiercos.methods.heads import linear_head
+from hiercos.methods.registry import METHODS, Method
+from hiercos.methods.search import Between
+from hiercos.methods.yolo_v2 import CascadeProbabilities, LeafLogProbabilities
+from hiercos.taxonomy import Taxonomy
+
+
+@METHODS.register("conditional-softmax", inner_labels=True, search={"tau": Between(0, 1.5)})
+def conditional_softmax(
+    taxonomy: Taxonomy,
+    in_features: int,
+    *,
+    width: int | None = None,
+    dropout: float = 0.0,
+    momentum: float = 0.1,
+    tau: float = 1.0,
+) -> Method:
+    """Conditional softmax: a softmax among siblings, whose logits are adjusted by training shares [plaud2024].
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the input features.
+        width: width of a transformation module before the linear layer; None (default, as published) for no module.
+        dropout: dropout rate, see `linear_head`.
+        momentum: batch-norm momentum, see `TransformationModule`.
+        tau: strength of the adjustment, see `ConditionalSoftmaxLoss`; 0 for the plain conditional softmax.
+    """
+    loss = ConditionalSoftmaxLoss(taxonomy, tau)
+    return Method(
+        head=linear_head(in_features, taxonomy.num_nodes, width=width, dropout=dropout, momentum=momentum),
+        loss=loss,
+        class_scores=LeafLogProbabilities(taxonomy),
+        node_scores=CascadeProbabilities(taxonomy),
+        prepare=loss.prepare,
+    )

@@ -1,0 +1,122 @@
+"""The model of a comparison to ship, and the reasons in plain words."""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from hiercos.metric_table import metric_spec
+from hiercos.records import Record
+from hiercos.report.results import Line, best_flat_line
+
+FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
+RowDifference = Callable[[str, str, str], tuple[float, float, float]]
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """The line of a comparison to ship.
+
+    Attributes:
+        line: recommended line.
+        tied: other lines whose answers are not certainly nearer or farther than those of the nearest line.
+        sentences: reasons, one sentence each.
+    """
+
+    line: Line
+    tied: tuple[Line, ...]
+    sentences: tuple[str, ...]
+
+    @property
+    def record(self) -> Record:
+        """Record of the seed with the best top-1 on validation, the first of equals."""
+        return max(self.line.records, key=_validation_top1)
+
+
+def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float) -> Recommendation:
+    """The line to ship: of those whose answers are nearest to the truth, the simplest.
+
+    Answers are compared by their mean tree distance (AHD@1), row by row of the test split. Lines without a certain
+    difference from the nearest one tie; among these, one without tree and rule goes before one with either, then the
+    faster one in training.
+
+    Args:
+        lines: lines of a comparison.
+        rows: mean difference (first line minus second) of "top1" or "ahd_at_1" over the test rows, with its interval.
+        most_frequent: top-1 of always answering the most frequent training class.
+    """
+    nearest = min(lines, key=lambda line: line.estimate("ahd_at_1").mean)
+    tied = [line for line in lines if line is nearest or not _is_certain(line, nearest, "ahd_at_1", rows)]
+    chosen = min(tied, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _seconds(line)))
+    others = tuple(line for line in tied if line is not chosen)
+    top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
+    tests = int(chosen.records[0].data["sizes"]["test"])
+    first = f"Ship {chosen.name}: top-1 {top1}%, mean tree distance of the answers {distance}. "
+    sentences = [first + _ties(others, tests), _features(lines, most_frequent), *_parts(lines, rows)]
+    ranked = max(lines, key=lambda line: line.estimate("hops").mean)
+    if ranked.estimate("hops").mean > chosen.estimate("hops").mean:
+        sentences.append(f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}.")
+    return Recommendation(chosen, others, tuple(sentences))
+
+
+def _ties(others: Sequence[Line], tests: int) -> str:
+    if not others:
+        return f"Its answers are certainly nearer than those of all others over the {tests} test rows."
+    names = ", ".join(line.name for line in others)
+    return f"It ties with {names}: no certain difference over the {tests} test rows; it is the simplest of them."
+
+
+def _features(lines: Sequence[Line], most_frequent: float) -> str:
+    """What the features bought: the most accurate flat line against always the same answer."""
+    flat = best_flat_line(lines) or max(lines, key=lambda line: line.estimate("top1").mean)
+    share = metric_spec("top1").text(most_frequent)
+    return f"The features: {flat.name} has top-1 {_mean(flat, 'top1')}%, always the most frequent class {share}%."
+
+
+def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
+    """What the tree and the rule bought, each against the same without it."""
+    flat = best_flat_line(lines)
+    learnt = [line for line in lines if line.uses_tree and not line.has_rule]
+    sentences = []
+    if flat is not None and learnt:
+        best = min(learnt, key=lambda line: line.estimate("ahd_at_1").mean)
+        sentences.append(f"The tree in training: {_bought(best, flat, rows)}.")
+    plain = {line.records[0].method: line for line in lines if not line.has_rule}
+    ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
+    if ruled:
+        best = min(ruled, key=lambda line: line.estimate("ahd_at_1").mean)
+        sentences.append(f"The rule: {_bought(best, plain[best.records[0].method], rows)}.")
+    return sentences
+
+
+def _bought(ours: Line, reference: Line, rows: RowDifference) -> str:
+    """Differences of two lines in top-1 and AHD@1 with their intervals over the test rows; ties are called ties."""
+    found = []
+    for name in ("top1", "ahd_at_1"):
+        spec, (mean, low, high) = metric_spec(name), rows(ours.name, reference.name, name)
+        heading, percent, _ = spec.heading.partition(" %")
+        texts = [spec.text(value, sign="+") for value in (mean, low, high)]
+        tie = "" if _is_certain(ours, reference, name, rows) else ", a tie"
+        found.append(f"{texts[0]}{' points' if percent else ''} of {heading} ({texts[1]} to {texts[2]}{tie})")
+    return f"{ours.name} against {reference.name}: {', '.join(found)}"
+
+
+def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
+    """Whether the interval over the test rows excludes 0, and over the seeds too if there are at least three."""
+    _, low, high = rows(ours.name, reference.name, name)
+    seeds = ours.difference(reference, name)
+    by_seed = len(ours.records) < FEWEST_SEEDS or seeds.low > 0 or seeds.high < 0
+    return (low > 0 or high < 0) and by_seed
+
+
+def _seconds(line: Line) -> float:
+    return line.estimate("train_seconds").mean
+
+
+def _mean(line: Line, name: str) -> str:
+    return metric_spec(name).text(line.estimate(name).mean)
+
+
+def _validation_top1(record: Record) -> float:
+    if not record.history:
+        return -math.inf
+    return record.history[record.best_epoch - 1]["top1"]

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightning_fabric import Fabric
+
+from blobs import blob_data
+from hiercos import Taxonomy
+from hiercos.benchmark import AnswerTable, Entry, compare
+from hiercos.benchmark.answer_rows import answer_values
+from hiercos.decisions import Decision
+from hiercos.engine import TrainConfig
+from trees import TOY17, taxonomies
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000))
+def test_an_answer_is_as_far_as_the_levels_below_the_last_node_it_shares(taxonomy: Taxonomy, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(taxonomy.num_classes, size=8)
+    nodes = generator.integers(-1, taxonomy.num_nodes, size=8)
+    nodes[0] = taxonomy.leaves[labels[0]]
+    found = answer_values(Decision(nodes, np.ones(8), np.ones(8), "", taxonomy), labels, taxonomy)
+    for row, (node, label) in enumerate(zip(nodes.tolist(), labels.tolist(), strict=True)):
+        leaf = int(taxonomy.leaves[label])
+        own = taxonomy.path(node) if node >= 0 else ()
+        shared = len(set(own) & set(taxonomy.path(leaf)))
+        assert found[row].tolist() == ([1, 0] if node == leaf else [0, taxonomy.height - shared])
+
+
+def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    entry = Entry(TrainConfig(method="cross-entropy", epochs=1, batch_size=32), ("none", "crm", "hops"))
+    records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
+    table = AnswerTable.of(records, tmp_path)
+    for name in ("none", "crm", "hops"):
+        own = [record for record in records if record.rule == name]
+        top1, ahd = table.rows[own[0].name].mean(axis=0)
+        assert top1 == pytest.approx(np.mean([record.metrics["top1"] for record in own]))
+        assert ahd == pytest.approx(np.mean([record.metrics["ahd_at_1"] for record in own]))
+
+
+def test_a_difference_has_the_interval_of_its_rows() -> None:
+    generator = np.random.default_rng(0)
+    ours = np.stack([generator.random(2000) < 0.8, generator.random(2000)], axis=1).astype(float)
+    table = AnswerTable({"ours": ours, "flat": np.zeros_like(ours)})
+    mean, low, high = table.difference("ours", "flat", "top1")
+    assert mean == pytest.approx(ours[:, 0].mean())
+    half = 1.96 * ours[:, 0].std() / np.sqrt(2000)
+    assert [low, high] == pytest.approx([mean - half, mean + half], abs=0.003)
+    assert table.difference("flat", "ours", "ahd_at_1")[0] == pytest.approx(-ours[:, 1].mean())

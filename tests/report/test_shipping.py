@@ -1,0 +1,69 @@
+from dataclasses import replace
+
+from hiercos.records import Record
+from hiercos.report import recommendation, summarize
+from hiercos.report.shipping import RowDifference
+from records import record
+
+
+def rows_of(**gaps: float) -> RowDifference:
+    """Differences over rows from the AHD@1 of each line, certain from 0.05 on; top-1 always ties."""
+
+    def difference(ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+        key = (ours.replace(" + ", "_").replace("-", "_"), reference.replace(" + ", "_").replace("-", "_"))
+        mean = gaps[key[0]] - gaps[key[1]] if metric == "ahd_at_1" else 0.0
+        return mean, mean - 0.05, mean + 0.05
+
+    return difference
+
+
+def compared(**distances: float) -> list[Record]:
+    kinds = {"cross_entropy": "cross-entropy", "hier_cos": "hier-cos", "hier_cos_crm": "hier-cos"}
+    return [
+        record(kinds[name], rule="crm" if name.endswith("crm") else "none", ahd_at_1=value, hops=1 - value)
+        for name, value in distances.items()
+    ]
+
+
+def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
+    distances = {"cross_entropy": 0.5, "hier_cos": 0.4, "hier_cos_crm": 0.1}
+    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
+    assert (found.line.name, found.tied) == ("hier-cos + crm", ())
+    assert found.sentences[0] == (
+        "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100. "
+        "Its answers are certainly nearer than those of all others over the 3 test rows."
+    )
+    assert found.sentences[1] == (
+        "The features: cross-entropy has top-1 50.00%, always the most frequent class 25.00%."
+    )
+    assert found.sentences[2] == (
+        "The tree in training: hier-cos against cross-entropy: +0.00 points of top-1 (-5.00 to +5.00, a tie), "
+        "-0.100 of AHD@1 (-0.150 to -0.050)."
+    )
+    assert found.sentences[3].startswith("The rule: hier-cos + crm against hier-cos: ")
+    assert found.sentences[3].endswith("-0.300 of AHD@1 (-0.350 to -0.250).")
+
+
+def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:
+    distances = {"cross_entropy": 0.42, "hier_cos": 0.4, "hier_cos_crm": 0.39}
+    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
+    assert found.line.name == "cross-entropy"
+    assert "It ties with hier-cos, hier-cos + crm: no certain difference" in found.sentences[0]
+    assert found.sentences[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.610."
+
+
+def test_a_difference_that_changes_from_seed_to_seed_is_a_tie_from_three_seeds_on() -> None:
+    flat, ours = (0.5, 0.5, 0.5), (0.0, 0.45, 0.6)
+    records = [record("cross-entropy", seed, ahd_at_1=value) for seed, value in enumerate(flat)]
+    records += [record("hier-cos", seed, ahd_at_1=value) for seed, value in enumerate(ours)]
+    rows = rows_of(cross_entropy=0.5, hier_cos=0.35)
+    assert recommendation(summarize(records), rows, most_frequent=0.1).line.name == "cross-entropy"
+    fewer = [each for each in records if each.seed < 2]
+    assert recommendation(summarize(fewer), rows, most_frequent=0.1).line.name == "hier-cos"
+
+
+def test_the_model_of_the_best_seed_on_validation_is_shipped() -> None:
+    history = [[{"top1": 0.5}], [{"top1": 0.7}], [{"top1": 0.7}]]
+    records = [replace(record("cross-entropy", seed), history=each) for seed, each in enumerate(history)]
+    found = recommendation(summarize(records), rows_of(cross_entropy=0.5), most_frequent=0.1)
+    assert found.record.seed == 1
