@@ -160,5 +160,6 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
 def array_inputs(model: Model, vectors: AnyArray | SparseMatrix) -> Tensor:
     """Inputs of a model, dense or sparse as the model takes them, from an array or a SciPy CSR matrix."""
     if isinstance(vectors, np.ndarray):
-        return torch.tensor(vectors) if model.projection is None else csr_tensor(csr_matrix(vectors))
+        dense = np.ascontiguousarray(vectors)
+        return torch.tensor(dense) if model.projection is None else csr_tensor(csr_matrix(dense))
     return csr_tensor(vectors) if model.takes_sparse else torch.tensor(vectors.toarray())

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from scipy.optimize import minimize
+from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.logistic import own_log_probabilities
+from hiercos.methods.logistic import held_out_loss
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
@@ -20,6 +20,7 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples
 LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
+WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 FOLDS = 7  # of which one is held out, if there are no validation samples
 
@@ -102,7 +103,7 @@ def flat_committee(
     in_features: int,
     *,
     size: int = 5,
-    width: int = 512,
+    width: int | None = None,
     dropout: float = 0.1,
     members: Sequence[str] | None = None,
     dim: int | None = None,
@@ -113,13 +114,13 @@ def flat_committee(
         taxonomy: the tree; only its number of classes is read.
         in_features: width F of the input features.
         size: number of heads.
-        width: width of their transformation modules.
+        width: width of their transformation modules; None for 512.
         dropout: dropout rate, see `TransformationModule`.
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
     flat = ("cross-entropy-mlp",) * size
-    head = Committee(taxonomy, in_features, members or flat, {"width": width, "dropout": dropout}, dim)
+    head = Committee(taxonomy, in_features, members or flat, {"width": width or WIDTH, "dropout": dropout}, dim)
     return committee_method(head, CommitteeSolver(head, flat))
 
 
@@ -205,8 +206,7 @@ class CommitteeTraining:
 
     def loss(self, member: Model) -> float:
         """Log-loss of a member on the validation samples, at its best temperature."""
-        true = self.val[True]
-        return _best_inverse(self.scores(member).astype(np.float64), replace(true, weights=None))[1]
+        return best_inverse(self.scores(member).astype(np.float64), self.val[True].labels)[1]
 
     def pooled(self, models: Sequence[Model]) -> Solved:
         """Put models into the committee with fitted weights; those with hardly any weight are left out."""
@@ -236,53 +236,48 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, fl
     Returns:
         Weights, shape (K,), the log-loss of the sum, and that of each table alone.
     """
-    true = LabelledFeatures(np.empty((len(labels), 0), np.float32), labels)
     tables = np.stack([table - table.max(axis=1, keepdims=True) for table in scores]).astype(np.float64)  # (K, M, C)
-    inverse, alone = zip(*(_best_inverse(table, true) for table in tables), strict=True)
+    inverse, alone = zip(*(best_inverse(table, labels) for table in tables), strict=True)
     tables *= np.array(inverse)[:, None, None]
     kept = np.ones(len(tables), dtype=bool)
     while True:
-        factors = _pool_factors(tables[kept], true)
+        factors = _pool_factors(tables[kept], labels)
         dropped = factors < LEAST_WEIGHT * factors.sum()
         if not dropped.any():
             break
         kept[np.flatnonzero(kept)[dropped]] = False
     weights = np.zeros(len(tables))
     weights[kept] = factors * np.array(inverse)[kept]
-    loss = _log_loss(np.tensordot(factors, tables[kept], axes=1), true)
+    loss = held_out_loss(np.tensordot(factors, tables[kept], axes=1), labels) / len(labels)
     return weights, loss, list(alone)
 
 
-def _best_inverse(table: Floats, true: LabelledFeatures) -> tuple[float, float]:
-    """The inverse temperature of a table with the smallest log-loss, and that log-loss."""
-    from scipy.optimize import minimize_scalar
-
+def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
+    """The inverse temperature of a score table with the smallest log-loss, and that log-loss."""
     found = minimize_scalar(
-        lambda log: _log_loss(np.exp(log) * table, true), bounds=(-7, 7), method="bounded", options={"xatol": 1e-3}
+        lambda log: held_out_loss(np.exp(log) * table, labels),
+        bounds=(-7, 7),
+        method="bounded",
+        options={"xatol": 1e-3},
     )
-    return float(np.exp(found.x)), float(found.fun)
+    return float(np.exp(found.x)), float(found.fun) / len(labels)
 
 
-def _pool_factors(tables: Floats, true: LabelledFeatures) -> Floats:
+def _pool_factors(tables: Floats, labels: IntArray) -> Floats:
     """Factors >= 0 of tables at their own temperature, shape (K,)."""
-    count, rows = len(tables), len(true)
-    own = np.take_along_axis(tables, true.labels[None, :, None], axis=2)[..., 0]  # (K, M)
+    count, rows = len(tables), len(labels)
+    own = np.take_along_axis(tables, labels[None, :, None], axis=2)[..., 0].sum(axis=1)  # (K,)
+    own += tables.mean(axis=(1, 2))  # the sample that may have any class
 
     def value(factors: Floats) -> tuple[float, Floats]:
         logits = np.tensordot(factors, tables, axes=1)  # (M, C)
-        logits -= logits.max(axis=1, keepdims=True)
-        probabilities = np.exp(logits)
+        probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
         probabilities /= probabilities.sum(axis=1, keepdims=True)
-        slope = (np.einsum("mc,kmc->k", probabilities, tables) - own.sum(axis=1)) / rows
-        pull = TOWARDS_EQUAL / rows
-        loss = _log_loss(logits, true) + 0.5 * pull * float(np.square(count * factors - 1).mean())
-        return loss, slope + pull * (count * factors - 1)
+        expected = np.einsum("mc,kmc->k", probabilities, tables) * (1 + 1 / rows)
+        unequal = count * factors - 1
+        loss = held_out_loss(logits, labels) + 0.5 * TOWARDS_EQUAL * float(np.square(unequal).mean())
+        return loss, expected - own + TOWARDS_EQUAL * unequal
 
-    start = np.full(count, 1 / count)
-    found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=[(0, None)] * count)
+    found = minimize(value, np.full(count, 1 / count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count)
     factors: Floats = found.x
     return factors
-
-
-def _log_loss(logits: Floats, true: LabelledFeatures) -> float:
-    return float(-own_log_probabilities(logits, true).mean())

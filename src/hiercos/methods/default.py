@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import issparse
 
-from hiercos.methods.committee import Committee, CommitteeSolver, CommitteeTraining, committee_method
+from hiercos.methods.committee import WIDTH, Committee, CommitteeSolver, CommitteeTraining, committee_method
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method
 from hiercos.taxonomy import Taxonomy
@@ -19,7 +19,6 @@ FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose fe
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
-WIDTH = 512
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 

@@ -1,6 +1,7 @@
 """Logistic regression on the features, flat or along the tree, with a strength chosen on held-out samples."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,9 +12,10 @@ from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.convex import Inputs, PathProblem, Prior, Solution
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
-from hiercos.taxonomy import Floats, Taxonomy
+from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
-VARIANCES = tuple(4.0**power for power in range(1, 9))  # of a class's weights, on features of mean squared norm 1
+VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
+USUAL = 4  # place of the first variance to try
 SHARES = (0.0, 0.5, 0.8)  # of the variance, in the inner nodes
 ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated
 SMALL = 5000  # training samples up to which they are
@@ -124,29 +126,30 @@ def choose_prior(
     else:
         masks = folds(train.labels, FOLDS, seed)
         searches = [PriorSearch(train.rows(~mask), train.rows(mask), taxonomy) for mask in masks]
-    losses: dict[Prior, float] = {}
-    best = Prior(VARIANCES[0])
+    best, least = Prior(VARIANCES[USUAL]), math.inf
     for share in shares if taxonomy.height > 1 else (0.0,):
-        for prior in rising(losses, share):
-            losses[prior] = sum(search.loss(prior) for search in searches)
-            best = min(losses, key=losses.__getitem__)
+        start = VARIANCES.index(best.variance)
+        priors = [Prior(variance, share) for variance in VARIANCES]
+        prior, loss = lowest(lambda prior: sum(search.loss(prior) for search in searches), priors, start)
+        if loss < least:
+            best, least = prior, loss
     return best
 
 
-def rising(losses: dict[Prior, float], shared: float) -> Iterator[Prior]:
-    """Priors of growing variance, until the loss of the last one is larger than the smallest of this share.
-
-    Args:
-        losses: loss of each prior tried so far, filled in by the caller.
-        shared: share of the variance in inner nodes.
-    """
-    start = 0
-    if losses:  # near the best variance of another share
-        start = max(0, VARIANCES.index(min(losses, key=losses.__getitem__).variance) - 1)
-    for place, variance in enumerate(VARIANCES[start:]):
-        yield Prior(variance, shared)
-        if place and losses[Prior(variance, shared)] > losses[Prior(VARIANCES[start + place - 1], shared)]:
-            return
+def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:
+    """The prior with the smallest loss and that loss, searched upwards from a place, and downwards if that is worse."""
+    tried = {start: loss(priors[start])}
+    for step in (1, -1):
+        place = start + step
+        while 0 <= place < len(priors):
+            tried[place] = loss(priors[place])
+            if tried[place] > tried[place - step]:
+                break
+            place += step
+        if min(tried, key=tried.__getitem__) != start:
+            break
+    best = min(tried, key=tried.__getitem__)
+    return priors[best], tried[best]
 
 
 class PriorSearch:
@@ -164,17 +167,24 @@ class PriorSearch:
         self.last: Solution | None = None
 
     def loss(self, prior: Prior) -> float:
-        """Sum of the held-out samples' -log p."""
+        """Sum of the held-out samples' -log p, see `held_out_loss`."""
         self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
         weight, bias = (part.numpy() for part in self.problem.layer(self.last, prior))
         logits = self.val.features @ weight.T + bias
-        return float(-own_log_probabilities(logits, self.val).sum())
+        return held_out_loss(logits, self.val.labels, self.val.weights)
 
 
-def own_log_probabilities(logits: Floats, data: LabelledFeatures) -> Floats:
-    """Weighted log-probability of each sample's class, shape (M,), from logits, shape (M, C)."""
+def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = None) -> float:
+    """Sum of the samples' -log p, and of one more sample that may have any class.
+
+    Without that one, the smallest loss of samples that are all right would need probabilities of 0 and 1.
+
+    Args:
+        logits: shape (M, C).
+        labels: class of each sample, shape (M,).
+        weights: weight of each sample, shape (M,); equal weights by default.
+    """
     top = logits.max(axis=1, keepdims=True)
     logs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
-    own = np.take_along_axis(logs, data.labels[:, None], axis=1)[:, 0]
-    result: Floats = own if data.weights is None else own * data.weights
-    return result
+    own = np.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
+    return float(-(own if weights is None else own * weights).sum() - logs.mean())

@@ -107,6 +107,8 @@ class Model(nn.Module):
             train_member: training of an inner model by gradient steps.
         """
         assert self.solver is not None
+        if train.weights is not None:  # in any unit
+            train = replace(train, weights=train.weights / train.weights.mean())
         if not self.raw_inputs:
             self.standardize.fit(torch.as_tensor(np.asarray(train.features)))
             train = replace(train, features=self._standardized(train))

@@ -130,7 +130,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
         config = self._stream_config(X)
-        stream = self._fresh_stream(X, codec, config) if first else self._stream or self._continued_stream()
+        stream = (
+            self._fresh_stream(X, codec, config) if first else self._stream or OnlineTraining(self.model_, moments=None)
+        )
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream
@@ -319,15 +321,6 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         with random_state_kept():
             model = fresh_model(codec.taxonomy, X.shape[1], config)
         return OnlineTraining(model, Moments.none(X.shape[1]))
-
-    def _continued_stream(self) -> OnlineTraining:
-        """The model of `fit` in further training."""
-        if self.model_.solver is not None:
-            raise ValueError(
-                f"partial_fit: expected a model trained by steps, got one of {self.model_.method!r}, which fit solved: "
-                "start with partial_fit, or choose another method"
-            )
-        return OnlineTraining(self.model_, moments=None)
 
     def _posterior(self, X: Any) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
