@@ -67,7 +67,7 @@ def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, m
 
 
 def test_the_weights_of_the_best_epoch_are_kept(fabric: Fabric) -> None:
-    config = TrainConfig(epochs=6, batch_size=16, learning_rate=0.02, schedule="constant")
+    config = TrainConfig("path-softmax", epochs=6, batch_size=16, learning_rate=0.02, schedule="constant")
     train, val = data()
     model = model_of(config)
     progress = fit(fabric, model, train, val, config)
@@ -152,7 +152,7 @@ def test_training_learns_and_a_clipped_gradient_still_does(fabric: Fabric) -> No
 def test_features_are_standardized_over_the_training_data(fabric: Fabric) -> None:
     train, val = data()
     shifted = LabelledVectors(train.features * 50 + 7, train.labels)
-    config = TrainConfig(epochs=1)
+    config = TrainConfig("path-softmax", epochs=1)
     model = model_of(config)
     fit(fabric, model, shifted, val, config)
     scaled = model.standardize(shifted.features)
@@ -163,7 +163,7 @@ def test_features_are_standardized_over_the_training_data(fabric: Fabric) -> Non
 def test_bfloat16_runs_through_the_same_loop() -> None:
     fabric = Fabric(accelerator="cpu", devices=1, precision="bf16-mixed")
     fabric.launch()
-    config = TrainConfig(epochs=3, batch_size=32, learning_rate=0.01, precision="bf16-mixed")
+    config = TrainConfig("path-softmax", epochs=3, batch_size=32, learning_rate=0.01, precision="bf16-mixed")
     train, val = data()
     progress = fit(fabric, model_of(config), train, val, config)
     assert progress.history[-1].loss < progress.history[0].loss

@@ -101,9 +101,10 @@ def test_both_find_the_classes_of_clouds_apart() -> None:
 
 
 def test_the_usual_pace_gives_way_to_the_users() -> None:
-    usual = HierarchicalClassifier(UNEVEN, random_state=0).fit(X, Y)
+    path = {"method": "path-softmax", "random_state": 0}
+    usual = HierarchicalClassifier(UNEVEN, **path).fit(X, Y)
     assert usual.n_iter_ == 200
-    slow = HierarchicalClassifier(UNEVEN, learning_rate=1e-5, epochs=2, random_state=0).fit(X, Y)
+    slow = HierarchicalClassifier(UNEVEN, learning_rate=1e-5, epochs=2, **path).fit(X, Y)
     assert slow.n_iter_ == 2
-    fast = HierarchicalClassifier(UNEVEN, epochs=2, random_state=0).fit(X, Y)
+    fast = HierarchicalClassifier(UNEVEN, epochs=2, **path).fit(X, Y)
     assert fast.history_[-1].loss < slow.history_[-1].loss

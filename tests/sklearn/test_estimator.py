@@ -28,7 +28,7 @@ COLUMNS = [f"feature {number}" for number in range(12)]
 
 
 def quick(taxonomy: Any = UNEVEN, **parameters: Any) -> HierarchicalClassifier:
-    return HierarchicalClassifier(taxonomy, **{"epochs": 3, "random_state": 0, **parameters})
+    return HierarchicalClassifier(taxonomy, **{"method": "path-softmax", "epochs": 3, "random_state": 0, **parameters})
 
 
 # What it answers.

@@ -81,10 +81,13 @@ def test_a_class_of_weight_0_is_never_answered(estimator: object) -> None:
 
 def test_samples_that_count_double_are_as_good_as_samples_that_are_there_twice() -> None:
     double = LABELS == 0
-    plain = HierarchicalClassifier(UNEVEN, random_state=0).fit(X, LABELS).predict_proba(X)
-    weighted = HierarchicalClassifier(UNEVEN, random_state=0).fit(X, LABELS, np.where(double, 2, 1)).predict_proba(X)
+    plain = HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0).fit(X, LABELS).predict_proba(X)
+    model = HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0)
+    weighted = model.fit(X, LABELS, np.where(double, 2, 1)).predict_proba(X)
     twice, labels_twice = np.concatenate([X, X[double]]), np.concatenate([LABELS, LABELS[double]])
-    repeated = HierarchicalClassifier(UNEVEN, random_state=0).fit(twice, labels_twice).predict_proba(X)
+    repeated = (
+        HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0).fit(twice, labels_twice).predict_proba(X)
+    )
     assert weighted[:, 0].mean() > plain[:, 0].mean() + 0.01
     assert abs(weighted - repeated).mean() < 0.3 * abs(weighted - plain).mean()
 

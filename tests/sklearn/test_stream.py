@@ -102,7 +102,7 @@ def test_a_call_that_is_refused_leaves_no_trace() -> None:
 
 
 def test_a_fitted_model_goes_on_with_its_scale_and_fit_starts_anew() -> None:
-    model = HierarchicalClassifier(UNEVEN, epochs=2, random_state=0).fit(X, LABELS)
+    model = HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=2, random_state=0).fit(X, LABELS)
     scale, before = model.model_.standardize.mean.clone(), model.predict_proba(X)
     model.partial_fit(10 + X, LABELS)
     assert model.model_.standardize.mean.equal(scale)

@@ -120,7 +120,9 @@ def flat_committee(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
     flat = ("cross-entropy-mlp",) * size
-    head = Committee(taxonomy, in_features, members or flat, {"width": width or WIDTH, "dropout": dropout}, dim)
+    head = Committee(
+        taxonomy, in_features, members or flat, {"width": WIDTH if width is None else width, "dropout": dropout}, dim
+    )
     return committee_method(head, CommitteeSolver(head, flat))
 
 

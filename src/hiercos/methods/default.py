@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 from hiercos.methods.committee import WIDTH, Committee, CommitteeSolver, CommitteeTraining, committee_method
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
 DEFAULT = "default"  # name of the default method
@@ -45,7 +46,7 @@ def default(
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    head = Committee(taxonomy, in_features, members or LINEAR, {"width": width or WIDTH}, dim)
+    head = Committee(taxonomy, in_features, members or LINEAR, {"width": WIDTH if width is None else width}, dim)
     return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
@@ -60,6 +61,18 @@ class DefaultSolver(CommitteeSolver):
 
     effort: Effort = "normal"
     dropouts: Sequence[float] = DROPOUTS
+
+    def __call__(
+        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
+    ) -> Solved:
+        """See `Solver`; few samples without validation have one linear head, chosen by cross-validation."""
+        if val is not None or len(train) >= FEW:
+            return super().__call__(train, val, seed=seed, train_member=train_member)
+        (name,) = LINEAR
+        member = self.head.new_member(name)
+        solved = member.solve(train, None, seed=seed, train_member=train_member)
+        self.head.set_members([member], np.ones(1))
+        return Solved(f"{name}, {solved.choice}", {"members": [name], "dim": None})
 
     def candidates(self, training: CommitteeTraining) -> list[Model]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""

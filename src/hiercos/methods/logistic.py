@@ -120,6 +120,8 @@ def choose_prior(
     train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxonomy, shares: Sequence[float], *, seed: int
 ) -> Prior:
     """The prior with the smallest log-loss on validation samples, or in cross-validation."""
+    if len(train) < 2 * FOLDS:  # too few to choose by
+        return Prior(VARIANCES[USUAL], shares[-1] if taxonomy.height > 1 else 0.0)
     validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
     if validated and val is not None:
         searches = [PriorSearch(train, val, taxonomy)]

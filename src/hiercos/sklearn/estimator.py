@@ -37,6 +37,7 @@ from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_
 
 MAX_SEED = 2**31 - 1
 MIN_STEPS = 20  # minimum number of steps in an epoch of a committee's member
+SMALL_STEP = 1e-3  # learning rate of `partial_fit` after a solver
 ASSUMED_SAMPLES = 10_000  # assumed total number of samples over all calls of partial_fit
 
 
@@ -130,9 +131,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         codec = self._first_codec(y, classes) if first else self._same_codec(classes)
         data = labelled(X, y, codec, sample_weight)
         config = self._stream_config(X)
-        stream = (
-            self._fresh_stream(X, codec, config) if first else self._stream or OnlineTraining(self.model_, moments=None)
-        )
+        stream = self._fresh_stream(X, codec, config) if first else self._stream or OnlineTraining(self.model_, None)
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream
@@ -286,6 +285,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _stream_config(self, X: Any) -> TrainConfig:
         """The settings of `partial_fit`: one pass at a constant rate."""
         config = self._config(X, ASSUMED_SAMPLES, self._stream_method(), scale=False)
+        if hasattr(self, "model_") and self.model_.solver is not None:  # further steps from a solution are small
+            config = replace(config, learning_rate=self.learning_rate or SMALL_STEP)
         return replace(config, epochs=1, schedule="constant", patience=None)
 
     def _width_of(self, X: Any) -> int:
