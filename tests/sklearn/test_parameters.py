@@ -35,7 +35,7 @@ def test_every_wrong_parameter_is_said_at_once() -> None:
         ({"options": {"width": 9}}, "options: expected a dict without 'width' and 'dropout', got {'width': 9}"),
         ({"options": "alpha=1"}, "options: expected a dict without 'width' and 'dropout', got 'alpha=1'"),
         ({"method": "cross-entropy", "width": 5}, "method 'cross-entropy' has no option 'width'; there are: hidden"),
-        ({"width": 0}, "method 'default' with width=0: expected in_features and width of at least 1"),
+        ({"width": 0}, "method 'default' with width=0: expected width of at least 1, got 0"),
         ({"rule": ["none"]}, "rule: expected a text or none, got ['none']"),
         ({"rule": "best"}, "unknown rule 'best'; there are: none, crm, hops"),
         ({"device": "gpu0"}, "expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"),

@@ -13,6 +13,8 @@ from hiercos.sklearn.samples import fitted_projection
 from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 
+STEPS = {"method": "path-softmax", "random_state": 0}  # trained by steps on dense features
+
 
 def test_dense_samples_and_few_columns_are_not_projected() -> None:
     X, _ = samples()
@@ -26,9 +28,7 @@ def test_dense_samples_and_few_columns_are_not_projected() -> None:
 @pytest.mark.parametrize("form", [sp.csr_matrix, sp.csc_array, sp.coo_matrix])
 def test_an_estimator_answers_for_sparse_samples_as_for_the_same_dense_ones(form: type) -> None:
     X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=20, sparse_components=8, random_state=0).fit(
-        form(X), NAMES[labels]
-    )
+    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=20, sparse_components=8).fit(form(X), NAMES[labels])
     assert model.model_.in_features == 8
     assert model.score(form(X), NAMES[labels]) > 0.95
     np.testing.assert_allclose(model.predict_proba(form(X)), model.predict_proba(X), rtol=1e-9)
@@ -37,8 +37,7 @@ def test_an_estimator_answers_for_sparse_samples_as_for_the_same_dense_ones(form
 def test_few_sparse_columns_are_the_same_as_dense_ones() -> None:
     X, labels = samples()
     dense, sparse = (
-        HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=2, random_state=0).fit(form, labels)
-        for form in (X, sp.csr_matrix(X))
+        HierarchicalClassifier(UNEVEN, **STEPS, epochs=2).fit(form, labels) for form in (X, sp.csr_matrix(X))
     )
     np.testing.assert_array_equal(dense.predict_proba(X), sparse.predict_proba(sp.csr_matrix(X)))
 
@@ -67,7 +66,7 @@ def test_a_method_of_raw_inputs_gets_sparse_samples_as_they_are(tmp_path: Path) 
 
 def test_sparse_samples_are_never_made_dense(monkeypatch: pytest.MonkeyPatch) -> None:
     X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=2, sparse_components=8, random_state=0)
+    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=2, sparse_components=8)
 
     def refused(*_: object) -> None:
         raise AssertionError("a sparse matrix was made dense")
@@ -79,9 +78,7 @@ def test_sparse_samples_are_never_made_dense(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_path: Path) -> None:
     X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=5, sparse_components=8, random_state=0).fit(
-        sp.csr_matrix(X), labels
-    )
+    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=5, sparse_components=8).fit(sp.csr_matrix(X), labels)
     model.save(tmp_path / "m")
     config = ReadConfig(launched("cpu"))
     found = model_samples(load_model(tmp_path / "m"), Vectors(X.astype(np.float32)), config)
@@ -91,9 +88,7 @@ def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_pat
 
 def test_a_folder_of_an_earlier_estimator_still_projects(tmp_path: Path) -> None:
     X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, method="path-softmax", epochs=5, sparse_components=8, random_state=0).fit(
-        sp.csr_matrix(X), labels
-    )
+    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=5, sparse_components=8).fit(sp.csr_matrix(X), labels)
     model.save(tmp_path / "m")
     file, config = tmp_path / "m" / "projection.safetensors", tmp_path / "m" / "config.json"
     directions = safetensors.numpy.load(file.read_bytes())["components"]

@@ -16,6 +16,7 @@ from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.nn import Projection
+from hiercos.options import check_count
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples
@@ -97,6 +98,14 @@ def committee_method(head: Committee, solver: "CommitteeSolver") -> Method:
     )
 
 
+def checked_width(width: int | None) -> int:
+    """The width of wide heads, 512 for None; a ValueError if it is below 1."""
+    if width is None:
+        return WIDTH
+    check_count("width", width)
+    return width
+
+
 @METHODS.register("flat-committee", uses_tree=False, raw_inputs=True)
 def flat_committee(
     taxonomy: Taxonomy,
@@ -120,9 +129,7 @@ def flat_committee(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
     flat = ("cross-entropy-mlp",) * size
-    head = Committee(
-        taxonomy, in_features, members or flat, {"width": WIDTH if width is None else width, "dropout": dropout}, dim
-    )
+    head = Committee(taxonomy, in_features, members or flat, {"width": checked_width(width), "dropout": dropout}, dim)
     return committee_method(head, CommitteeSolver(head, flat))
 
 

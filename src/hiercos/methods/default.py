@@ -7,7 +7,13 @@ from typing import Literal
 import numpy as np
 from scipy.sparse import issparse
 
-from hiercos.methods.committee import WIDTH, Committee, CommitteeSolver, CommitteeTraining, committee_method
+from hiercos.methods.committee import (
+    Committee,
+    CommitteeSolver,
+    CommitteeTraining,
+    checked_width,
+    committee_method,
+)
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
@@ -46,7 +52,7 @@ def default(
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    head = Committee(taxonomy, in_features, members or LINEAR, {"width": WIDTH if width is None else width}, dim)
+    head = Committee(taxonomy, in_features, members or LINEAR, {"width": checked_width(width)}, dim)
     return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
