@@ -3,7 +3,7 @@
 Every line is one run on the training split of ICD-10-CM's chapters 9, 10, 11 and 13 (or the data named on the command
 line), with its figures on the validation split; the test split is never read.
 
-    python benchmarks/hier_cos_settings.py [DATA] [--width 512] [--patience 5] [--limit 10000] [--lines hier-cos]
+    python benchmarks/hier_cos_settings.py [DATA] [--width 512] [--patience 4] [--limit 10000] [--lines hier-cos]
 """
 
 import argparse
@@ -59,7 +59,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     parser.add_argument("--width", type=int, default=512)
-    parser.add_argument("--patience", type=int, default=5)
+    parser.add_argument("--patience", type=int, default=4)
     parser.add_argument("--limit", type=int, help="training samples, drawn at random; all by default")
     parser.add_argument("--lines", default=",".join(LINES))
     asked = parser.parse_args()
