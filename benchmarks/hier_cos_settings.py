@@ -65,7 +65,7 @@ def main() -> None:
     asked = parser.parse_args()
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    data = prepare(load_dataset(asked.data))
+    data = prepare(load_dataset(asked.data)).for_method("hier-cos")
     train = data.samples("train")
     rows = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))[: asked.limit]
     train = LabelledVectors(train.features[rows], train.labels[rows])
