@@ -40,38 +40,43 @@ def test_the_optimizer_is_the_one_asked_for(name: str, kind: str) -> None:
     assert [(group["lr"], group["weight_decay"]) for group in optimizer.param_groups] == [(0.125, 0.25)]
 
 
-def slow_plateau(losses: list[float], patience: int) -> Plateau:
-    """The definition, stage by stage: a stage ends with the first `patience` epochs in a row below no earlier loss."""
-    start, reductions = 0, 0
-    while True:
-        ends = [
-            end
-            for end in range(start + patience, len(losses) + 1)
-            if min(losses[end - patience : end]) >= min(losses[: end - patience], default=math.inf)
-        ]
-        if not ends:
-            records = [epoch for epoch, loss in enumerate(losses) if loss < min(losses[:epoch], default=math.inf)]
-            return Plateau(reductions, len(losses) - max([start, *(epoch + 1 for epoch in records)]))
-        start, reductions = ends[0], reductions + 1
+Measures = list[tuple[float, float]]
 
 
-@given(st.lists(st.integers(0, 9).map(float), max_size=40), st.integers(1, 4))
-def test_a_plateau_is_the_definition_stage_by_stage(losses: list[float], patience: int) -> None:
-    assert Plateau.after(losses, patience) == slow_plateau(losses, patience)
+def slow_constant_epochs(measures: Measures, patience: int, most: int) -> int | None:
+    """The definition: the first epoch that ends `patience` without a new maximum, or the last that leaves room."""
+    for epochs in range(1, len(measures) + 1):
+        before, waited = measures[: max(0, epochs - patience)], measures[max(0, epochs - patience) : epochs]
+        stuck = before and all(
+            max(values[column] for values in waited) <= max(values[column] for values in before) for column in range(2)
+        )
+        if stuck or epochs + 1 + math.ceil((epochs + 1) / 2) > most:
+            return epochs
+    return None
 
 
-def test_a_plateau_ends_after_the_patience_of_two_reductions() -> None:
-    losses = [3.0, 2.0, 2.1, 2.0, 1.9, 2.0, 2.0, 2.0, 2.0]
-    states = [Plateau.after(losses[:epochs], patience=2) for epochs in range(len(losses) + 1)]
-    assert [state.reductions for state in states] == [0, 0, 0, 0, 1, 1, 1, 2, 2, 3]
-    assert [state.finished for state in states] == [False] * 9 + [True]
+values = st.integers(0, 9).map(float)
 
 
-def test_losses_that_are_not_numbers_are_no_improvement() -> None:
-    assert Plateau.after([math.nan] * 3, patience=1) == Plateau(3, 0)
+@given(st.lists(st.tuples(values, values), max_size=40), st.integers(1, 4), st.integers(1, 50))
+def test_a_plateau_is_its_definition(measures: Measures, patience: int, most: int) -> None:
+    assert Plateau.after(measures, patience, most).constant == slow_constant_epochs(measures, patience, most)
 
 
-def test_each_reduction_of_a_plateau_divides_the_rate_by_five() -> None:
-    config = TrainConfig(schedule="plateau", patience=3, learning_rate=2.0)
-    found = [learning_rate(config, 7, 100, reductions=reductions) for reductions in range(3)]
-    assert found == pytest.approx([2.0, 0.4, 0.08])
+def test_a_course_that_is_known_stays_the_same_and_ends_within_the_maximum() -> None:
+    measures = [(value,) for value in (1.0, 2.0, 1.9, 2.0, 3.0, 3.5, 3.6)]
+    courses = [Plateau.after(measures[:epochs], 2, 100) for epochs in range(len(measures) + 1)]
+    assert [course.constant for course in courses] == [None] * 4 + [4] * 4
+    assert [course.end for course in courses[4:]] == [6] * 4
+    assert Plateau.after(measures, 9, 6).end == 6
+
+
+def test_measures_that_are_not_numbers_are_no_improvement() -> None:
+    assert Plateau.after([(math.nan,)] * 3, 2, 100) == Plateau(2)
+
+
+def test_the_rate_of_a_plateau_is_constant_and_then_falls_linearly_to_zero() -> None:
+    config = TrainConfig(schedule="plateau", patience=3, learning_rate=2.0, epochs=50)
+    found = [learning_rate(config, step, 100, plateau=Plateau(4)) for step in range(13)]
+    assert found == pytest.approx([2.0] * 9 + [1.5, 1.0, 0.5, 0.0])
+    assert learning_rate(config, 60, 100) == 2.0

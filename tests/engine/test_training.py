@@ -9,8 +9,8 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.optimization import Plateau, make_optimizer
-from hiercos.engine.training import Epoch, RunProgress, RunState, TrainingError, validate
+from hiercos.engine.optimization import Plateau
+from hiercos.engine.training import RunProgress, TrainingError, validate
 from hiercos.methods import Model
 from trees import TOY, TOY17
 
@@ -76,53 +76,43 @@ def test_the_weights_of_the_best_epoch_are_kept(fabric: Fabric) -> None:
     assert evaluate(fabric, model, val)["top1"] == best.top1
 
 
-def states(progress: RunProgress) -> list[Plateau]:
-    """The state of the plateau after each epoch."""
-    losses = [epoch.log_loss for epoch in progress.history]
-    return [Plateau.after(losses[: epoch + 1], 2) for epoch in range(len(losses))]
+def measures(progress: RunProgress) -> list[tuple[float, float, float]]:
+    """The measures of validation that patience looks at, higher is better."""
+    return [(epoch.top1, epoch.hops, -epoch.log_loss) for epoch in progress.history]
 
 
-def test_a_patient_run_stops_where_its_patience_ends_and_keeps_the_lowest_log_loss(fabric: Fabric) -> None:
+def test_a_patient_run_ends_with_its_decay_and_keeps_the_last_weights(fabric: Fabric) -> None:
     train, val = data()
     model = model_of(PATIENT)
     progress = fit(fabric, model, train, val, PATIENT)
-    assert [state.finished for state in states(progress)] == [False] * (len(progress.history) - 1) + [True]
-    assert progress.best == min(progress.history, key=lambda epoch: epoch.log_loss)
-    assert validate(fabric, model, val, 1)["log_loss"] == progress.best.log_loss
+    values = torch.tensor(measures(progress))
+    improved = [epoch for epoch in range(len(values)) if epoch == 0 or (values[epoch] > values[:epoch].amax(0)).any()]
+    constant = next(epoch for epoch in range(2, 60) if not {epoch - 1, epoch - 2} & set(improved))
+    assert len(values) == progress.best_epoch == constant + math.ceil(constant / 2) < 60
+    assert validate(fabric, model, val, 1)["log_loss"] == progress.history[-1].log_loss
 
 
-def test_a_patient_run_stops_at_its_maximum(fabric: Fabric) -> None:
+def test_a_patient_run_decays_within_its_maximum(fabric: Fabric) -> None:
     train, val = data()
-    config = replace(PATIENT, epochs=4, patience=50)
-    assert len(fit(fabric, model_of(config), train, val, config).history) == 4
+    config = replace(PATIENT, epochs=6, patience=50)
+    progress = fit(fabric, model_of(config), train, val, config)
+    assert (len(progress.history), progress.best_epoch) == (6, 6)
 
 
-@pytest.mark.parametrize("waited", [0, 1])
-def test_a_run_resumed_on_a_plateau_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, waited: int) -> None:
+@pytest.mark.parametrize("after", [-1, 0, 1])  # epochs after the end of the constant rate
+def test_a_run_resumed_on_a_plateau_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, after: int) -> None:
     train, val = data()
     whole = model_of(PATIENT)
     progress = fit(fabric, whole, train, val, PATIENT)
-    reached = next(number for number, state in enumerate(states(progress), 1) if state == Plateau(1, waited))
+    constant = Plateau.after(measures(progress), 2, 60).constant
+    assert constant is not None
     with pytest.raises(KeyboardInterrupt):
-        fit(fabric, model_of(PATIENT), train, val, PATIENT, folder=tmp_path, callback=StopAfter(reached))
+        fit(fabric, model_of(PATIENT), train, val, PATIENT, folder=tmp_path, callback=StopAfter(constant + after))
     resumed = model_of(PATIENT)
     again = fit(fabric, resumed, train, val, PATIENT, folder=tmp_path, resume=True)
     assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
     assert [epoch.log_loss for epoch in again.history] == [epoch.log_loss for epoch in progress.history]
     assert (tmp_path / "log.csv").read_text().splitlines()[0] == "number,loss,top1,hops,seconds,log_loss"
-
-
-def test_a_reduction_goes_back_to_the_best_weights() -> None:
-    model = model_of(PATIENT)
-    state = RunState(model, make_optimizer(model.parameters(), PATIENT), PATIENT, {})
-    weight = next(model.head.parameters())
-    found = []
-    for number, loss in enumerate([3.0, 2.0, 2.5, 2.5, 2.5], start=1):
-        reductions = state.begin_epoch()
-        found.append((reductions, weight.detach().flatten()[0].item()))
-        torch.nn.init.constant_(weight, number)
-        state.add(Epoch(number, loss, 0.5, 0.5, 1.0, loss))
-    assert found[1:] == [(0, 1.0), (0, 2.0), (0, 3.0), (1, 2.0)]
 
 
 def test_patience_without_validation_trains_for_all_epochs_at_a_cosine_rate(fabric: Fabric) -> None:

@@ -26,6 +26,8 @@ def test_commands_name_backbones_and_options_as_the_user_would() -> None:
     config = {"options": {"width": None, "penalty": "printed", "ancestors": False}}
     words = "--as-published --set width=null --set penalty=printed --set ancestors=false"
     assert words in written(config=config)
+    narrow = {"options": {"width": 64, "dropout": 0.1}}
+    assert "--width 64 --dropout 0.1 --set activation=none" in written(method="hier-cos", config=narrow)
     fixed = {"options": {}, "epochs": 7, "schedule": "cosine"}
     assert "--epochs 7 --schedule cosine" in written(config=fixed)
     patient = {"options": {}, "epochs": 70, "patience": 4, "schedule": "plateau"}

@@ -113,3 +113,11 @@ def test_an_alias_is_a_name_of_the_registry_that_is_not_listed() -> None:
     assert list(registry) == ["plain"]
     assert registry["simple"] is registry["plain"]
     assert "simpler" not in registry
+
+
+def test_recommended_options_are_options_of_their_method() -> None:
+    recommended = {name: METHODS.recommended(name) for name in METHODS}
+    for name, options in recommended.items():
+        METHODS.check_options(name, options)
+    assert recommended["hier-cos"] == {"activation": "norm-prelu"}
+    assert recommended["cross-entropy"] == {}

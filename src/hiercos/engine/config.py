@@ -36,9 +36,9 @@ class TrainConfig:
         learning_rate: peak learning rate of the schedule.
         weight_decay: weight decay of every weight, as published.
         schedule: "cosine" down to 0, "one-cycle" (linear warm-up over the first tenth, then cosine), "constant", or
-            "plateau", which needs `patience`: constant until validation stops improving, then reduced, see `Plateau`.
-        patience: epochs without a better log-loss on validation before the rate is reduced or the training ends; None
-            to train for exactly `epochs`.
+            "plateau", which needs `patience`: constant until validation stops improving, then down to 0, see `Plateau`.
+        patience: epochs without a better top-1, HOPS or log-loss on validation before the rate falls and the training
+            ends; None to train for exactly `epochs`.
         gradient_clip: largest norm of the gradient; None for no limit.
         precision: "32-true", "bf16-mixed" or "16-mixed", as Lightning Fabric names them.
         standardize: whether features are scaled to mean 0 and variance 1 over the training data; ignored if a backbone

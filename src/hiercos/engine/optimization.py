@@ -1,6 +1,6 @@
 """Optimisers and learning rates.
 
-A rate is a pure function of the settings, the step and the losses on validation, so resuming needs no state for it.
+A rate is a pure function of the settings, the step and the results on validation, so resuming needs no state for it.
 """
 
 import math
@@ -16,46 +16,56 @@ from hiercos.methods import Model
 
 BACKBONE_SHARE = 0.1  # learning rate of the backbone over that of the head, as published
 WARM_UP = 0.1  # share of the steps in which the rate of "one-cycle" rises
-
-REDUCTION = 0.2  # factor of a reduction of "plateau"
-REDUCTIONS = 2  # reductions of "plateau" before the training ends
+DECAY = 0.5  # epochs of the decay of "plateau" over those before it
 
 
 @dataclass(frozen=True)
 class Plateau:
-    """State of the schedule "plateau", which suits a training of unknown length.
+    """Course of the schedule "plateau", for a training of unknown length.
 
-    The rate is constant until the log-loss on validation has not improved for `patience` epochs; then it is reduced and
-    the training continues from the best weights. After the last reduction, the training ends the same way.
+    The rate is constant until no measure of validation has improved for `patience` epochs, then it falls linearly to 0
+    over half as many epochs. The decay begins early enough to end within the maximum number of epochs.
 
     Attributes:
-        reductions: number of reductions so far.
-        waited: epochs since the best one or the last reduction.
+        constant: number of epochs at the constant rate; None while it is not known.
     """
 
-    reductions: int = 0
-    waited: int = 0
+    constant: int | None = None
 
     @classmethod
-    def after(cls, losses: Sequence[float], patience: int) -> "Plateau":
-        """The state after epochs with these losses on validation; nan counts as no improvement.
+    def after(cls, measures: Sequence[Sequence[float]], patience: int, most: int) -> "Plateau":
+        """The course after epochs with these measures of validation.
+
+        Args:
+            measures: measures of each finished epoch, higher is better; nan counts as no improvement.
+            patience: epochs without improvement before the decay.
+            most: maximum number of epochs, the decay included.
 
         Example:
-            >>> Plateau.after([3.0, 2.0, 2.5, 2.5, 1.9, 1.9], patience=2)
-            Plateau(reductions=1, waited=1)
+            >>> Plateau.after([(0.5, 0.6), (0.7, 0.6), (0.6, 0.5)], patience=2, most=100).constant
+            >>> Plateau.after([(0.5, 0.6), (0.7, 0.6), (0.6, 0.5), (0.7, 0.6)], patience=2, most=100).constant
+            4
         """
-        best, reductions, waited = math.inf, 0, 0
-        for loss in losses:
-            improved = loss < best
-            best, waited = (loss, 0) if improved else (best, waited + 1)
-            if waited == patience:
-                reductions, waited = reductions + 1, 0
-        return cls(reductions, waited)
+        longest = max(1, int(most / (1 + DECAY)))
+        best, waited = [-math.inf] * len(measures[0] if measures else ()), 0
+        for epoch, values in enumerate(measures, start=1):
+            improved = [value > known for value, known in zip(values, best, strict=True)]
+            best = [value if up else known for up, value, known in zip(improved, values, best, strict=True)]
+            waited = 0 if any(improved) else waited + 1
+            if waited == patience or epoch == longest:
+                return cls(epoch)
+        return cls()
 
     @property
-    def finished(self) -> bool:
-        """Whether the training ends here."""
-        return self.reductions > REDUCTIONS
+    def end(self) -> int | None:
+        """Number of epochs in all; None while it is not known."""
+        return None if self.constant is None else self.constant + math.ceil(DECAY * self.constant)
+
+    def factor(self, epochs: float) -> float:
+        """Learning rate over its peak after a number of epochs, which need not be whole."""
+        if self.constant is None or self.end is None or epochs <= self.constant:
+            return 1.0
+        return (self.end - epochs) / (self.end - self.constant)
 
 
 def make_optimizer(
@@ -83,11 +93,11 @@ def parameter_groups(model: Model, config: TrainConfig) -> list[dict[str, Any]]:
     return [{"params": outside, "share": 1.0}, {"params": inside, "share": share}]
 
 
-def learning_rate(config: TrainConfig, step: int, steps: int, *, reductions: int = 0) -> float:
-    """Learning rate of a step (0 … steps - 1), after a number of reductions if the schedule is "plateau"."""
+def learning_rate(config: TrainConfig, step: int, steps: int, *, plateau: Plateau | None = None) -> float:
+    """Learning rate of a step (0 … steps - 1 in `epochs`); with the schedule "plateau", on a course known so far."""
     progress = step / steps
     if config.schedule == "plateau":
-        return float(config.learning_rate * REDUCTION**reductions)
+        return config.learning_rate * (plateau or Plateau()).factor(config.epochs * progress)
     if config.schedule == "constant":
         return config.learning_rate
     if config.schedule == "one-cycle":

@@ -131,10 +131,11 @@ def fit(
     resume: bool = False,
     callback: TrainingCallback | None = None,
 ) -> RunProgress:
-    """Train a model in place; it ends with the weights of its best epoch on validation.
+    """Train a model in place; it ends with the weights of its best epoch.
 
-    With `patience` the best epoch has the lowest log-loss, which also ends the training (see `Plateau`). For a given
-    number of epochs it has the highest top-1, as published.
+    With `patience` that is the last epoch, in which the rate has fallen to 0 (see `Plateau`). For a given number of
+    epochs it is the one with the highest top-1 on validation, as published.
+
     Every epoch seeds its own order and dropout, so on a CPU a resumed run ends with the same weights, bit for bit, as
     one that was never interrupted.
 
@@ -182,7 +183,7 @@ def fit(
     try:
         while not state.finished:
             start = time.perf_counter()
-            number, reductions = len(state.progress.history) + 1, state.begin_epoch()
+            number = len(state.progress.history) + 1
             loss = train_epoch(
                 fabric,
                 wrapped,
@@ -190,7 +191,7 @@ def fit(
                 train,
                 config,
                 number=number,
-                reductions=reductions,
+                plateau=state.plateau,
                 weights=weights,
                 callback=callback,
             )
@@ -242,21 +243,15 @@ class RunState:
 
     @property
     def plateau(self) -> Plateau:
-        """State of the schedule "plateau" after the finished epochs; without patience it never ends."""
-        losses = [epoch.log_loss for epoch in self.progress.history]
-        return Plateau() if self.config.patience is None else Plateau.after(losses, self.config.patience)
+        """Course of the schedule "plateau" after the finished epochs."""
+        measures = [(epoch.top1, epoch.hops, -epoch.log_loss) for epoch in self.progress.history]
+        patience = self.config.patience
+        return Plateau() if patience is None else Plateau.after(measures, patience, self.config.epochs)
 
     @property
     def finished(self) -> bool:
-        """Whether all epochs are done, or the patience is exhausted."""
-        return len(self.progress.history) >= self.config.epochs or self.plateau.finished
-
-    def begin_epoch(self) -> int:
-        """Number of reductions of the rate for the next epoch; right after one, go back to the best weights."""
-        plateau = self.plateau
-        if plateau.reductions and not plateau.waited:
-            self.model.load_state_dict(self.best)
-        return plateau.reductions
+        """Whether all epochs are done."""
+        return len(self.progress.history) >= min(self.config.epochs, self.plateau.end or self.config.epochs)
 
     def add(self, epoch: Epoch) -> None:
         """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
@@ -268,9 +263,7 @@ class RunState:
             self.best = copy.deepcopy(self.model.state_dict())
 
     def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
-        if self.config.patience is not None:
-            return epoch.log_loss < best.log_loss
-        return not epoch.top1 <= best.top1
+        return self.config.patience is not None or not epoch.top1 <= best.top1
 
     def write(self, folder: Path) -> None:
         """Write the log and the checkpoint."""
@@ -308,7 +301,7 @@ def train_epoch(
     config: TrainConfig,
     *,
     number: int,
-    reductions: int = 0,
+    plateau: Plateau | None = None,
     weights: Tensor | None = None,
     callback: TrainingCallback | None = None,
 ) -> float:
@@ -321,7 +314,7 @@ def train_epoch(
         train: M training samples on the device of the fabric.
         config: training settings.
         number: number of the epoch, from 1.
-        reductions: number of earlier reductions of the learning rate; for the schedule "plateau".
+        plateau: course of the schedule "plateau" known so far; None for other schedules.
         weights: weight of each sample, shape (M,), equal by default; a batch has the total weight of its samples.
         callback: progress callback of the training; None for no reports.
 
@@ -338,7 +331,7 @@ def train_epoch(
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
     for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
         step = (number - 1) * len(batches) + index
-        rate = learning_rate(config, step, config.epochs * len(batches), reductions=reductions)
+        rate = learning_rate(config, step, config.epochs * len(batches), plateau=plateau)
         set_learning_rate(optimizer, rate)
         labels = train.labels[batch.rows.to(fabric.device)]
         own = None if weights is None else fabric.to_device(weights[batch.rows])

@@ -79,7 +79,9 @@ def _option_words(method: str, options: Mapping[str, Any]) -> list[str]:
     flagged = [] if words else with_flags
     for name in flagged:
         words += [f"--{name}", str(options[name])]
-    for name, value in options.items():
+    usual = METHODS.options(method)
+    recommended = {} if "--as-published" in words else {name: usual[name] for name in METHODS.recommended(method)}
+    for name, value in {**recommended, **options}.items():
         if name not in flagged:
             words += ["--set", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
     return words

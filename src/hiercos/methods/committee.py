@@ -59,7 +59,8 @@ class Committee(nn.Module):
     def new_member(self, method: str, **options: Any) -> Model:
         """An untrained model; its method takes raw inputs, or dense features."""
         known = METHODS.options(method)
-        chosen = {name: value for name, value in {**self.options, **options}.items() if name in known}
+        given = {name: value for name, value in {**self.options, **options}.items() if name in known}
+        chosen = {**METHODS.recommended(method), **given}
         dense = self.in_features if self.projection is None else self.projection.num_features
         width = self.in_features if METHODS.traits(method).raw_inputs else dense
         return Model(self.taxonomy, width, method, chosen)

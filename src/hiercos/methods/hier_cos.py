@@ -6,11 +6,15 @@ from hiercos.geometry import leaf_scores, node_scores
 from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.registry import METHODS, Method
 from hiercos.methods.search import Between, OneOf
-from hiercos.nn import Basis, HierCOSHead
+from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hier-cos", search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)})
+@METHODS.register(
+    "hier-cos",
+    search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
+    recommended={"activation": "norm-prelu"},
+)
 def hier_cos(
     taxonomy: Taxonomy,
     in_features: int,
@@ -18,6 +22,7 @@ def hier_cos(
     width: int | None = None,
     dropout: float = 0.0,
     momentum: float = 0.1,
+    activation: Activation = "none",
     basis: Basis = "identity",
     alpha: float = 0.05,
     exponent: float = 2.0,
@@ -35,6 +40,7 @@ def hier_cos(
         width: width of the transformation module; N, as published, by default.
         dropout: dropout rate, see `HierCOSHead`.
         momentum: batch-norm momentum, see `HierCOSHead`.
+        activation: activation of the nodes, see `HierCOSHead`.
         basis: "identity" or "random", see `HierCOSHead`.
         alpha: weight of the sparsity penalty, see `HierCOSLoss`.
         exponent: exponent of the level weights, see `HierCOSLoss`.
@@ -45,7 +51,15 @@ def hier_cos(
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
     """
     return Method(
-        head=HierCOSHead(in_features, taxonomy, width=width, basis=basis, momentum=momentum, dropout=dropout),
+        head=HierCOSHead(
+            in_features,
+            taxonomy,
+            width=width,
+            activation=activation,
+            basis=basis,
+            momentum=momentum,
+            dropout=dropout,
+        ),
         loss=HierCOSLoss(taxonomy, alpha, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),

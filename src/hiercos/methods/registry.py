@@ -77,12 +77,14 @@ class MethodTraits:
         inner_labels: whether the loss accepts labels that are inner nodes, given as C + node.
         search: search space of each of the method's own options, by option name.
         raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
+        recommended: options that the commands set unless the published ones are asked for, by option name.
     """
 
     uses_tree: bool = True
     inner_labels: bool = False
     search: Mapping[str, Space] = field(default_factory=dict)
     raw_inputs: bool = False
+    recommended: Mapping[str, Any] = field(default_factory=dict)
 
 
 class MethodRegistry(Registry[Build]):
@@ -144,6 +146,10 @@ class MethodRegistry(Registry[Build]):
     def search(self, name: str) -> Mapping[str, Space]:
         """Search space of each of a method's own options, by option name."""
         return self._traits[self.canonical(name)].search
+
+    def recommended(self, name: str) -> Mapping[str, Any]:
+        """Options of a method that the commands set instead of the published ones, by option name."""
+        return self._traits[self.canonical(name)].recommended
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every unknown option and every value of a wrong type."""

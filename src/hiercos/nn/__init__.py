@@ -3,10 +3,11 @@
 from hiercos.nn.level_heads import SlicedHeads, UnitRowLinear
 from hiercos.nn.projection import Projection, SparseMatrix, csr_tensor
 from hiercos.nn.standardize import CONSTANT, Standardize, feature_scale
-from hiercos.nn.transformation import Basis, HierCOSHead, ResidualBlock, TransformationModule
+from hiercos.nn.transformation import Activation, Basis, HierCOSHead, ResidualBlock, TransformationModule
 
 __all__ = [
     "CONSTANT",
+    "Activation",
     "Basis",
     "HierCOSHead",
     "Projection",

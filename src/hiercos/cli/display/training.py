@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
 
-MARKED = "on validation so far: the weights of the last epoch with this mark are kept."
+BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
+LAST = "The weights of the last epoch are kept."
 
 
 def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDisplay | PlainDisplay | None:
@@ -35,8 +36,8 @@ def training_callback(config: TrainConfig, rule: str | None = None) -> LiveDispl
     ruled = [] if rule in (None, "none") else [f"val HOPS is without the rule {rule}; the results are with it."]
     if console.is_terminal:
         return LiveDisplay(console, name, config, ruled)
-    best = f"* the best {'top-1' if config.patience is None else 'log-loss'} {MARKED}"
-    return PlainDisplay(name, [] if rule is None else [best, *ruled])
+    kept = BEST if config.patience is None else LAST
+    return PlainDisplay(name, [] if rule is None else [kept, *ruled])
 
 
 def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> AbstractContextManager[Observer | None]:
@@ -86,7 +87,7 @@ class PlainDisplay:
         epoch = progress.history[-1]
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
         time_left = f"{'' if config.patience is None else 'at most '}{left:.0f} s left"
-        mark = " *" if epoch.number == progress.best_epoch else ""
+        mark = " *" if config.patience is None and epoch.number == progress.best_epoch else ""
         name = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
         sys.stderr.write(f"{name}  {_figures(epoch)}  {time_left}{mark}\n")
         sys.stderr.flush()

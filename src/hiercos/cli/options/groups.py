@@ -239,8 +239,7 @@ class TrainingOptions:
         int | None,
         typer.Option(
             min=1,
-            help="Epochs without a better log-loss on validation before the learning rate is reduced, and at last the "
-            "training ends.",
+            help="Epochs without a better top-1, HOPS or log-loss on validation before the learning rate falls to 0.",
             show_default=str(PATIENCE),
         ),
     ] = None
@@ -265,7 +264,7 @@ class TrainingOptions:
     width: Annotated[int, typer.Option(min=1, help="Width of the hidden blocks, if the method has any.")] = 512
     dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout rate before the hidden blocks.")] = 0.1
     as_published: Annotated[
-        bool, typer.Option("--as-published", help="Use the published width and dropout of each method.")
+        bool, typer.Option("--as-published", help="Use the published width, dropout and other options of each method.")
     ] = False
     effort: Annotated[
         str, typer.Option(help="Effort of the default method: quick (linear heads alone), normal or best.")
@@ -308,7 +307,8 @@ class TrainingOptions:
     ) -> "TrainConfig":
         """The training settings of a method for a number of training samples.
 
-        Width and dropout are set for methods that have them; `max_batch_size` limits the default batch size.
+        Width and dropout are set for methods that have them, and so are the recommended options of a method, unless the
+        published ones are asked for; `max_batch_size` limits the default batch size.
         """
         from hiercos.engine import TrainConfig
         from hiercos.methods import METHODS
@@ -317,8 +317,11 @@ class TrainingOptions:
         settings = {**dataclasses.asdict(self), "patience": None, **self._length()}
         del settings["max_epochs"]
         blocks = {name: settings.pop(name) for name in ("width", "dropout", "effort")}
-        known = () if settings.pop("as_published") else METHODS.options(method)
-        shared = {name: value for name, value in blocks.items() if name in known}
+        shared: dict[str, Any] = {}
+        if not settings.pop("as_published"):
+            known = METHODS.options(method)
+            shared = {name: value for name, value in blocks.items() if name in known}
+            shared |= METHODS.recommended(method)
         if settings["batch_size"] is None:
             settings["batch_size"] = min(max_batch_size, max(16, samples // MIN_STEPS))
         return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)
