@@ -10,7 +10,13 @@ from hiercos.nn import Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hier-cos", search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)})
+@METHODS.register(
+    "hier-cos",
+    inner_labels=True,
+    graphs=True,
+    grows=True,
+    search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
+)
 def hier_cos(
     taxonomy: Taxonomy,
     in_features: int,
