@@ -4,7 +4,7 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from decisions.expected_hops import cost_table, expected_hops
@@ -41,6 +41,7 @@ def test_the_answer_of_hops_has_the_least_expected_cost(taxonomy: Taxonomy, seed
 @settings(deadline=None, max_examples=20)
 @given(graphs(9), st.integers(0, 2**16))
 def test_the_ranking_of_hops_is_the_best_order_behind_the_answer(taxonomy: Taxonomy, seed: int) -> None:
+    assume(taxonomy.most_ancestors > 1)  # on one level the likeliest classes come first
     given_posterior, table = posterior(taxonomy, seed, rows=1), cost_table(taxonomy)
     found = np.argsort(-rule("hops").ranking(given_posterior)[0], kind="stable")
     behind = permutations(sorted(set(range(taxonomy.num_classes)) - {int(found[0])}))

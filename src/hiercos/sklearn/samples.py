@@ -123,8 +123,7 @@ def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labe
     data = LabelledArrays(X, labels, None if sample_weight is None else weights).rows(known & (weights > 0))
     if len(data.labels) < MIN_SAMPLES:
         raise ValueError(
-            f"expected at least {MIN_SAMPLES} samples of a weight above 0 that are labelled below the root, "
-            f"got {len(data.labels)} of any class"
+            f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {len(data.labels)} of any class"
         )
     return data
 
