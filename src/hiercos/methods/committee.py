@@ -90,7 +90,7 @@ def committee_method(head: Committee, solver: "CommitteeSolver") -> Method:
     """The method of a committee."""
     return Method(
         head=head,
-        loss=CrossEntropyLoss(),
+        loss=CrossEntropyLoss(head.taxonomy),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(head.taxonomy),
         solver=solver,
