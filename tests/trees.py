@@ -8,6 +8,7 @@ import pytest
 from hypothesis import strategies as st
 
 from hiercos import Taxonomy
+from hiercos.taxonomy import NodeLists
 
 TOY = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
 
@@ -32,6 +33,19 @@ def taxonomies(draw: st.DrawFn, max_nodes: int = 24) -> Taxonomy:
     return Taxonomy.from_arrays([f"n{node}" for node in range(count)], parents, leaves)
 
 
+@st.composite
+def graphs(draw: st.DrawFn, max_nodes: int = 20) -> Taxonomy:
+    """Random graphs: nodes with none to three parents, in any numbering, classes in any order; some are trees."""
+    count = draw(st.integers(1, max_nodes))
+    most = draw(st.integers(1, 3))
+    lists = [()] + [
+        tuple(draw(st.lists(st.integers(0, node - 1), max_size=min(most, node), unique=True)))
+        for node in range(1, count)
+    ]
+    leaves = draw(st.permutations(sorted(set(range(count)) - {parent for own in lists for parent in own})))
+    return Taxonomy.from_arrays([f"n{node}" for node in range(count)], NodeLists.of(lists), leaves)
+
+
 def random_tree(seed: int, count: int = 40) -> Taxonomy:
     """One random tree for tests that need a fixed one of some size."""
     generator = np.random.default_rng(seed)
@@ -42,9 +56,16 @@ def random_tree(seed: int, count: int = 40) -> Taxonomy:
 def ancestor_sets(taxonomy: Taxonomy) -> list[set[int]]:
     """Every node's ancestors and itself, walked up one parent at a time."""
     sets: list[set[int]] = []
-    for node, parent in enumerate(taxonomy.parents.tolist()):
-        sets.append({node} if parent < 0 else {node} | sets[parent])
+    for node in range(taxonomy.num_nodes):
+        sets.append({node}.union(*(sets[parent] for parent in taxonomy.parent_lists.list(node))))
     return sets
+
+
+def slow_distances(taxonomy: Taxonomy) -> list[list[int]]:
+    """H less the number of shared ancestors for every two classes, 0 on the diagonal, from sets."""
+    sets = [ancestor_sets(taxonomy)[leaf] for leaf in taxonomy.leaves]
+    most = max(map(len, sets))
+    return [[0 if one is other else most - len(one & other) for other in sets] for one in sets]
 
 
 def descendant_sets(taxonomy: Taxonomy) -> list[set[int]]:

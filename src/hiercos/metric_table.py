@@ -25,8 +25,9 @@ class MetricSpec:
             callable. Its arguments depend on `source`; it returns shape (B,), nan for a sample that does not count.
             Empty for a figure of the run.
         source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the prediction of each level
-            is correct, shape (B, H), nan where the class lacks the level, and the level. "probabilities": natural
-            logarithms of the class probabilities, shape (B, C), and the labels, shape (B,). "run": no function.
+            is correct, shape (B, H), nan where the label lacks the level, and the level. "probabilities": natural
+            logarithm of the probability of each sample's label, shape (B,). "run": no function.
+        inner_labels: whether samples labelled with an inner node count; a ranking needs a class.
         k: number of classes that must be ranked; all by default.
         highest: upper end of the range, whose lower end is 0; None for the height of the tree.
         meaning: sentence for legends; a sentence that several metrics share is shown once.
@@ -47,6 +48,7 @@ class MetricSpec:
     higher_is_better: bool
     function: str | Callable[..., Any] = ""
     source: MetricSource = "ranking"
+    inner_labels: bool = False
     k: int | None = None
     highest: float | None = 1.0
     meaning: str = ""
@@ -150,6 +152,7 @@ METRICS: tuple[MetricSpec, ...] = (
     ),
     MetricSpec(
         *("accuracy_level", "accuracy level %", True, "levels:right_at_level", "levels"),
+        inner_labels=True,
         k=1,
         scale=100,
         digits=2,
@@ -195,11 +198,12 @@ METRICS: tuple[MetricSpec, ...] = (
         page="macro-accuracy",
     ),
     MetricSpec(
-        *("log_loss", "log loss", False, "probability:true_class_loss", "probabilities"),
+        *("log_loss", "log loss", False, "probability:label_loss", "probabilities"),
+        inner_labels=True,
         highest=math.inf,
         in_results=True,
         shown_after="fpa",
-        meaning="Log loss: mean negative log-probability of the true class, in nats.",
+        meaning="Log loss: mean negative log-probability of the label, in nats.",
         page="log-loss",
     ),
     MetricSpec(
@@ -250,8 +254,13 @@ def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:
     raise KeyError(f"there is no metric {name!r}")
 
 
-def of_all_levels(specs: Iterable[MetricSpec], height: int) -> tuple[MetricSpec, ...]:
-    """Rows with each per-level row expanded into one row for each level of a tree of height `height`."""
+def of_all_levels(specs: Iterable[MetricSpec], height: int, *, is_tree: bool = True) -> tuple[MetricSpec, ...]:
+    """Rows with each per-level row expanded into one row for each level of a tree of height `height`.
+
+    A graph has no levels that a sample could be right at: without a tree, rows of levels are left out.
+    """
+    if not is_tree:
+        return tuple(spec for spec in specs if spec.source != "levels")
     expanded: list[MetricSpec] = []
     for spec in specs:
         expanded += [spec.at_level(level) for level in range(1, height + 1)] if spec.per_level else [spec]

@@ -70,14 +70,18 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             {"inputs": Texts(["a cat", " ", "a car", ""])},
             "toy.npz: row 2: the text is empty\ntoy.npz: row 4: the text is empty",
         ),
-        ({"labels": np.array([0, 1, 2, 3])}, "toy.npz: expected labels from 0 to 2, got 3"),
+        ({"labels": np.array([0, 1, 2, 9])}, "toy.npz: expected labels from 0 to 8, got 9"),
         (
             {"split": np.array(["train", "train", "val", "val"])},
             "toy.npz: no row belongs to the split 'test'; expected rows of train, val and test",
         ),
         (
             {"labels": np.array([1, 1, 2, 0])},
-            "toy.npz: every training sample is of the class 'pet > dog'; expected at least two classes",
+            "toy.npz: every training sample has the label 'pet > dog'; expected at least two labels",
+        ),
+        (
+            {"labels": np.array([8, 8, 2, 0])},
+            "toy.npz: every training sample has the label the root; expected at least two labels",
         ),
         (
             {"inputs": Texts([]), "labels": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},

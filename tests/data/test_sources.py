@@ -123,7 +123,7 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
         (ROWS[:3], "toy.csv: no row belongs to the split 'test'; expected rows of train, val and test"),
         (
             [("a cat", "cat", "train"), *ROWS[2:]],
-            "toy.csv: every training sample is of the class 'pet > cat'; expected at least two classes",
+            "toy.csv: every training sample has the label 'pet > cat'; expected at least two labels",
         ),
     ],
 )

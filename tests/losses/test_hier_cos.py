@@ -11,7 +11,8 @@ from geometry.spans import normal
 from hiercos import Taxonomy
 from hiercos.losses import HierCOSLoss
 from hiercos.losses.hier_cos import path_targets
-from trees import TOY, TOY17, random_tree, taxonomies
+from hiercos.taxonomy import label_indices, nodes_of_labels
+from trees import TOY, TOY17, ancestor_sets, random_tree, taxonomies
 
 DIRECTIONS = ("leaf", "uniform", "root")
 PENALTIES = ("published", "printed", "scale-free")
@@ -23,30 +24,38 @@ LEVEL_WEIGHT = {
 }
 
 
-def slow_kl(z: Tensor, path: tuple[int, ...], exponent: float, direction: str) -> Tensor:
-    """KL(P | softmax |z|) of one sample, with P spread over all nodes."""
+def kept_nodes(node: int, taxonomy: Taxonomy) -> list[int]:
+    """The nodes that are not strictly below a node."""
+    return [other for other, above in enumerate(ancestor_sets(taxonomy)) if other == node or node not in above]
+
+
+def slow_kl(z: Tensor, path: tuple[int, ...], taxonomy: Taxonomy, exponent: float, direction: str) -> Tensor:
+    """KL(P | softmax |z|) of one sample, with P spread over all nodes that are not strictly below the label."""
     weights = torch.stack([LEVEL_WEIGHT[direction](len(path), level) ** exponent for level in range(1, len(path) + 1)])
     target = weights / weights.sum()
-    predicted = z.abs().exp() / z.abs().exp().sum()
+    predicted = z.abs().exp() / z.abs().exp()[kept_nodes(path[-1], taxonomy)].sum()
     return sum((p * (p / predicted[node]).log() for p, node in zip(target, path, strict=True)), z.new_zeros(()))
 
 
 def slow_penalties(z: Tensor, path: tuple[int, ...], taxonomy: Taxonomy, penalty: str) -> list[Tensor]:
-    """The penalty of one sample at each level, level 1 first."""
-    terms = []
+    """The penalty of one sample at each level, level 1 first, over the nodes that are not strictly below the label."""
+    kept, terms = kept_nodes(path[-1], taxonomy), []
     for level in range(1, taxonomy.height + 1):
-        columns = taxonomy.level(level)
+        columns = [node for node in kept if len(taxonomy.path(node)) == level]
+        if not columns:
+            terms.append(z.new_zeros(()))
+            continue
         own = z[columns] if penalty == "printed" else z[columns].abs()
         unit = own / own.square().sum().sqrt()
         term = z.new_zeros(())
         if level <= len(path):
             one_hot = torch.zeros_like(own)
-            one_hot[path[level - 1] - columns.start] = 1
+            one_hot[columns.index(path[level - 1])] = 1
             term = term + (one_hot - unit).abs().sum()
         if penalty == "printed" and level >= len(path):
             term = term + unit.abs().sum()
         if penalty != "printed" and level > len(path):
-            scale = z.square().sum().sqrt() if penalty == "scale-free" else 1
+            scale = z[kept].square().sum().sqrt() if penalty == "scale-free" else 1
             term = term + own.sum() / scale
         terms.append(term)
     return terms
@@ -64,9 +73,9 @@ def slow_loss(
     grouping: str,
 ) -> Tensor:
     """The loss as a loop over samples and levels, straight from the formulas."""
-    paths = [taxonomy.path(int(taxonomy.leaves[label])) for label in labels]
+    paths = [taxonomy.path(int(node)) for node in nodes_of_labels(labels, taxonomy)]
     rows = list(zip(z, paths, strict=True))
-    kl = torch.stack([slow_kl(row, path, exponent, direction) for row, path in rows]).mean()
+    kl = torch.stack([slow_kl(row, path, taxonomy, exponent, direction) for row, path in rows]).mean()
     terms = [slow_penalties(row, path, taxonomy, penalty) for row, path in rows]
     if grouping == "sample":
         return kl + alpha * torch.stack([sum(row, z.new_zeros(())) for row in terms]).mean()
@@ -81,10 +90,11 @@ def slow_loss(
     return kl + alpha * regulariser
 
 
-def batch(taxonomy: Taxonomy, count: int, seed: int) -> tuple[Tensor, Tensor]:
-    """Random embeddings (count, N) that take gradients, and random labels (count,)."""
+def batch(taxonomy: Taxonomy, count: int, seed: int, *, inner: bool = False) -> tuple[Tensor, Tensor]:
+    """Random embeddings (count, N) that take gradients, and random labels (count,), classes or any nodes."""
     generator = torch.Generator().manual_seed(seed)
-    labels = torch.randint(0, taxonomy.num_classes, (count,), generator=generator)
+    most = taxonomy.num_classes + (taxonomy.num_nodes if inner else 0)
+    labels = torch.randint(0, most, (count,), generator=generator)
     return normal(count, taxonomy.num_nodes, seed=seed).mul(2).requires_grad_(), labels
 
 
@@ -99,11 +109,12 @@ def value_and_gradient(loss: Tensor, z: Tensor) -> tuple[Tensor, Tensor]:
     seed=st.integers(0, 2**16),
     direction=st.sampled_from(DIRECTIONS),
     exponent=st.sampled_from([1.0, 2.0, 0.5]),
+    inner=st.booleans(),
 )
 def test_value_and_gradient_equal_a_loop_over_samples_and_levels(
-    taxonomy: Taxonomy, seed: int, direction: str, exponent: float, penalty: str, grouping: str
+    taxonomy: Taxonomy, seed: int, direction: str, exponent: float, penalty: str, grouping: str, inner: bool
 ) -> None:
-    z, labels = batch(taxonomy, 4, seed)
+    z, labels = batch(taxonomy, 4, seed, inner=inner)
     options = {"exponent": exponent, "direction": direction, "penalty": penalty, "grouping": grouping}
     loss = HierCOSLoss(taxonomy, 0.3, **options)
     value, gradient = value_and_gradient(loss(z, labels), z)
@@ -111,6 +122,28 @@ def test_value_and_gradient_equal_a_loop_over_samples_and_levels(
     expected, expected_gradient = value_and_gradient(slow, z)
     torch.testing.assert_close(value, expected)
     torch.testing.assert_close(gradient, expected_gradient, rtol=1e-7, atol=1e-10)
+
+
+@pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
+@settings(deadline=None, max_examples=12)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
+def test_the_loss_of_an_inner_node_is_that_of_the_tree_cut_below_it(
+    taxonomy: Taxonomy, seed: int, penalty: str, grouping: str
+) -> None:
+    (z, labels), options = batch(taxonomy, 1, seed, inner=True), {"penalty": penalty, "grouping": grouping}
+    (node,) = nodes_of_labels(labels, taxonomy)
+    kept = kept_nodes(int(node), taxonomy)
+    parents = [-1 if taxonomy.parents[each] < 0 else kept.index(taxonomy.parents[each]) for each in kept]
+    cut = Taxonomy.from_arrays([taxonomy.names[each] for each in kept], parents)
+    (label,) = torch.tensor(label_indices([kept.index(node)], cut))
+    expected = HierCOSLoss(cut, 0.3, **options)(z[:, kept], label[None])
+    torch.testing.assert_close(HierCOSLoss(taxonomy, 0.3, **options)(z, labels), expected)
+
+
+def test_the_coordinates_below_an_inner_label_have_no_gradient() -> None:
+    z = normal(1, 5, seed=1).requires_grad_()
+    _, gradient = value_and_gradient(HierCOSLoss(TOY)(z, torch.tensor([3])), z)  # pet
+    assert (gradient != 0).tolist() == [[True, True, False, False, True]]
 
 
 @pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
@@ -177,7 +210,7 @@ def test_as_printed_is_the_plain_weights_with_the_signed_penalty_of_each_sample(
 def test_alpha_zero_leaves_the_divergence_alone(grouping: str) -> None:
     z, labels = batch(TOY17, 5, seed=12)
     paths = [TOY17.path(int(TOY17.leaves[label])) for label in labels]
-    expected = torch.stack([slow_kl(row, path, 2.0, "leaf") for row, path in zip(z, paths, strict=True)]).mean()
+    expected = torch.stack([slow_kl(row, path, TOY17, 2.0, "leaf") for row, path in zip(z, paths, strict=True)]).mean()
     torch.testing.assert_close(HierCOSLoss(TOY17, 0.0, grouping=grouping)(z, labels), expected)
 
 
@@ -287,8 +320,8 @@ def test_tensors_of_another_shape_are_refused(z, labels, weights, message: str) 
         HierCOSLoss(TOY)(torch.zeros(z), torch.zeros(labels, dtype=torch.int64), weight)
 
 
-@pytest.mark.parametrize("label", [-1, 3])
-def test_a_label_that_is_no_class_is_refused(label: int) -> None:
+@pytest.mark.parametrize("label", [-1, 8])
+def test_a_label_that_is_no_node_is_refused(label: int) -> None:
     with pytest.raises(IndexError):
         HierCOSLoss(TOY)(torch.ones(1, 5), torch.tensor([label]))
 

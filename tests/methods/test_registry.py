@@ -85,13 +85,17 @@ def test_only_the_flat_methods_do_without_the_tree() -> None:
 
 def test_the_methods_that_take_inner_labels_are_named() -> None:
     assert METHODS.with_inner_labels() == [name for name in METHODS if METHODS.takes_inner_labels(name)]
-    assert set(METHODS.with_inner_labels()) == {
-        "conditional-softmax",
-        "hace",
-        "hxe",
-        "path-softmax",
-        "yolo-v2",
-    }
+    without = {"barz-denzler", "haframe", "soft-labels", "gaussian", "linear-svm", "logistic", "tree-logistic"}
+    assert {*METHODS} - {*METHODS.with_inner_labels()} == without
+    assert METHODS.takes_inner_labels("default")
+    METHODS.check_labels("hier-cos", torch.tensor([0, 3]), TOY)
+    METHODS.check_labels("haframe", torch.tensor([0, 2]), TOY)
+    with pytest.raises(MethodError) as error:
+        METHODS.check_labels("haframe", torch.tensor([0, 3, 3]), TOY)
+    assert str(error.value).startswith(
+        "method 'haframe' needs a class for every training sample, got inner nodes for 2 of 3; "
+        "methods that learn from inner nodes: "
+    )
 
 
 @pytest.mark.parametrize("name", list(METHODS))

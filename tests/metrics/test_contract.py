@@ -105,14 +105,30 @@ def test_nan_scores_are_refused_with_their_row(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(set(ALL) - {"tice"}))
-def test_labels_that_are_no_class_are_refused_with_their_row(name: str) -> None:
+def test_labels_that_are_no_node_are_refused_with_their_row(name: str) -> None:
     outputs, labels = batch(name, TOY17, 5)
-    inner, wild = labels.clone(), labels.clone()
-    inner[2], wild[4] = 17, -1
-    with pytest.raises(ValueError, match="row 2: label 17 is the node 'A2'; metrics need a class, 0 to 16"):
-        ALL[name](TOY17).update(outputs, inner)
-    with pytest.raises(ValueError, match="row 4: expected a class from 0 to 16, got label -1"):
-        ALL[name](TOY17).update(outputs, wild)
+    for wild in (-1, 17 + 23 + 1):
+        labels[4] = wild
+        with pytest.raises(ValueError, match=f"row 4: expected a class from 0 to 16 or a node up to 40, got {wild}"):
+            ALL[name](TOY17).update(outputs, labels)
+
+
+@pytest.mark.parametrize("name", [*RANKED, "fpa"])
+def test_a_metric_of_a_ranking_leaves_out_inner_nodes_and_counts_them(name: str) -> None:
+    outputs, labels = batch(name, TOY17, 9)
+    mixed, alone = ALL[name](TOY17), ALL[name](TOY17)
+    labels[[2, 5, 8]] = torch.tensor([17, 17 + 4, 17 + 23])  # two nodes and the root
+    mixed.update(outputs, labels)
+    alone.update(outputs[labels < 17], labels[labels < 17])
+    torch.testing.assert_close(mixed.compute(), alone.compute(), rtol=0, atol=0, equal_nan=True)
+    assert (int(mixed.ignored), int(alone.ignored)) == (3, 0)
+
+
+def test_a_function_of_a_ranking_names_an_inner_node() -> None:
+    outputs, labels = batch("hops", TOY17, 5)
+    labels[2] = 17
+    with pytest.raises(ValueError, match="row 2: label 17 is the node 'A2'; this metric needs a class, 0 to 16"):
+        HF.hops(outputs, labels, TOY17)
 
 
 def test_shapes_that_do_not_fit_are_refused() -> None:
@@ -231,5 +247,5 @@ def test_a_row_needs_no_more_ranked_classes_than_it_says(name: str) -> None:
 def test_a_row_refuses_labels_that_are_no_class(name: str) -> None:
     scores, labels, nodes, logs = row_inputs(TOY17, 5)
     labels[4] = -1
-    with pytest.raises(ValueError, match="row 4: expected a class from 0 to 16, got label -1"):
+    with pytest.raises(ValueError, match="row 4: expected a class from 0 to 16 or a node up to 40, got -1"):
         row_value(name, (scores, labels, nodes, logs))

@@ -77,10 +77,32 @@ def test_classes_may_have_every_form_of_labels(labels: np.ndarray) -> None:
     assert model.predict(X[:4]).tolist() == labels.tolist()
 
 
-def test_other_classes_and_unknown_labels_are_refused() -> None:
+@pytest.mark.parametrize("labels", [NAMES, PATHS, LEVELS], ids=["names", "paths", "levels"])
+def test_new_classes_may_come_later(labels: np.ndarray) -> None:
+    old = LABELS < 3
+    model = HierarchicalClassifier(random_state=0).partial_fit(X[old], labels[LABELS[old]], classes=labels[:3])
+    before = model.predict_proba(X[:3])
+    assert before.shape[1] == 3
+    model.partial_fit(X, labels[LABELS], classes=labels[3:])
+    for _ in range(20):
+        model.partial_fit(X, labels[LABELS])
+    assert model.predict_proba(X[:3]).shape[1] == 4
+    assert model.score(X, labels[LABELS]) > 0.95
+
+
+def test_a_larger_taxonomy_may_be_set_later() -> None:
+    small = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog")])
+    large = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("plant",)])
+    model = HierarchicalClassifier(small, random_state=0).partial_fit(X[:40], np.array(["cat", "dog"])[LABELS[:40] % 2])
+    weight = model.model_.head[0][1].weight.detach()
+    model.set_params(taxonomy=large).partial_fit(X[:2], ["fish", "plant"])
+    assert model.classes_.tolist() == ["cat", "dog", "fish", "plant"]
+    assert model.model_.head[0][1].weight.shape[0] == large.num_nodes
+    assert weight.shape[0] == small.num_nodes
+
+
+def test_unknown_labels_are_refused() -> None:
     model = HierarchicalClassifier().partial_fit(X, NAMES[LABELS], classes=NAMES)
-    with pytest.raises(ValueError, match=r"^partial_fit: expected the same classes as in the first call, got others$"):
-        model.partial_fit(X, NAMES[LABELS], classes=[*NAMES, "cow"])
     with pytest.raises(DataError, match=r"^y: row 2: unknown label 'cow'; expected one of the 4 labels"):
         model.partial_fit(X[:2], ["cat", "cow"])
     with pytest.raises(DataError, match=r"^y: row 1: unknown label 'cow'"):

@@ -17,6 +17,8 @@ from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics
 from .predictions import node_rows as node_rows
 from .predictions import sample_metrics as sample_metrics
+from .pruning import LevelCost as LevelCost
+from .pruning import level_costs as level_costs
 from .recipes import RecipeError as RecipeError
 from .recipes import load_recipes as load_recipes
 from .reproduction import COMMON_DIFFERENCES as COMMON_DIFFERENCES

@@ -172,16 +172,17 @@ def scored_record(
 
 @torch.inference_mode()
 def mean_cosine(fabric: Fabric, model: Model, samples: LabelledSamples, *, ancestors: bool = True) -> float:
-    """Mean over samples of the cosine between the embedding and its projection onto the subspace of its class."""
+    """Mean over the samples labelled with a class of the cosine between embedding and projection onto its subspace."""
     model.to(fabric.device).eval()
     total = torch.zeros((), dtype=torch.float64)
-    parts = torch.split(torch.arange(len(samples)), samples.at_once)
+    known = torch.nonzero(samples.labels.cpu() < model.taxonomy.num_classes).squeeze(1)
+    parts = torch.split(known, samples.at_once)
     for part, inputs in zip(parts, samples.batches(parts), strict=True):
         with fabric.autocast():
             z = model(fabric.to_device(inputs))  # (B, N)
         labels = samples.labels[part].to(fabric.device)
         total += subspace_cosine(z.float(), labels, model.taxonomy, ancestors=ancestors).double().sum().cpu()
-    return float(total) / len(samples)
+    return float(total) / len(known)
 
 
 def ablate(

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
 from hiercos.engine import RunData, TrainConfig, TrainingCallback, TrainingError, train_run
+from hiercos.methods import METHODS
 from hiercos.records import Record
 
 if TYPE_CHECKING:
@@ -117,7 +118,9 @@ def compare(
         The records, ordered by method, then rule, then seed.
     """
     observer = observer or NullObserver()
+    labels = data.samples("train").labels
     for entry in entries:
+        METHODS.check_labels(entry.config.method, labels, data.taxonomy)
         data.for_method(entry.config.method)  # dense features are computed once, before workers share the data
     with executor(fabric, data, jobs, folder) as workers:
         chosen: list[Tuned | None] = [None] * len(entries)

@@ -14,7 +14,7 @@ from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
-from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -32,7 +32,7 @@ class SampleMetrics:
     Attributes:
         names: names of the K values.
         values: values, shape (M, K); nan where a sample does not count or too few classes are ranked.
-        labels: true class of each sample, shape (M,).
+        labels: label of each sample, a class index or C + node, shape (M,).
     """
 
     names: tuple[str, ...]
@@ -94,6 +94,7 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
             **_means(values[rows]),
         }
         for label, rows in _groups(samples.labels)
+        if label < taxonomy.num_classes
     ]
 
 
@@ -102,7 +103,8 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
 
     The accuracy is that of the prediction at this level; the other means are over the samples of the classes below.
     """
-    paths = taxonomy.path_table(taxonomy.leaves)[samples.labels]  # (M, H)
+    labelled, paths = nodes_of_labels(samples.labels, taxonomy), np.full((len(samples.labels), taxonomy.height), -1)
+    paths[labelled >= 0] = taxonomy.path_table(labelled[labelled >= 0])  # (M, H)
     values = samples.columns(BROKEN_DOWN)
     rows: list[MetricRow] = []
     for level in range(1, taxonomy.height + 1):

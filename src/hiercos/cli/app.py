@@ -14,6 +14,7 @@ from hiercos.cli.commands.data import data
 from hiercos.cli.commands.embed import embed
 from hiercos.cli.commands.evaluate import evaluate
 from hiercos.cli.commands.export import export
+from hiercos.cli.commands.extend import extend
 from hiercos.cli.commands.methods import methods
 from hiercos.cli.commands.predict import predict
 from hiercos.cli.commands.reproduce import reproduce
@@ -36,7 +37,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, ablate, train, predict, evaluate, embed, export, reproduce, methods, data):
+for command in (compare, ablate, train, extend, predict, evaluate, embed, export, reproduce, methods, data):
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 

@@ -11,7 +11,7 @@ import numpy as np
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import SPLITS, TextArray
 from hiercos.errors import DataError
-from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,7 @@ class Dataset:
         name: name of the data set in tables and reports.
         taxonomy: taxonomy whose leaves are the classes.
         inputs: M texts, vectors or images.
-        labels: class index y < C of each sample, or C + node for an inner node, shape (M,); inner nodes are not
-            accepted yet.
+        labels: class index y < C of each sample, C + node for an inner node, or C + N for the root, shape (M,).
         split: "train", "val" or "test" for each sample, shape (M,).
         notes: sentences for the user about decisions made while reading.
         source: name of the data in messages: a built-in name or a file.
@@ -44,7 +43,7 @@ class Dataset:
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
-            an empty split, or training samples of fewer than two classes.
+            an empty split, or training samples with a single label.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Dataset:
             )
 
     def _check_classes(self) -> None:
-        last = self.taxonomy.num_classes - 1
+        last = self.taxonomy.num_classes + self.taxonomy.num_nodes  # the root
         faults = [
             f"{self.source}: expected labels from 0 to {last}, got {label}"
             for label in np.unique(self.labels)
@@ -85,11 +84,10 @@ class Dataset:
             if split not in self.split
         ]
         trained = np.unique(self.labels[self.rows("train")])
-        if len(trained) == 1:
-            name = self.taxonomy.path_text(int(self.taxonomy.leaves[trained[0]]))
-            faults.append(
-                f"{self.source}: every training sample is of the class {name!r}; expected at least two classes"
-            )
+        if len(trained) == 1 and not faults:
+            node = int(nodes_of_labels(trained, self.taxonomy)[0])
+            name = "the root" if node < 0 else repr(self.taxonomy.path_text(node))
+            faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")
         if faults:
             raise DataError(faults)
 
@@ -108,6 +106,12 @@ class Dataset:
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""
         return np.flatnonzero(self.split == split)
+
+    @property
+    def training_rows(self) -> IntArray:
+        """Row indices of the training split without samples labelled with the root, which carry no information."""
+        root = self.taxonomy.num_classes + self.taxonomy.num_nodes
+        return np.flatnonzero((self.split == "train") & (self.labels != root))
 
     @cached_property
     def fingerprint(self) -> str:

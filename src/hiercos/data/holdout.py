@@ -14,7 +14,7 @@ from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, Sour
 from hiercos.data.sources import load_dataset, read_samples, source_name
 from hiercos.data.splits import checked_split, hash_split
 from hiercos.errors import DataError
-from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, label_indices
+from hiercos.taxonomy import IntArray, LabelReader, Taxonomy, inner_label_notes, label_indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,19 +79,23 @@ def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, train
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, samples.notes
-    nodes = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name)
+    nodes = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name, inner=True)
     labels = label_indices(nodes, taxonomy)
     if samples.split is None:
         by_hash = hash_split(inputs.split_keys())
         if data_fingerprint(taxonomy, inputs, labels, by_hash) in trained_on:
             chosen = by_hash == "test"
             note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
-            return _chosen(inputs, labels, chosen, *notes, note)
-        return TestSamples(inputs, labels, (*notes, f"{source} has no split: all {len(labels)} rows are used."))
+            return _chosen(
+                inputs, labels, chosen, *notes, note, *inner_label_notes(labels[chosen], taxonomy, source=source)
+            )
+        everything = f"{source} has no split: all {len(labels)} rows are used."
+        return TestSamples(inputs, labels, (*notes, everything, *inner_label_notes(labels, taxonomy, source=source)))
     split = checked_split(samples.split, source=source, row_name=samples.row_name)
     if "test" not in split:
         raise DataError(f"{source}: no row belongs to the split 'test'; expected test rows, or no splits at all")
-    return _chosen(inputs, labels, split == "test", *notes)
+    tested = split == "test"
+    return _chosen(inputs, labels, tested, *notes, *inner_label_notes(labels[tested], taxonomy, source=source))
 
 
 def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:

@@ -22,7 +22,15 @@ from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import completed_split
 from hiercos.errors import DataError, suggestion
-from hiercos.taxonomy import LabelReader, Taxonomy, counted, label_indices, open_taxonomy, taxonomy_of_labels
+from hiercos.taxonomy import (
+    LabelReader,
+    Taxonomy,
+    counted,
+    inner_label_notes,
+    label_indices,
+    open_taxonomy,
+    taxonomy_of_labels,
+)
 
 
 def load_dataset(
@@ -109,15 +117,16 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name)
+    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name, inner=True)
+    labels = label_indices(nodes, tree)
     chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
-        labels=label_indices(nodes, tree),
+        labels=labels,
         split=chosen,
-        notes=(*notes, *said),
+        notes=(*notes, *said, *inner_label_notes(labels, tree, source=source)),
         source=source,
         origin=samples.origin,
     )

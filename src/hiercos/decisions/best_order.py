@@ -22,7 +22,9 @@ from hiercos.taxonomy import (
     IntArray,
     Taxonomy,
     decay_weights,
+    distance_block,
     distance_counts,
+    distance_ranks,
     preferred_ranks,
     rank_profiles,
     reversed_disorder,
@@ -72,6 +74,32 @@ def ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
     """Rank of a class whose path leaves the label's at each depth 0…H, shape (U, H + 1); 0 from the label on."""
     ranks = (np.cumsum(counts > 0, axis=1) - 1)[:, ::-1]  # by common depth
     return np.where(np.arange(ranks.shape[1]) >= depths[:, None], 0, ranks)
+
+
+def label_ranks(taxonomy: Taxonomy, labels: IntArray) -> IntArray:
+    """Preference rank of every class for each label, shape (U, C)."""
+    ranks = distance_ranks(distance_counts(taxonomy, labels))  # (U, H + 1)
+    return np.take_along_axis(ranks, distance_block(taxonomy, labels), axis=1)
+
+
+def graph_costs(taxonomy: Taxonomy, labels: IntArray, probabilities: FloatArray) -> "ExpectedCosts":
+    """Expected costs of all classes of a graph; classes of equal ranks for all labels are interchangeable.
+
+    Args:
+        taxonomy: graph of the classes.
+        labels: possible true labels, shape (U,).
+        probabilities: probability of each of these labels, shape (U,).
+    """
+    profiles = rank_profiles(distance_counts(taxonomy, labels))
+    preferred = preferred_ranks(profiles)  # (U, C)
+    weights = decay_weights(profiles, preferred)
+    worst = reversed_disorder(preferred, weights)[:, None]
+    weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0) * probabilities[:, None]
+    ranks, groups = np.unique(label_ranks(taxonomy, labels), axis=1, return_inverse=True)  # (U, G)
+    costs = np.zeros((ranks.shape[1], taxonomy.num_classes))
+    for own, wanted, shares in zip(ranks, preferred, weights, strict=True):
+        costs += shares * np.abs(wanted - own[:, None])
+    return ExpectedCosts(groups.reshape(-1), costs)
 
 
 @dataclass(frozen=True)
@@ -183,6 +211,11 @@ def best_order(posterior: Posterior, starts: IntArray, answers: IntArray, *, exa
 
 def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, effort: Effort) -> Iterator[ExpectedCosts]:
     """Expected costs of each row in turn; cost steps are tabulated for as many rows as memory allows."""
+    if not taxonomy.is_tree:
+        for row in probabilities:
+            own = likely_labels(row, min(effort.labels, MOST_LABELS), effort.negligible)
+            yield graph_costs(taxonomy, own, row[own])
+        return
     paths = taxonomy.path_table(taxonomy.leaves)
     all_fit = taxonomy.num_classes * label_entries(taxonomy) <= TABLE
     rows = max(1, len(probabilities) if all_fit else TABLE // (effort.labels * label_entries(taxonomy)))

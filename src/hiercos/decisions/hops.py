@@ -7,11 +7,19 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from hiercos.decisions.base import RULES, ClassRule
-from hiercos.decisions.best_order import MOST_EXACT, best_order, ranks_along_path
+from hiercos.decisions.best_order import (
+    MOST_EXACT,
+    MOST_LABELS,
+    best_order,
+    label_ranks,
+    likely_labels,
+    ranks_along_path,
+)
 from hiercos.decisions.posterior import Posterior
 from hiercos.decisions.rules import LeastRisk
 from hiercos.taxonomy import (
     Floats,
+    IntArray,
     Taxonomy,
     decay_weights,
     distance_counts,
@@ -20,6 +28,7 @@ from hiercos.taxonomy import (
     reversed_disorder,
 )
 
+GRAPH_ROWS = 64  # samples of a graph whose labels are looked up together
 ROWS_IN_CACHE = 512  # samples whose costs are computed together
 TABLE = 1 << 22  # entries of the table of rank profiles by positions that are computed at a time
 
@@ -36,7 +45,7 @@ class HighestHops(ClassRule):
     Note:
         The best order of all need not begin with the answer: for the classes a > 1, a > 2, a > 3, b with
         probabilities .33, .19, .05, .43 it begins with the first, and the answer is b. Beyond `exact_up_to` classes the
-        order is an approximation, see `best_order`.
+        order is an approximation, see `best_order`. In a graph the 64 most probable labels of a sample are considered.
 
     Args:
         exact_up_to: largest number of classes for which one assignment over all positions is solved.
@@ -55,6 +64,8 @@ class HighestHops(ClassRule):
         taxonomy = posterior.taxonomy
         if taxonomy.num_classes == 1:
             return np.zeros_like(posterior.classes)
+        if not taxonomy.is_tree:
+            return graph_values(posterior)
         values = np.empty(posterior.classes.shape)
         for start in range(0, len(values), ROWS_IN_CACHE):
             rows = slice(start, start + ROWS_IN_CACHE)
@@ -70,7 +81,7 @@ class HighestHops(ClassRule):
         Among interchangeable classes the one with the smaller expected tree distance comes first, then the lower
         index.
         """
-        if posterior.taxonomy.height == 1:
+        if posterior.taxonomy.most_ancestors == 1:
             return np.asarray(posterior.scores)
         parts = [self._batch_ranking(batch) for batch in posterior.batches()]
         return np.concatenate([np.empty((0, posterior.taxonomy.num_classes)), *parts])
@@ -90,6 +101,22 @@ def _path_sums(columns: Floats, taxonomy: Taxonomy) -> Floats:
         nodes = taxonomy.level(level)
         columns[nodes] += columns[taxonomy.parents[nodes]]
     return columns
+
+
+def graph_values(posterior: Posterior) -> Floats:
+    """Minus the expected cost of each class of a graph in the first place, shape (M, C).
+
+    Ranks in a graph do not follow from a path, so they are looked up for the most probable labels of each sample.
+    """
+    taxonomy, parts = posterior.taxonomy, [np.empty((0, posterior.taxonomy.num_classes))]
+    for batch in posterior.batches(GRAPH_ROWS):
+        kept = [likely_labels(row, MOST_LABELS, 0.0) for row in batch.classes]
+        labels, places = np.unique(np.concatenate(kept), return_inverse=True)
+        rows = np.repeat(np.arange(len(batch)), [len(own) for own in kept])
+        shares = batch.classes[rows, labels[places]] / worst_disorders_of(taxonomy, labels)[places]
+        weights = csr_array((shares, (rows, places)), shape=(len(batch), len(labels)))
+        parts.append(-(weights @ label_ranks(taxonomy, labels).astype(np.float64)))
+    return np.concatenate(parts)
 
 
 _changes: "weakref.WeakKeyDictionary[Taxonomy, csr_array]" = weakref.WeakKeyDictionary()
@@ -115,9 +142,13 @@ def first_place_changes(taxonomy: Taxonomy) -> csr_array:
 
 def worst_disorders(taxonomy: Taxonomy) -> Floats:
     """s_max of the published HOPS for each true class, shape (C,); classes with one rank profile share it."""
-    profiles, of_class = np.unique(
-        rank_profiles(distance_counts(taxonomy, np.arange(taxonomy.num_classes))), axis=0, return_inverse=True
-    )
+    return worst_disorders_of(taxonomy, np.arange(taxonomy.num_classes))
+
+
+def worst_disorders_of(taxonomy: Taxonomy, labels: IntArray) -> Floats:
+    """s_max of the published HOPS for some true classes, (U,) to (U,)."""
+    counts = rank_profiles(distance_counts(taxonomy, labels))
+    profiles, of_class = np.unique(counts, axis=0, return_inverse=True)
     size = max(1, TABLE // taxonomy.num_classes)
     parts = []
     for start in range(0, len(profiles), size):

@@ -28,7 +28,8 @@ class LeastRisk(ClassRule):
 
     The distance of two classes is H − depth(LCA), so the risk of class c is H minus the probability of every node on
     its path, and its own probability counts for the levels below it too:
-    risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample.
+    risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample. In a graph,
+    the set of ancestors replaces the path, and its size the depth.
 
     Example:
         >>> from hiercos.taxonomy import Taxonomy
@@ -43,6 +44,6 @@ class LeastRisk(ClassRule):
         """Minus the expected tree distance of each class, shape (M, C), from −H to 0."""
         taxonomy = posterior.taxonomy
         on_paths = ancestor_sums(posterior.nodes, taxonomy)[:, taxonomy.leaves]  # (M, C)
-        levels_below = taxonomy.height - taxonomy.depths[taxonomy.leaves]
-        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.height
+        levels_below = taxonomy.most_ancestors - taxonomy.ancestor_counts[taxonomy.leaves]
+        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.most_ancestors
         return values

@@ -21,6 +21,11 @@ from .encoders import channels_last as channels_last
 from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
 from .feature_file import write_features as write_features
+from .growth import GrownData as GrownData
+from .growth import grown_data as grown_data
+from .growth import grown_model as grown_model
+from .memory import MEMORY as MEMORY
+from .memory import Memory as Memory
 from .model_folder import BACKBONE_WEIGHTS as BACKBONE_WEIGHTS
 from .model_folder import TAXONOMY as TAXONOMY
 from .model_folder import ModelError as ModelError
@@ -35,6 +40,7 @@ from .optimization import parameter_groups as parameter_groups
 from .prediction import model_samples as model_samples
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors
+from .pruning import level_model as level_model
 from .run import SCORES as SCORES
 from .run import RunData as RunData
 from .run import RunError as RunError

@@ -35,11 +35,11 @@ class Samples(Protocol):
 
 
 class LabelledSamples(Samples, Protocol):
-    """Samples with their classes, for training and evaluation."""
+    """Samples with their labels, for training and evaluation."""
 
     @property
     def labels(self) -> Tensor:
-        """Class of each sample, shape (M,), int64."""
+        """Label of each sample, a class index or C + node, shape (M,), int64."""
 
     def to(self, device: torch.device) -> "LabelledSamples":
         """The same samples with their tensors on a device."""
@@ -84,7 +84,7 @@ class LabelledVectors:
 
     Attributes:
         features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
-        labels: class of each sample, shape (M,), int64.
+        labels: label of each sample, a class index or C + node, shape (M,), int64.
         at_once: batch size for evaluation and prediction.
     """
 
@@ -110,7 +110,7 @@ class LabelledInputs:
 
     Attributes:
         samples: M samples.
-        labels: class of each sample, shape (M,), int64.
+        labels: label of each sample, a class index or C + node, shape (M,), int64.
     """
 
     samples: Samples

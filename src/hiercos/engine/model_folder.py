@@ -24,6 +24,7 @@ from hiercos.engine.encoders import (
     identity_changes,
     seeded_backbone,
 )
+from hiercos.engine.memory import Memory, load_memory, save_memory
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.methods import Model
@@ -159,6 +160,7 @@ class StoredModel:
         rule: decision rule of the answers; the highest score by default.
         temperature: temperature of the posterior, fitted on validation data; 1 by default.
         class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
+        memory: features of training samples for `hiercos extend`; None for none.
     """
 
     model: Model
@@ -166,6 +168,7 @@ class StoredModel:
     rule: Rule = field(default_factory=Likeliest)
     temperature: float = 1.0
     class_weights: Sequence[float] | None = None
+    memory: Memory | None = None
 
     def posterior(self, scores: ArrayLike) -> Posterior:
         """Calibrated probabilities from class scores, shape (M, C)."""
@@ -194,6 +197,7 @@ def save_model(folder: Path, stored: StoredModel) -> None:
         write_atomically(folder / PROJECTION, safetensors.torch.save({COMPONENTS: components}))
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
     save_encoder(folder, stored.encoder)
+    save_memory(folder, stored.memory)
     write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
@@ -226,6 +230,7 @@ def load_model(folder: str | Path) -> StoredModel:
         projection = _load_projection(folder, config)
         model = Model(taxonomy, config["in_features"], config["method"], config["options"], projection=projection)
         model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
+        memory = load_memory(folder)
     except ModelError:
         raise
     except (FaultsError, OSError, RuntimeError, ValueError, SafetensorError) as error:
@@ -236,7 +241,7 @@ def load_model(folder: str | Path) -> StoredModel:
     rule, weights = rule_from_dict(config["rule"]), config.get("class_weights")
     if weights is not None and len(weights) != taxonomy.num_classes:
         raise ModelError(f"{folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
-    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights)
+    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights, memory)
 
 
 def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:

@@ -17,10 +17,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, PosteriorError, Rule, fit_temperature, prior_weights
 from hiercos.decisions import rule as named_rule
-from hiercos.engine.batches import LabelledSamples
+from hiercos.engine.batches import LabelledSamples, LabelledVectors
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
+from hiercos.engine.memory import Memory
 from hiercos.engine.model_folder import (
     TAXONOMY,
     StoredModel,
@@ -83,6 +84,7 @@ def train_run(
     rule: Rule | None = None,
     reported: Sequence[str] = (),
     temperature: float | None = None,
+    memory: int = 0,
     resume: bool = False,
     callback: TrainingCallback | None = None,
 ) -> dict[str, Record]:
@@ -98,7 +100,8 @@ def train_run(
         folder: folder for all results; created if missing.
         rule: decision rule of the model; the class with the highest score by default.
         reported: names of further rules to write records for.
-        temperature: temperature of the posterior; fitted on the validation split by default.
+        temperature: temperature of the posterior; by default fitted on the validation samples labelled with a class.
+        memory: number of training samples of each label that the model folder keeps, as features; 0 for none.
         resume: whether to resume an unfinished run of the same settings, or return the records of a finished one.
         callback: progress callback of the training; None for no reports.
 
@@ -106,7 +109,8 @@ def train_run(
         Records by rule name: "none", the model's rule, and the reported ones.
 
     Raises:
-        RunError: if the folder holds a run and `resume` is False, or a run of other settings.
+        RunError: if the folder holds a run and `resume` is False, or a run of other settings, or a memory is wanted of
+            samples that are not vectors.
     """
     rule = rule or Likeliest()
     rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
@@ -121,19 +125,24 @@ def train_run(
             write=fabric.is_global_zero,
         )
     data = data.for_method(config.method)
+    train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
+    METHODS.check_labels(config.method, train.labels, data.taxonomy)
+    if memory and not (isinstance(train, LabelledVectors) and isinstance(train.features, torch.Tensor)):
+        raise RunError("a memory needs dense features that do not change: expected a method for vectors or projections")
     model = data.model(config)
     folder.mkdir(parents=True, exist_ok=True)
-    train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
     )
     val_scores = class_scores(fabric, model, val)
+    known = val.labels < data.taxonomy.num_classes  # held-out samples whose class is known
     if temperature is None:
-        temperature = fit_temperature(val_scores, val.labels)
+        temperature = fit_temperature(val_scores[known], val.labels[known]) if known.any() else 1.0
     weights = class_weights(config, train.labels.numpy(), data.taxonomy)
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
-    held_out = Posterior.from_scores(val_scores, data.taxonomy, **calibration)
-    rules = {name: each.fit(held_out, data.taxonomy.leaves[val.labels.numpy()]) for name, each in rules.items()}
+    held_out = Posterior.from_scores(val_scores[known], data.taxonomy, **calibration)
+    true_nodes = data.taxonomy.leaves[val.labels[known].numpy()]
+    rules = {name: each.fit(held_out, true_nodes) for name, each in rules.items()}
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, **calibration)
@@ -144,7 +153,8 @@ def train_run(
         write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
         for record in records.values():
             record.write(folder)
-        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration))
+        kept = _memory(train, memory, config.seed)
+        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration, memory=kept))
         (folder / CHECKPOINT).unlink(missing_ok=True)
         shutil.rmtree(folder / MEMBERS, ignore_errors=True)
     fabric.barrier()  # the other processes may read the folder from here on
@@ -172,6 +182,13 @@ def class_weights(config: TrainConfig, labels: IntArray, taxonomy: Taxonomy) -> 
         raise ConfigError(f"class_prior: {error}") from error
 
 
+def _memory(train: LabelledSamples, per_class: int, seed: int) -> Memory | None:
+    """Training samples to remember; None if none are wanted or they are not vectors."""
+    if not per_class or not isinstance(train, LabelledVectors) or not isinstance(train.features, torch.Tensor):
+        return None
+    return Memory.choose(train.features.cpu(), train.labels.cpu(), per_class, seed=seed)
+
+
 def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
     """Record of a run with the metrics of a rule's ranking of a posterior.
 
@@ -182,7 +199,7 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         record: record of the method's own answers.
         rule: decision rule that ranks the classes.
         posterior: posterior of M test samples.
-        labels: true class of each test sample, shape (M,).
+        labels: label of each test sample, a class index or C + node, shape (M,).
         temperature: temperature of the posterior.
     """
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)

@@ -28,7 +28,7 @@ from hiercos.errors import DataError
 from hiercos.methods import METHODS, Model
 from hiercos.nn import Projection, SparseMatrix, csr_tensor
 from hiercos.nn.backbones import Backbone, BackboneError, ImageTransform, TrainTransform, load_backbone
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import IntArray, Taxonomy
 
 ROWS_AT_ONCE = 8192  # sparse vectors projected at a time
 
@@ -77,13 +77,15 @@ class PreparedData:
 
     def samples(self, split: str) -> LabelledVectors:
         """Vectors of one split: "train", "val" or "test"."""
-        rows = self.dataset.rows(split)
+        return self._vectors(self.dataset.rows(split))
+
+    def _vectors(self, rows: IntArray) -> LabelledVectors:
         features = self.features[torch.from_numpy(rows) if isinstance(self.features, torch.Tensor) else rows]
         return LabelledVectors(features, torch.tensor(self.dataset.labels[rows]))
 
     def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
-        """Vectors of the training split."""
-        return self.samples("train")
+        """Vectors of the training split, without samples labelled with the root."""
+        return self._vectors(self.dataset.training_rows)
 
     def model(self, config: TrainConfig) -> Model:
         """A new model whose weights depend on the seed alone."""
@@ -198,30 +200,32 @@ class FineTuningData:
 
     def samples(self, split: str) -> LabelledInputs:
         """Inputs of one split: "train", "val" or "test"."""
-        return self._labelled(split, self._raw_samples(split))
+        rows = self.dataset.rows(split)
+        return self._labelled(rows, self._raw_samples(rows))
 
-    def _raw_samples(self, split: str) -> RawSamples:
-        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(self.dataset.rows(split)))
+    def _raw_samples(self, rows: IntArray) -> RawSamples:
+        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(rows))
 
-    def _labelled(self, split: str, samples: RawSamples) -> LabelledInputs:
-        return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.rows(split)]))
+    def _labelled(self, rows: IntArray, samples: RawSamples) -> LabelledInputs:
+        return LabelledInputs(samples, torch.tensor(self.dataset.labels[rows]))
 
     def training_samples(self, config: TrainConfig) -> LabelledInputs:
-        """Inputs of the training split with the augmentation of the config.
+        """Inputs of the training split with the augmentation of the config, without samples labelled with the root.
 
         Raises:
             EmbeddingError: if the backbone's preprocessing has no augmentation.
         """
-        samples = self._raw_samples("train")
+        rows = self.dataset.training_rows
+        samples = self._raw_samples(rows)
         if config.augment == "none":
-            return self._labelled("train", samples)
+            return self._labelled(rows, samples)
         transform = self.backbone.preprocess
         if not isinstance(transform, ImageTransform):
             raise EmbeddingError(
                 f"augment {config.augment!r}: expected none, {self.backbone.name!r} has no augmentation"
             )
         augmented = replace(samples, augment=TrainTransform(transform, config.augment, config.border))
-        return self._labelled("train", augmented)
+        return self._labelled(rows, augmented)
 
     def model(self, config: TrainConfig) -> Model:
         """A new model that contains its backbone; random weights depend on the seed alone."""

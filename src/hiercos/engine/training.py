@@ -31,7 +31,7 @@ from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, 
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
 from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
 from hiercos.files import write_atomically
-from hiercos.methods import Model
+from hiercos.methods import METHODS, Model
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -156,9 +156,11 @@ def fit(
         Progress of the run with the history of its epochs.
 
     Raises:
+        MethodError: if labels are inner nodes and the method cannot learn from them.
         TrainingError: if there are fewer than two samples, or the loss is no longer finite.
         CheckpointError: if the checkpoint belongs to another run.
     """
+    METHODS.check_labels(model.method, train.labels, model.taxonomy)
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
     if config.standardize and model.backbone is None and not model.raw_inputs:

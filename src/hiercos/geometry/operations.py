@@ -9,12 +9,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
 from hiercos.geometry.frames import checked_embeddings
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, TaxonomyError
 
 
 # Slots: a compiler cannot guard the attributes of a constant that has a __dict__.
@@ -41,6 +42,16 @@ class NodeOperations(ABC):
     def node_values(self, values: Tensor, *, empty: float = 0.0) -> Tensor:
         """Class values (B, C) as node values (B, N), `empty` at inner nodes."""
         return values.new_full((values.shape[0], self.num_nodes), empty).index_copy(1, self.leaves, values)
+
+    def strictly_below(self, nodes: Tensor) -> Tensor:
+        """Mask of the nodes strictly below one node for each sample: (B,) to (B, N)."""
+        own = torch.zeros(len(nodes), self.num_nodes, device=nodes.device).scatter(1, nodes[:, None], 1)
+        return self.ancestor_sums(own) > own
+
+    def related(self, nodes: Tensor) -> Tensor:
+        """Mask of the ancestors and descendants of one node for each sample, itself included: (B,) to (B, N)."""
+        own = torch.zeros(len(nodes), self.num_nodes, device=nodes.device).scatter(1, nodes[:, None], 1)
+        return (self.ancestor_sums(own) + self.descendant_sums(own)) > 0
 
     @abstractmethod
     def ancestor_sums(self, values: Tensor) -> Tensor:
@@ -181,6 +192,75 @@ def _family_logsumexp(own: Tensor, parents: Tensor, children: Tensor) -> tuple[T
     return peak, (own - peak).exp().index_add(1, parents, shifted).log()
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True)
+class SparseSums(NodeOperations):
+    """The operations on a graph: sparse products with the sets of ancestors, O(N + ancestor pairs) per sample.
+
+    Attributes:
+        above: sparse matrix of shape (N, N), 1 for each node's ancestors and itself.
+        below: its transpose.
+        edges: parent and child of each edge, shape (2, E), those of the deepest children first.
+        level_edges: number of edges to the children of each level, the deepest level first.
+    """
+
+    above: Tensor
+    below: Tensor
+    edges: Tensor
+    level_edges: tuple[int, ...]
+
+    def ancestor_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        return _sparse_sums(self.above, values)
+
+    def descendant_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`."""
+        return _sparse_sums(self.below, values)
+
+    def descendant_maxima(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`. Along the edges, the deepest first, so that a child is finished before its parents."""
+        for parents, children in (edges.unbind() for edges in self.edges.split_with_sizes(self.level_edges, dim=1)):
+            below = values.index_select(1, children)
+            values = values.scatter_reduce(1, parents.expand_as(below), below, "amax")
+        return values
+
+    def descendant_logsumexp(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`.
+
+        Summed in float64 relative to each sample's maximum. Where a sum is too small even for that, more than about
+        700 below the maximum, the result is the largest of its values: too small by at most the log of their number.
+        """
+        peak = values.detach().amax(dim=1, keepdim=True)
+        peak = peak.masked_fill(peak == -torch.inf, 0)
+        sums = self.descendant_sums((values - peak).double().exp())
+        tiny = sums < LEAST_SUM
+        logs = sums.masked_fill(tiny, 1).log().to(values.dtype) + peak
+        return torch.where(tiny, self.descendant_maxima(values), logs) if bool(tiny.any()) else logs
+
+    def unrelated_sums(self, values: Tensor) -> Tensor:
+        """See `NodeOperations`: all values less the related ones; 0 where no unrelated value is above 0."""
+        values = values.double()
+        is_positive = (values > 0).double()
+        left = self._without_related(is_positive) > 0.5
+        return self._without_related(values).clamp(min=0).where(left, 0)
+
+    def _without_related(self, values: Tensor) -> Tensor:
+        related = self.ancestor_sums(values) + self.descendant_sums(values) - values
+        return values.sum(dim=1, keepdim=True) - related
+
+    def sibling_log_softmax(self, values: Tensor) -> Tensor:  # noqa: ARG002  # never computed
+        """Not defined: a node of a graph may have siblings under several parents."""
+        raise TaxonomyError("a softmax among siblings needs a tree, got a graph in which nodes have several parents")
+
+
+LEAST_SUM = 1e-290  # smallest sum of exponentials in float64 whose logarithm is exact
+
+
+def _sparse_sums(matrix: Tensor, values: Tensor) -> Tensor:
+    """Sums of the values of each node's row of a sparse matrix: (B, N) to (B, N)."""
+    sums: Tensor = torch.sparse.mm(matrix.to(values.dtype), values.T)  # (N, B)
+    return sums.T
+
+
 _operations: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, NodeOperations]]" = weakref.WeakKeyDictionary()
 
 
@@ -190,7 +270,7 @@ def tree_operations(taxonomy: Taxonomy, device: torch.device) -> NodeOperations:
     if device in by_device:
         return by_device[device]
     with torch.inference_mode(False):  # tensors created in inference mode could not be used in a later backward pass
-        operations = _tree_passes(taxonomy, device)
+        operations = _tree_passes(taxonomy, device) if taxonomy.is_tree else _sparse_operations(taxonomy, device)
     if type(operations.leaves) is Tensor:  # the tensors of a tracer are of another type and must not be cached
         by_device[device] = operations
     return operations
@@ -213,6 +293,25 @@ def _tree_passes(taxonomy: Taxonomy, device: torch.device) -> TreePasses:
         parents=tuple(
             parents[starts[level] : starts[level + 1]] - int(starts[level - 1]) for level in range(1, taxonomy.height)
         ),
+    )
+
+
+def _sparse_operations(taxonomy: Taxonomy, device: torch.device) -> NodeOperations:
+    nodes = taxonomy.ancestors.nodes
+    owners, above = torch.tensor(taxonomy.ancestors.owners, device=device), torch.tensor(nodes, device=device)
+    size, ones = (taxonomy.num_nodes, taxonomy.num_nodes), torch.ones(len(nodes), device=device)
+    leaves = torch.tensor(taxonomy.leaves, device=device)
+    parents = taxonomy.parent_lists
+    order = np.argsort(-taxonomy.depths[parents.owners], kind="stable")
+    sizes = np.bincount(taxonomy.depths[parents.owners], minlength=taxonomy.height + 1)[:1:-1]
+    return SparseSums(
+        num_nodes=taxonomy.num_nodes,
+        leaves=leaves,
+        nodes_of_labels=torch.cat([leaves, torch.arange(taxonomy.num_nodes, device=device)]),
+        above=torch.sparse_coo_tensor(torch.stack([owners, above]), ones, size, check_invariants=False).coalesce(),
+        below=torch.sparse_coo_tensor(torch.stack([above, owners]), ones, size, check_invariants=False).coalesce(),
+        edges=torch.tensor(np.stack([parents.nodes[order], parents.owners[order]]), device=device),
+        level_edges=tuple(int(each) for each in sizes),
     )
 
 

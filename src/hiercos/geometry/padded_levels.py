@@ -21,12 +21,17 @@ class PaddedLevels:
             repeated class is the same class.
         node_columns: column of each node at its own level, shape (N,).
         class_columns: column of each class's ancestor at each level, shape (C, H); the last one is the class itself.
+        column_nodes: node of each column, shape (T,).
+        label_columns: column of each label's ancestor at each level, shape (C + N, H): those of the classes, then of
+            all nodes; -1 below an inner node.
     """
 
     sizes: tuple[int, ...]
     parents: IntArray
     node_columns: IntArray
     class_columns: IntArray
+    column_nodes: IntArray
+    label_columns: IntArray
 
     @property
     def starts(self) -> IntArray:
@@ -51,6 +56,7 @@ def padded_levels(taxonomy: Taxonomy) -> PaddedLevels:
     class_columns = np.empty_like(paths)
     sizes: list[int] = []
     parents: list[IntArray] = []
+    column_nodes: list[IntArray] = []
     for level in range(1, taxonomy.height + 1):
         nodes = np.flatnonzero((taxonomy.depths <= level) & (ends >= level))
         above = np.where(taxonomy.depths[nodes] < level, nodes, taxonomy.parents[nodes])
@@ -58,5 +64,16 @@ def padded_levels(taxonomy: Taxonomy) -> PaddedLevels:
         columns[nodes] = sum(sizes) + np.arange(len(nodes))
         node_columns[taxonomy.level(level)] = columns[taxonomy.level(level)]
         class_columns[:, level - 1] = columns[paths[:, level - 1]]
+        column_nodes.append(nodes)
         sizes.append(len(nodes))
-    return PaddedLevels(tuple(sizes), np.concatenate([[], *parents[1:]]).astype(np.int64), node_columns, class_columns)
+    every = taxonomy.path_table(np.arange(taxonomy.num_nodes))
+    of_nodes = np.where(every >= 0, node_columns[every], -1)
+    of_nodes[taxonomy.leaves] = class_columns
+    return PaddedLevels(
+        tuple(sizes),
+        np.concatenate([[], *parents[1:]]).astype(np.int64),
+        node_columns,
+        class_columns,
+        np.concatenate(column_nodes),
+        np.vstack([class_columns, of_nodes]),
+    )

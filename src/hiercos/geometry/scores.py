@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from hiercos.geometry.frames import checked_embeddings, enough_precision
 from hiercos.geometry.operations import class_path_sums, tree_operations
-from hiercos.taxonomy import Taxonomy, subtree_sizes
+from hiercos.taxonomy import Taxonomy, check_tree, subtree_sizes
 
 
 def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -138,7 +138,8 @@ def level_scores(
     ancestors: bool = True,
     descendants: bool = True,
 ) -> Tensor:
-    """Scores of the nodes of one level (1…H), in node order, shape (B, K_level); see `node_scores`."""
+    """Scores of the nodes of one level (1…H) of a tree, in node order, shape (B, K_level); see `node_scores`."""
+    check_tree(taxonomy, "scores of a level")
     scores = node_scores(z, taxonomy, squared=squared, ancestors=ancestors, descendants=descendants)
     return scores[:, taxonomy.level(level)]
 
@@ -193,7 +194,7 @@ def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors:
 
 def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
     """Dimension of every node's subspace, its adaptive capacity (ancestors, itself, descendants), shape (N,)."""
-    return torch.tensor(taxonomy.depths - 1 + subtree_sizes(taxonomy))
+    return torch.tensor(taxonomy.ancestor_counts - 1 + subtree_sizes(taxonomy))
 
 
 def _root(energy: Tensor) -> Tensor:

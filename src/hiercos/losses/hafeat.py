@@ -8,7 +8,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.geometry import label_rows, padded_levels
-from hiercos.losses.paths import weighted_mean
+from hiercos.losses.flamingo import allowed_columns, marginal_loss
+from hiercos.losses.paths import has_inner_labels, weighted_mean
 from hiercos.taxonomy import Taxonomy
 
 MARGIN = 3.0
@@ -19,7 +20,8 @@ class HAFeatLoss(nn.Module):
 
     CE + sum JSD(p_l, children's p summed) - sum GEO_l + sum MAR_l, where GEO is the mean cosine between a row of the
     classifier and the sum of its children's rows, and MAR the mean of 3 - JSD over pairs of samples that differ at
-    the level. The GEO term depends on the classifier only, the others on the samples.
+    the level. The GEO term depends on the classifier only, the others on the samples. For a label that is an inner
+    node, CE is - log of the summed probability of the leaves below it, and pairs count at the levels both labels have.
 
     Note:
         The margin of 3 never clips, since a divergence from a mixture is at most log 2. The official code pairs
@@ -35,16 +37,18 @@ class HAFeatLoss(nn.Module):
         margin_levels: levels with a margin term, from 1 to H - 1; all of these by default.
 
     Shape:
-        logits: (B, T), the padded levels concatenated. labels: (B,). weights: (B,) >= 0, optional; a pair has
-        the product of its samples' weights. Output: scalar, nan for an empty batch.
+        logits: (B, T), the padded levels concatenated. labels: (B,), class indices, or C + node for an inner node.
+        weights: (B,) >= 0, optional; a pair has the product of its samples' weights. Output: scalar, nan for an empty
+        batch.
 
     Raises:
         ValueError: for a margin level outside 1…H-1; on call, for weights of another shape.
-        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
+        IndexError: on call, for any other label (on a GPU, the device's own error).
     """
 
     parents: Tensor  # (T - K_1,) column of each column's parent
-    class_columns: Tensor  # (C, H)
+    label_columns: Tensor  # (C + N, H), -1 below an inner node
+    leaf_nodes: Tensor  # (K_H,) node of each column of the last level
     column_levels: Tensor  # (T - K_H,) level of each column above the leaves, from 0
     column_shares: Tensor  # (T - K_H,) 1 / K_level
     has_margin: Tensor  # (H - 1,) 1 for a level with a margin term
@@ -55,10 +59,11 @@ class HAFeatLoss(nn.Module):
         super().__init__()
         levels = padded_levels(taxonomy)
         inner = np.array(levels.sizes[:-1], dtype=np.int64)
-        self.sizes, self.rows = levels.sizes, rows
+        self.taxonomy, self.sizes, self.rows = taxonomy, levels.sizes, rows
         for name, values in {
             "parents": levels.parents,
-            "class_columns": levels.class_columns,
+            "label_columns": levels.label_columns,
+            "leaf_nodes": levels.column_nodes[levels.starts[-1] :],
             "column_levels": np.repeat(np.arange(len(inner)), inner),
             "column_shares": np.repeat(1 / inner, inner),
             "has_margin": level_mask(taxonomy.height, margin_levels),
@@ -66,12 +71,15 @@ class HAFeatLoss(nn.Module):
             self.register_buffer(name, torch.tensor(values), persistent=False)
 
     def forward(self, logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Logits of all levels (B, T) and classes (B,) to a scalar."""
+        """Logits of all levels (B, T) and labels (B,) to a scalar."""
         levels = logits.split_with_sizes(self.sizes, dim=1)
         log_p = torch.cat([F.log_softmax(level, dim=1) for level in levels], dim=1)  # (B, T)
         p = log_p.exp()
-        columns = label_rows(self.class_columns, labels)  # (B, H)
-        cross_entropy = -log_p.gather(1, columns[:, -1:]).squeeze(1)  # (B,)
+        columns = label_rows(self.label_columns, labels)  # (B, H)
+        if has_inner_labels(labels, self.taxonomy):
+            cross_entropy = marginal_loss(levels[-1], allowed_columns(labels, self.leaf_nodes, self.taxonomy))  # (B,)
+        else:
+            cross_entropy = -log_p.gather(1, columns[:, -1:]).squeeze(1)  # (B,)
         loss = weighted_mean(cross_entropy + self._disagreement(p), weights)
         weights = p.new_ones(len(p)) if weights is None else weights
         return loss - self._closeness() + self._margins(p, columns[:, :-1], weights)
@@ -93,7 +101,9 @@ class HAFeatLoss(nn.Module):
         own = p[:, : len(self.column_levels)]
         terms = divergence_terms(own, own.roll(1, dims=0))  # (B, T - K_H)
         divergence = p.new_zeros(columns.shape).index_add(1, self.column_levels, terms)  # (B, H - 1)
-        shares = (columns != columns.roll(1, dims=0)) * (weights * weights.roll(1))[:, None]  # (B, H - 1)
+        other = columns.roll(1, dims=0)
+        counted = (columns != other) & (columns >= 0) & (other >= 0)
+        shares = counted * (weights * weights.roll(1))[:, None]  # (B, H - 1)
         total = shares.sum(dim=0)
         means = (shares * (MARGIN - divergence)).sum(dim=0) / total.where(total > 0, 1)
         return (means * self.has_margin.to(p.dtype)).sum()

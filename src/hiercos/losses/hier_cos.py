@@ -1,12 +1,12 @@
-"""The Hier-COS loss: concentrate the energy of an embedding on the path of its class."""
+"""The Hier-COS loss: concentrate the energy of an embedding on the path of its label."""
 
 from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
-from hiercos.geometry import checked_embeddings
-from hiercos.losses.paths import LabelPaths, weighted_mean
+from hiercos.geometry import checked_embeddings, label_nodes, tree_operations
+from hiercos.losses.paths import Ancestors, LabelAncestors, LabelPaths, has_inner_labels, weighted_mean
 from hiercos.options import check_choice
 from hiercos.taxonomy import Taxonomy
 
@@ -21,6 +21,12 @@ class HierCOSLoss(nn.Module):
     With P the target on the path (`path_targets`), Q the softmax of |z| over all nodes, and a the magnitudes
     |z| of one level:
     KL(P | Q) + alpha * [sum over the levels of the path of |delta - a/|a|_2|_1 + sum over deeper levels of |a|_1].
+
+    For a label that is an inner node, the path ends there, and the coordinates strictly below it are left out of the
+    softmax and the penalty: the loss is that of the tree without these nodes.
+
+    In a graph the label's ancestors replace the path: those of one level share its target equally, delta is 1 / sqrt(m)
+    on m of them, and levels above the label without an ancestor are skipped.
 
     Note:
         Paper and published code differ [sani2026, Sec. 3.4]. The paper uses the weights unchanged (exponent 1)
@@ -43,12 +49,13 @@ class HierCOSLoss(nn.Module):
             of a batch average to the loss of the whole.
 
     Shape:
-        z: (B, N) coordinates in the node basis. labels: (B,) classes. weights: (B,) >= 0, optional; every mean
-        becomes the weighted mean. Output: scalar, nan for an empty batch or if all weights are 0.
+        z: (B, N) coordinates in the node basis. labels: (B,), class indices, or C + node for an inner node.
+        weights: (B,) >= 0, optional; every mean becomes the weighted mean. Output: scalar, nan for an empty batch or
+        if all weights are 0.
 
     Raises:
         ValueError: for an unknown choice; on call, for z, labels or weights of another shape.
-        IndexError: on call, for a label that is not a class (on a GPU, the device's own error).
+        IndexError: on call, for any other label (on a GPU, the device's own error).
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -77,7 +84,8 @@ class HierCOSLoss(nn.Module):
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
-        self.paths = LabelPaths(taxonomy)
+        self.taxonomy = taxonomy
+        self.paths = LabelPaths(taxonomy, inner=True) if taxonomy.is_tree else LabelAncestors(taxonomy)
 
     @classmethod
     def as_printed(cls, taxonomy: Taxonomy, alpha: float = 0.05) -> "HierCOSLoss":
@@ -85,44 +93,108 @@ class HierCOSLoss(nn.Module):
         return cls(taxonomy, alpha, exponent=1.0, penalty="printed", grouping="sample")
 
     def forward(self, z: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
-        """Embeddings (B, N) and classes (B,) to a scalar."""
+        """Embeddings (B, N) and labels (B,) to a scalar."""
         z = checked_embeddings(z, sum(self.level_sizes))
         weights = z.new_ones(len(z)) if weights is None else weights.to(z.dtype)
         _check_rows(len(z), labels=labels, weights=weights)
+        if isinstance(self.paths, LabelAncestors):
+            return self._graph_loss(z, labels, weights, self.paths)
         nodes, mask = self.paths(labels)  # (B, H) each
         on_path, depths = z.gather(1, nodes), mask.sum(dim=1)  # (B, H), (B,)
-        magnitude = z.abs()
+        magnitude, left_out = z.abs(), self._left_out(labels)
         target = path_targets(depths, on_path.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype)
-        loss = weighted_mean(path_kl(magnitude, on_path.abs(), target), weights)
+        energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
+        loss = weighted_mean(path_kl(energies, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
-        present, missing = self._level_terms(magnitude, on_path, depths)
+        kept = magnitude if left_out is None else magnitude.masked_fill(left_out, 0)
+        present, missing = self._level_terms(kept, on_path, depths)
         return loss + self.alpha * self._penalty(present, missing, mask, weights)
 
-    def _penalty(self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor) -> Tensor:
-        """Penalty of a batch, a scalar, from the terms and the mask of present levels, (B, H) each."""
+    def _graph_loss(self, z: Tensor, labels: Tensor, weights: Tensor, paths: LabelAncestors) -> Tensor:
+        """The loss in a graph, where a level may have several ancestors of the label or none."""
+        ancestors, magnitude, left_out = paths(labels), z.abs(), self._left_out(labels)
+        own = z.gather(1, ancestors.nodes)  # (B, W)
+        counts = paths.level_sums(torch.ones_like(own), ancestors)  # (B, H)
+        depths = 1 + ancestors.levels.amax(dim=1)
+        by_level = path_targets(
+            depths, counts.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype, counts=counts
+        )
+        shares = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
+        energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
+        loss = weighted_mean(path_kl(energies, own.abs(), shares), weights)
+        if self.alpha == 0:
+            return loss
+        kept = magnitude if left_out is None else magnitude.masked_fill(left_out, 0)
+        present, missing = self._graph_terms(kept, own, depths, paths, ancestors)
+        below = torch.arange(1, counts.shape[1] + 1, device=depths.device) > depths[:, None]  # (B, H)
+        return loss + self.alpha * self._penalty(present, missing, counts > 0, weights, below)
+
+    def _graph_terms(
+        self, magnitude: Tensor, own: Tensor, depths: Tensor, paths: LabelAncestors, ancestors: Ancestors
+    ) -> tuple[Tensor, Tensor]:
+        """`_level_terms` in a graph: |delta - a / |a|_2|_1 with delta 1 / sqrt(m) on m ancestors, (B, H) each."""
+        total, norm = self._level_norms(magnitude)
+        counts = paths.level_sums(torch.ones_like(own), ancestors)
+        delta = counts.where(counts > 0, 1).rsqrt().gather(1, ancestors.levels)  # (B, W)
+        values = own if self.penalty == "printed" else own.abs()
+        gaps = (delta - values / norm.gather(1, ancestors.levels)).abs()
+        present = paths.level_sums(gaps, ancestors) + (total - paths.level_sums(own.abs(), ancestors)) / norm
+        return self._penalty_terms(present, total, norm, magnitude, depths)
+
+    def _left_out(self, labels: Tensor) -> Tensor | None:
+        """Mask of the nodes strictly below each label, shape (B, N); None if all labels are classes."""
+        if not has_inner_labels(labels, self.taxonomy):
+            return None
+        nodes = label_nodes(labels, self.taxonomy, inner=True)
+        return tree_operations(self.taxonomy, labels.device).strictly_below(nodes)
+
+    def _penalty(
+        self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor, below: Tensor | None = None
+    ) -> Tensor:
+        """Penalty of a batch, a scalar, from the terms and the masks of levels present and below, (B, H) each."""
         if self.grouping == "sample":
-            return weighted_mean(torch.where(has_level, present, missing).sum(dim=1), weights)
-        return (_group_means(present, has_level, weights) + _group_means(missing, ~has_level, weights)).sum()
+            others = missing if below is None else missing.where(below, 0)
+            return weighted_mean(torch.where(has_level, present, others).sum(dim=1), weights)
+        below = ~has_level if below is None else below
+        return (_group_means(present, has_level, weights) + _group_means(missing, below, weights)).sum()
 
     def _level_terms(self, magnitude: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:
-        """Penalty of every level as a level of the path, and as a level below the leaf, (B, H) each."""
+        """Penalty of every level as a level of the path, and as a level below the label, (B, H) each."""
+        total, norm = self._level_norms(magnitude)
+        beside = total - on_path.abs() - on_path if self.penalty == "printed" else total - 2 * on_path.abs()
+        present = 1 + beside / norm
+        return self._penalty_terms(present, total, norm, magnitude, depths)
+
+    def _level_norms(self, magnitude: Tensor) -> tuple[Tensor, Tensor]:
+        """Sum and Euclidean norm of every level's magnitudes, (B, H) each; a norm of 0 becomes 1."""
         levels = magnitude.split_with_sizes(self.level_sizes, dim=1)
-        total = torch.stack([level.sum(dim=1) for level in levels], dim=1)  # (B, H)
-        norm = torch.stack([level.norm(dim=1) for level in levels], dim=1)  # (B, H)
-        norm = norm.where(norm > 0, 1)  # for a level without energy the numerators are 0 too
+        total = torch.stack([level.sum(dim=1) for level in levels], dim=1)
+        norm = torch.stack([level.norm(dim=1) for level in levels], dim=1)
+        return total, norm.where(norm > 0, 1)  # for a level without energy the numerators are 0 too
+
+    def _penalty_terms(
+        self, present: Tensor, total: Tensor, norm: Tensor, magnitude: Tensor, depths: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Terms of the chosen penalty: of levels of the path (completed), and of levels below it, (B, H) each."""
         if self.penalty == "printed":
-            at_leaf = torch.arange(1, on_path.shape[1] + 1, device=depths.device) == depths[:, None]
-            present = 1 + (total - on_path.abs() - on_path) / norm
-            return present + torch.where(at_leaf, total / norm, 0), total / norm
-        present = 1 + (total - 2 * on_path.abs()) / norm
+            at_label = torch.arange(1, total.shape[1] + 1, device=depths.device) == depths[:, None]
+            return present + torch.where(at_label, total / norm, 0), total / norm
         if self.penalty == "published":
             return present, total
         length = magnitude.norm(dim=1, keepdim=True)
         return present, total / length.where(length > 0, 1)
 
 
-def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Direction, dtype: torch.dtype) -> Tensor:
+def path_targets(
+    depths: Tensor,
+    height: int,
+    *,
+    exponent: float,
+    direction: Direction,
+    dtype: torch.dtype,
+    counts: Tensor | None = None,
+) -> Tensor:
     """Target share of each level of a path: P_l = w_l^e / sum w^e with w_l = exp(1 / (h + 1 - l)).
 
     For "root" the weights are reversed, w_l = exp(1 / l); for "uniform" they are 1.
@@ -133,9 +205,10 @@ def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Dir
         exponent: exponent e of the weights.
         direction: end of the path with the largest share, "leaf", "uniform" or "root".
         dtype: data type of the result.
+        counts: number of ancestors at each level of a graph, shape (B, H); None for a tree.
 
     Returns:
-        Shares, shape (B, H), each row summing to 1, 0 beyond the path.
+        Shares, shape (B, H), each row summing to 1, 0 beyond the path and at levels without an ancestor.
     """
     level = torch.arange(1, height + 1, device=depths.device, dtype=dtype)
     depth = depths[:, None].to(dtype)  # (B, 1)
@@ -144,7 +217,8 @@ def path_targets(depths: Tensor, height: int, *, exponent: float, direction: Dir
         "uniform": torch.zeros_like(depth * level),
         "root": 1 / level + torch.zeros_like(depth),
     }[direction]  # (B, H)
-    return (exponent * log_weights).masked_fill(level > depth, -torch.inf).softmax(dim=1)
+    absent = level > depth if counts is None else counts == 0
+    return (exponent * log_weights).masked_fill(absent, -torch.inf).softmax(dim=1)
 
 
 def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
@@ -153,7 +227,7 @@ def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
     sum P log P - sum P |z_path| + logsumexp |z|
 
     Args:
-        magnitude: magnitudes |z|, shape (B, N).
+        magnitude: magnitudes |z|, shape (B, N); -inf for nodes that are left out.
         on_path: magnitudes |z| along each path, shape (B, H).
         target: target distribution P along each path, shape (B, H).
 

@@ -29,6 +29,12 @@ def weighted_mean(values: Tensor, weights: Tensor | None) -> Tensor:
     return (values * weights).sum() / weights.sum()
 
 
+def has_inner_labels(labels: Tensor, taxonomy: Taxonomy) -> bool:
+    """Whether a batch has labels that are inner nodes; True in a compiler and in vmap, which cannot read values."""
+    unreadable = torch.compiler.is_compiling() or torch._C._functorch.is_functorch_wrapped_tensor(labels)
+    return unreadable or bool((labels >= taxonomy.num_classes).any())
+
+
 class Paths(NamedTuple):
     """The paths of a batch of labels.
 
@@ -42,7 +48,7 @@ class Paths(NamedTuple):
 
 
 class LabelPaths(nn.Module):
-    """Finds the nodes on the path of each label.
+    """Finds the nodes on the path of each label of a tree.
 
     Args:
         taxonomy: the tree.
@@ -89,3 +95,57 @@ def path_nodes(nodes: Tensor, depths: Tensor, parents: Tensor, height: int) -> T
         columns.append(nodes)
         nodes = torch.where(depths >= level, parents[nodes], nodes)
     return torch.stack(columns[::-1], dim=1)
+
+
+class Ancestors(NamedTuple):
+    """The ancestors of a batch of labels in a graph, each label among its own.
+
+    Attributes:
+        nodes: ancestors of each label, shape (B, W) with W the largest number of them; the label's own node is
+            repeated beyond its number.
+        mask: True for the ancestors, False for the repetitions, shape (B, W).
+        levels: level of each of these nodes, counted from 0, shape (B, W).
+    """
+
+    nodes: Tensor
+    mask: Tensor
+    levels: Tensor
+
+
+class LabelAncestors(nn.Module):
+    """Finds the set of ancestors of each label, in a tree or a graph.
+
+    Args:
+        taxonomy: the tree or graph.
+
+    Shape:
+        labels: (B,) class indices, or C + node. Output: `Ancestors`, (B, W) each.
+
+    Raises:
+        IndexError: on call, for any other label (on a GPU, the device's own error).
+    """
+
+    starts: Tensor  # (N + 1,)
+    ancestors: Tensor
+    depths: Tensor  # (N,)
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        super().__init__()
+        self.taxonomy = taxonomy
+        for name, values in zip(("starts", "ancestors"), taxonomy.ancestors, strict=True):
+            self.register_buffer(name, torch.tensor(values), persistent=False)
+        self.register_buffer("depths", torch.tensor(taxonomy.depths), persistent=False)
+
+    def forward(self, labels: Tensor) -> Ancestors:
+        """Labels (B,) to nodes, mask and levels, (B, W) each."""
+        own = label_nodes(labels, self.taxonomy, inner=True)
+        first, last = self.starts[own], self.starts[own + 1] - 1  # the last ancestor is the node itself
+        width = int(self.taxonomy.ancestor_counts.max())
+        places = first[:, None] + torch.arange(width, device=labels.device)  # (B, W)
+        nodes = self.ancestors[places.minimum(last[:, None])]
+        return Ancestors(nodes, places <= last[:, None], self.depths[nodes] - 1)
+
+    def level_sums(self, values: Tensor, ancestors: Ancestors) -> Tensor:
+        """Sum of the values of each label's ancestors at every level: (B, W) to (B, H)."""
+        zeros = values.new_zeros(len(values), self.taxonomy.height)
+        return zeros.scatter_add(1, ancestors.levels, values * ancestors.mask)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import issparse
 from torch import Tensor, nn
@@ -92,7 +93,7 @@ def committee_method(head: Committee, solver: "CommitteeSolver") -> Method:
     """The method of a committee."""
     return Method(
         head=head,
-        loss=CrossEntropyLoss(),
+        loss=CrossEntropyLoss(head.taxonomy),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(head.taxonomy),
         solver=solver,
@@ -107,7 +108,7 @@ def checked_width(width: int | None) -> int:
     return width
 
 
-@METHODS.register("flat-committee", uses_tree=False, raw_inputs=True)
+@METHODS.register("flat-committee", uses_tree=False, inner_labels=True, graphs=True, raw_inputs=True)
 def flat_committee(
     taxonomy: Taxonomy,
     in_features: int,
@@ -149,13 +150,23 @@ class CommitteeSolver:
     def __call__(
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
     ) -> Solved:
-        """See `Solver`; without validation samples, a seventh of the training samples is held out."""
+        """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
+
+        Members that cannot learn from inner nodes are trained on the samples labelled with a class.
+        """
+        if val is not None and not self._is_class(val).any():
+            val = None
         learned, held_out = (train, val) if val is not None else _split(train, seed)
+        held_out = held_out.rows(self._is_class(held_out))
         training = CommitteeTraining(self.head, learned, held_out, seed, train_member)
         solved = training.pooled(self.candidates(training))
         if val is None:
             training.refit(train)
         return solved
+
+    def _is_class(self, data: LabelledFeatures) -> NDArray[np.bool_]:
+        """Mask of the samples labelled with a class, shape (M,)."""
+        return data.labels < self.head.taxonomy.num_classes
 
     def candidates(self, training: "CommitteeTraining") -> list[Model]:
         """The trained members to choose from."""
@@ -196,19 +207,31 @@ class CommitteeTraining:
         """A trained member, whose initial weights depend on the seed and its place."""
         torch.manual_seed(self.seed * 1_000 + place)
         member = self.head.new_member(method, **options)
-        train, val = self.train[member.raw_inputs], self.val[member.raw_inputs]
+        train, val = self._for_method(self.train[member.raw_inputs], method), self.val[member.raw_inputs]
         if member.solver is None:
             self.train_member(member, train, val)
         else:
             member.solve(train, val, seed=self.seed, train_member=self.train_member)
         return member
 
+    @property
+    def has_inner_labels(self) -> bool:
+        """Whether some training samples are labelled with an inner node."""
+        return bool((self.train[True].labels >= self.head.taxonomy.num_classes).any())
+
+    def _for_method(self, data: LabelledFeatures, method: str) -> LabelledFeatures:
+        """The samples that a method can learn from."""
+        if not self.has_inner_labels or METHODS.takes_inner_labels(method):
+            return data
+        return data.rows(data.labels < self.head.taxonomy.num_classes)
+
     def refit(self, train: LabelledFeatures) -> None:
         """Solve the members that have a solver again, on all samples, with the settings chosen before."""
         views = self.head.views(train)
         for member in self.head.models():
             if member.solver is not None:
-                member.solve(views[member.raw_inputs], None, seed=self.seed, train_member=self.train_member)
+                own = self._for_method(views[member.raw_inputs], member.method)
+                member.solve(own, None, seed=self.seed, train_member=self.train_member)
 
     def scores(self, member: Model) -> Floats:
         """Class scores of a member on the validation samples, shape (M, C)."""

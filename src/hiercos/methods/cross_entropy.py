@@ -1,4 +1,4 @@
-"""The flat baselines: trained without the tree; node scores are sums of class probabilities."""
+"""The flat baselines: trained without the tree if all labels are classes; node scores are sums of probabilities."""
 
 from torch import nn
 
@@ -9,12 +9,12 @@ from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("cross-entropy", uses_tree=False)
+@METHODS.register("cross-entropy", uses_tree=False, inner_labels=True, graphs=True, grows=True)
 def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flat softmax cross-entropy: one linear layer on the features.
 
     Args:
-        taxonomy: the tree; only its number of classes is read.
+        taxonomy: the tree; training reads it only for labels that are inner nodes.
         in_features: width F of the input features.
         hidden: width of a layer before the classifiers, see `hidden_layer`; None (default) for no layer.
     """
@@ -23,7 +23,7 @@ def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = 
     return _flat_method(classifier if hidden is None else nn.Sequential(body, classifier), taxonomy)
 
 
-@METHODS.register("cross-entropy-mlp", uses_tree=False)
+@METHODS.register("cross-entropy-mlp", uses_tree=False, inner_labels=True, graphs=True, grows=True)
 def cross_entropy_mlp(
     taxonomy: Taxonomy,
     in_features: int,
@@ -35,7 +35,7 @@ def cross_entropy_mlp(
     """Flat softmax cross-entropy after the same transformation module as Hier-COS.
 
     Args:
-        taxonomy: the tree; only its number of classes is read.
+        taxonomy: the tree; training reads it only for labels that are inner nodes.
         in_features: width F of the input features.
         width: width of the transformation module; C, as published, by default.
         dropout: dropout rate, see `TransformationModule`.
@@ -48,5 +48,8 @@ def cross_entropy_mlp(
 
 def _flat_method(head: nn.Module, taxonomy: Taxonomy) -> Method:
     return Method(
-        head=head, loss=CrossEntropyLoss(), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
+        head=head,
+        loss=CrossEntropyLoss(taxonomy),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(taxonomy),
     )

@@ -25,12 +25,14 @@ FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose fe
 
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
+FLAT_LINEAR = ("logistic",)  # for a graph, whose paths are not unique
+INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 
 
-@METHODS.register(DEFAULT, raw_inputs=True)
+@METHODS.register(DEFAULT, inner_labels=True, graphs=True, raw_inputs=True)
 def default(
     taxonomy: Taxonomy,
     in_features: int,
@@ -52,7 +54,8 @@ def default(
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    head = Committee(taxonomy, in_features, members or LINEAR, {"width": checked_width(width)}, dim)
+    options = {"width": checked_width(width)}
+    head = Committee(taxonomy, in_features, members or _linear_heads(taxonomy), options, dim)
     return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
@@ -72,9 +75,9 @@ class DefaultSolver(CommitteeSolver):
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
     ) -> Solved:
         """See `Solver`; few samples without validation have one linear head, chosen by cross-validation."""
-        if val is not None or len(train) >= FEW:
+        if val is not None or len(train) >= FEW or not self._is_class(train).all():
             return super().__call__(train, val, seed=seed, train_member=train_member)
-        (name,) = LINEAR
+        (name,) = _linear_heads(self.head.taxonomy)
         member = self.head.new_member(name)
         solved = member.solve(train, None, seed=seed, train_member=train_member)
         self.head.set_members([member], np.ones(1))
@@ -82,17 +85,26 @@ class DefaultSolver(CommitteeSolver):
 
     def candidates(self, training: CommitteeTraining) -> list[Model]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
-        names = [*LINEAR, *SPARSE] if issparse(training.train[True].features) else LINEAR
+        linear = _linear_heads(training.head.taxonomy)
+        names = [*linear, *SPARSE] if issparse(training.train[True].features) else linear
         models = [training.trained(name, place) for place, name in enumerate(names)]
+        if training.has_inner_labels:  # the solvers learn from classes alone
+            models.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
         if self.effort != "quick" and len(training.train[True]) >= FEW:
             for repeat in range(2 if self.effort == "best" else 1):
                 models += _wide_heads(training, 10 * (repeat + 1), self.dropouts)
         return models
 
 
+def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
+    """Linear heads with a solver: with the tree, or flat ones for a graph."""
+    return LINEAR if taxonomy.is_tree else FLAT_LINEAR
+
+
 def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> list[Model]:
     """A flat head at each dropout rate, and a head for each view of the tree at the best rate."""
     flat = [training.trained("cross-entropy-mlp", place + index, dropout=rate) for index, rate in enumerate(dropouts)]
     rate = dropouts[int(np.argmin([training.loss(model) for model in flat]))]
-    start = place + len(flat)
-    return [*flat, *(training.trained(name, start + index, dropout=rate) for index, name in enumerate(TREE_HEADS))]
+    start, taxonomy = place + len(flat), training.head.taxonomy
+    heads = [name for name in TREE_HEADS if taxonomy.is_tree or METHODS.traits(name).graphs]
+    return [*flat, *(training.trained(name, start + index, dropout=rate) for index, name in enumerate(heads))]

@@ -10,7 +10,7 @@ from hiercos.nn import SlicedHeads, TransformationModule
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("flamingo-1")
+@METHODS.register("flamingo-1", inner_labels=True)
 def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
@@ -27,7 +27,7 @@ def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = Non
     return _flamingo(*hidden_layer(in_features, hidden), taxonomy)
 
 
-@METHODS.register("flamingo-2")
+@METHODS.register("flamingo-2", inner_labels=True)
 def flamingo_2(
     taxonomy: Taxonomy,
     in_features: int,

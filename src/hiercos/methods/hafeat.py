@@ -12,7 +12,7 @@ from hiercos.nn import TransformationModule, UnitRowLinear
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hafeat-1")
+@METHODS.register("hafeat-1", inner_labels=True)
 def hafeat_1(
     taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None, margin_levels: Sequence[int] | None = None
 ) -> Method:
@@ -33,7 +33,7 @@ def hafeat_1(
     return _hafeat(body, width, taxonomy, margin_levels)
 
 
-@METHODS.register("hafeat-2")
+@METHODS.register("hafeat-2", inner_labels=True)
 def hafeat_2(
     taxonomy: Taxonomy,
     in_features: int,

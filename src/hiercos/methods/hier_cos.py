@@ -12,6 +12,9 @@ from hiercos.taxonomy import Taxonomy
 
 @METHODS.register(
     "hier-cos",
+    inner_labels=True,
+    graphs=True,
+    grows=True,
     search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
     recommended={"activation": "norm-prelu"},
 )

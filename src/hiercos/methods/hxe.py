@@ -9,7 +9,7 @@ from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hxe", inner_labels=True, search={"alpha": Between(0.1, 0.9)})
+@METHODS.register("hxe", inner_labels=True, grows=True, search={"alpha": Between(0.1, 0.9)})
 def hxe(
     taxonomy: Taxonomy,
     in_features: int,

@@ -45,7 +45,7 @@ class RawLinear(nn.Module):
         self.bias.copy_(bias)
 
 
-@METHODS.register("logistic", uses_tree=False, raw_inputs=True)
+@METHODS.register("logistic", uses_tree=False, graphs=True, raw_inputs=True)
 def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Flat logistic regression, solved to its optimum, with the strength of the penalty chosen on held-out samples.
 

@@ -10,7 +10,9 @@ from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("path-softmax", inner_labels=True, search={"inner": Between(0.1, 3, log=True)})
+@METHODS.register(
+    "path-softmax", inner_labels=True, graphs=True, grows=True, search={"inner": Between(0.1, 3, log=True)}
+)
 def path_softmax(
     taxonomy: Taxonomy,
     in_features: int,

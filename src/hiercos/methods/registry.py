@@ -75,6 +75,9 @@ class MethodTraits:
     Attributes:
         uses_tree: whether training uses the tree, not only the classes.
         inner_labels: whether the loss accepts labels that are inner nodes, given as C + node.
+        graphs: whether the method works on a directed acyclic graph, not only on a tree.
+        grows: whether the weights can be extended to a taxonomy with more nodes: each belongs to an axis of a node or
+            class, and none is computed from the taxonomy.
         search: search space of each of the method's own options, by option name.
         raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
         recommended: options that the commands set unless the published ones are asked for, by option name.
@@ -82,6 +85,8 @@ class MethodTraits:
 
     uses_tree: bool = True
     inner_labels: bool = False
+    graphs: bool = False
+    grows: bool = False
     search: Mapping[str, Space] = field(default_factory=dict)
     raw_inputs: bool = False
     recommended: Mapping[str, Any] = field(default_factory=dict)
@@ -143,6 +148,34 @@ class MethodRegistry(Registry[Build]):
         """Names of the methods whose loss accepts labels that are inner nodes, in order of registration."""
         return [name for name in self if self.takes_inner_labels(name)]
 
+    def grows(self, name: str) -> bool:
+        """Whether the weights of a method can be extended to a taxonomy with more nodes."""
+        return self._traits[self.canonical(name)].grows
+
+    def check_taxonomy(self, name: str, taxonomy: Taxonomy) -> None:
+        """Raise a `MethodError` for a graph if the method needs a tree."""
+        if not taxonomy.is_tree and not self._traits[self.canonical(name)].graphs:
+            raise MethodError(
+                f"method {name!r} needs a tree, got a graph with {taxonomy.several_parents} nodes of several parents; "
+                f"methods for graphs: {', '.join(other for other in self if self._traits[other].graphs)}"
+            )
+
+    def check_labels(self, name: str, labels: Tensor, taxonomy: Taxonomy) -> None:
+        """Raise a `MethodError` for training labels that are inner nodes if the method cannot learn from them.
+
+        Args:
+            name: name of the method or an alias.
+            labels: training labels, class indices or C + node, shape (M,).
+            taxonomy: the tree.
+        """
+        inner = int((labels >= taxonomy.num_classes).sum())
+        if inner and not self.takes_inner_labels(name):
+            raise MethodError(
+                f"method {name!r} needs a class for every training sample, "
+                f"got inner nodes for {inner} of {len(labels)}; methods that learn from inner nodes: "
+                f"{', '.join(self.with_inner_labels())}"
+            )
+
     def search(self, name: str) -> Mapping[str, Space]:
         """Search space of each of a method's own options, by option name."""
         return self._traits[self.canonical(name)].search
@@ -177,6 +210,7 @@ def build_method(name: str, taxonomy: Taxonomy, in_features: int, options: Mappi
         MethodError: for an unknown method or option, a value of a wrong type, or one that the method rejects.
     """
     METHODS.check_options(name, options)
+    METHODS.check_taxonomy(name, taxonomy)
     try:
         return METHODS[name](taxonomy, in_features=in_features, **options)
     except (ValueError, TypeError) as error:

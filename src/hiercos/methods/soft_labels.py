@@ -9,7 +9,7 @@ from hiercos.methods.search import Between
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("soft-labels", search={"beta": Between(4, 30, log=True)})
+@METHODS.register("soft-labels", graphs=True, grows=True, search={"beta": Between(4, 30, log=True)})
 def soft_labels(
     taxonomy: Taxonomy,
     in_features: int,

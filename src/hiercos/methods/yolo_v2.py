@@ -9,7 +9,7 @@ from hiercos.methods.registry import METHODS, Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("yolo-v2", inner_labels=True)
+@METHODS.register("yolo-v2", inner_labels=True, grows=True)
 def yolo_v2(
     taxonomy: Taxonomy,
     in_features: int,

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 from torchmetrics import Metric
 
+from hiercos.metrics.ranking import check_labels
 from hiercos.taxonomy import Taxonomy
 
 
@@ -16,7 +17,7 @@ def class_sums(
 
     Args:
         values: K values of each sample, nan where it does not count, shape (B, K).
-        labels: true class of each sample, shape (B,).
+        labels: true class of each sample that counts, shape (B,); the values of any other sample must be nan.
         num_classes: number of classes C.
         weights: weight of each sample, shape (B,); 1 by default.
 
@@ -25,9 +26,9 @@ def class_sums(
     """
     weights = torch.ones(len(values), device=values.device) if weights is None else weights
     counted = values.isnan().logical_not() * weights[:, None].double()
-    zeros = counted.new_zeros(num_classes, values.shape[1])
-    totals = zeros.index_add(0, labels.long(), values.double().nan_to_num() * counted)
-    return totals, zeros.index_add(0, labels.long(), counted)
+    zeros, classes = counted.new_zeros(num_classes, values.shape[1]), labels.long().clamp(max=num_classes - 1)
+    totals = zeros.index_add(0, classes, values.double().nan_to_num() * counted)
+    return totals, zeros.index_add(0, classes, counted)
 
 
 def mean_of_class_means(totals: Tensor, counts: Tensor) -> Tensor:
@@ -44,17 +45,29 @@ class TreeMetric(Metric):
     Args:
         taxonomy: the tree over the classes.
         options: keyword options of torchmetrics.Metric, such as `process_group`.
+
+    Attributes:
+        ignored: number of samples labelled with an inner node, which metrics of a ranking leave out.
     """
 
     is_differentiable = False
     full_state_update = False
     plot_lower_bound = 0.0
     plot_upper_bound: float | None = 1.0  # None for no bound
+    ignored: Tensor
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
         self.taxonomy = taxonomy
         self.add_state("unequal", torch.tensor(torch.nan), dist_reduce_fx="sum")
+        self.add_state("ignored", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")
+
+    def of_classes(self, scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+        """Scores (B, C) and labels (B,) of the samples labelled with a class; the others are counted as ignored."""
+        check_labels(labels, len(scores), self.taxonomy, inner=True)
+        is_class = labels < self.taxonomy.num_classes
+        self.ignored += (~is_class).sum()
+        return (scores, labels) if bool(is_class.all()) else (scores[is_class], labels[is_class])
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot the metric's current value, or `val`, as torchmetrics does; needs matplotlib."""

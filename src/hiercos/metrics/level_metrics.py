@@ -20,6 +20,7 @@ class FullPathAccuracy(SampleMean):
 
     def update(self, answers: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        answers, labels = self.of_classes(answers, labels)
         self.add_values(HF.full_path_accuracy(answers, labels, self.taxonomy))
 
 
@@ -44,7 +45,7 @@ class MeanNormalizedRank(SampleMean):
 
 
 class LevelAccuracy(TreeMetric):
-    """Accuracy at each level over the samples whose class has it, shape (H,); see `functional.level_accuracy`.
+    """Accuracy at each level over the samples whose label has it, shape (H,); see `functional.level_accuracy`.
 
     Args:
         taxonomy: the tree.

@@ -1,4 +1,4 @@
-"""torchmetrics classes of class scores (B, C) and labels (B,)."""
+"""torchmetrics classes of class scores (B, C) and labels (B,); samples labelled with an inner node are left out."""
 
 from typing import Any
 
@@ -16,6 +16,7 @@ class TopKAccuracy(FirstKMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.top_k_accuracy(scores, labels, self.taxonomy, self.k))
 
 
@@ -40,6 +41,7 @@ class MacroAccuracy(TreeMetric):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         correct = HF.top_k_accuracy(scores, labels, self.taxonomy).double()
         hits, counts = class_sums(correct[:, None], labels, self.taxonomy.num_classes)
         self.hits += hits
@@ -74,6 +76,7 @@ class HOPS(OrderMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.hops(scores, labels, self.taxonomy, self.k, variant=self.variant, ties=self.ties))
 
 
@@ -85,6 +88,7 @@ class AverageHierarchicalDistance(FirstKMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.average_hierarchical_distance(scores, labels, self.taxonomy, self.k))
 
 
@@ -96,6 +100,7 @@ class MistakeSeverity(SampleMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         distances = HF.average_hierarchical_distance(scores, labels, self.taxonomy)
         self.add_values(distances.masked_fill(distances == 0, torch.nan))
 
@@ -105,6 +110,7 @@ class CorrectOrder(OrderMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.correct_order(scores, labels, self.taxonomy, self.k))
 
 
@@ -113,6 +119,7 @@ class HierarchicalPrecision(FirstKMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.hierarchical_precision(scores, labels, self.taxonomy, self.k))
 
 
@@ -121,6 +128,7 @@ class HierarchicalRecall(FirstKMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.hierarchical_recall(scores, labels, self.taxonomy, self.k))
 
 
@@ -129,6 +137,7 @@ class HierarchicalF1(FirstKMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.hierarchical_f1(scores, labels, self.taxonomy, self.k))
 
 
@@ -137,6 +146,7 @@ class MeanReciprocalRank(SampleMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.reciprocal_rank(scores, labels, self.taxonomy))
 
 
@@ -145,6 +155,7 @@ class NDCG(OrderMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.ndcg(scores, labels, self.taxonomy, self.k))
 
 
@@ -156,6 +167,7 @@ class PreferenceOrderDistance(SampleMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.preference_order_distance(scores, labels, self.taxonomy))
 
 
@@ -183,4 +195,5 @@ class ExpectedCost(SampleMean):
 
     def update(self, scores: Tensor, labels: Tensor) -> None:
         """Add a batch."""
+        scores, labels = self.of_classes(scores, labels)
         self.add_values(HF.expected_cost(scores, labels, self.taxonomy, self.costs))

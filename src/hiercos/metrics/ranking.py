@@ -113,24 +113,41 @@ def check_scores_and_labels(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) 
     check_labels(labels, len(scores), taxonomy)
 
 
-def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy) -> None:
-    """Raise a ValueError unless there is one class index per sample."""
+def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy, *, inner: bool = False) -> None:
+    """Raise a ValueError unless there is one label per sample: a class or, if `inner`, any node or the root."""
     if labels.shape != (count,):
         raise ValueError(f"expected {count} labels, one per row of scores, got shape {tuple(labels.shape)}")
     if labels.is_floating_point() or labels.is_complex():
         raise ValueError(f"expected labels of an integer type, got {labels.dtype}")
-    wrong = ((labels < 0) | (labels >= taxonomy.num_classes)).nonzero()
+    end = taxonomy.num_classes + (taxonomy.num_nodes + 1 if inner else 0)
+    wrong = ((labels < 0) | (labels >= end)).nonzero()
     if len(wrong):
         row = int(wrong[0])
-        raise ValueError(_label_fault(row, int(labels[row]), taxonomy))
+        raise ValueError(_label_fault(row, int(labels[row]), taxonomy, inner=inner))
 
 
-def _label_fault(row: int, label: int, taxonomy: Taxonomy) -> str:
+def _label_fault(row: int, label: int, taxonomy: Taxonomy, *, inner: bool) -> str:
     classes, nodes = taxonomy.num_classes, taxonomy.num_nodes
+    if inner:
+        return f"row {row}: expected a class from 0 to {classes - 1} or a node up to {classes + nodes}, got {label}"
     if classes <= label < classes + nodes:
         name = taxonomy.path_text(label - classes)
-        return f"row {row}: label {label} is the node {name!r}; metrics need a class, 0 to {classes - 1}"
+        return f"row {row}: label {label} is the node {name!r}; this metric needs a class, 0 to {classes - 1}"
     return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
+
+
+def class_rows(labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Mask of the samples labelled with a class, shape (B,); metrics of a ranking leave out the others.
+
+    Args:
+        labels: class indices, C + node, or C + N for the root, shape (B,).
+        taxonomy: the tree over the C classes.
+
+    Raises:
+        ValueError: for any other label.
+    """
+    check_labels(labels, len(labels), taxonomy, inner=True)
+    return labels < taxonomy.num_classes
 
 
 def check_not_nan(best: Tensor, start: int = 0) -> None:

@@ -12,8 +12,8 @@ from torchmetrics import MetricCollection
 from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
 from hiercos.metrics.averages import TreeMetric, class_sums, mean_of_class_means
 from hiercos.metrics.functional.levels import level_accuracy
-from hiercos.metrics.functional.probability import check_log_probabilities
-from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.metrics.functional.probability import check_log_probabilities, label_log_probabilities
+from hiercos.metrics.ranking import Ranking, class_rows, rankings
 from hiercos.taxonomy import Taxonomy
 
 
@@ -23,24 +23,30 @@ class SourceBatch:
 
     Attributes:
         ranking: classes of each sample, best first.
-        right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the class lacks.
-        log_probabilities: natural logarithms of the class probabilities, shape (B, C); None if unknown.
+        right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the label lacks.
+        label_logs: natural logarithm of the probability of each sample's label, shape (B,); None if unknown.
+        is_class: whether each sample is labelled with a class, shape (B,); the ranking of the others has no meaning.
     """
 
     ranking: Ranking
     right: Tensor
-    log_probabilities: Tensor | None
+    label_logs: Tensor | None
+    is_class: Tensor
 
     def values(self, spec: MetricSpec) -> Tensor:
-        """Value of a metric for each sample, shape (B,), float64; nan if its input is unknown."""
+        """Value of a metric for each sample, shape (B,), float64; nan if its input is unknown or it does not count."""
+        values = self._all_values(spec)
+        return values if spec.inner_labels else values.masked_fill(~self.is_class, torch.nan)
+
+    def _all_values(self, spec: MetricSpec) -> Tensor:
         function = metric_function(spec)
         if spec.source == "ranking":
             return function(self.ranking, spec.k).double()
         if spec.source == "levels":
             return function(self.right, spec.level).double()
-        if self.log_probabilities is None:
+        if self.label_logs is None:
             return self.right.new_full((len(self.right),), torch.nan)
-        return function(self.log_probabilities, self.ranking.labels).double()
+        return function(self.label_logs).double()
 
 
 def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
@@ -54,7 +60,12 @@ def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
 
 def suite_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> tuple[str, ...]:
     """Names of the suite's values, in the column order of `suite_values`."""
-    return tuple(spec.name for spec in of_all_levels(specs, taxonomy.height))
+    return tuple(spec.name for spec in columns_of(specs, taxonomy))
+
+
+def columns_of(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> tuple[MetricSpec, ...]:
+    """Rows of the metric table that a taxonomy has values for; a graph has none of levels."""
+    return of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
 
 
 def needed_depth(name: str, taxonomy: Taxonomy) -> int:
@@ -73,9 +84,11 @@ def suite_values(
 ) -> Tensor:
     """All values of the suite for each sample; nan where the sample does not count.
 
+    A sample labelled with an inner node counts for the levels it has and for the log loss.
+
     Args:
         scores: class scores, higher is better, shape (B, C).
-        labels: true class of each sample, shape (B,).
+        labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
         taxonomy: the tree over the C classes.
         node_scores: node scores (B, N) or level predictions (B, H) for the accuracy at each level and on the
             full path; by default the path of the best class, so that fpa equals top1.
@@ -87,20 +100,29 @@ def suite_values(
         Shape (B, len(suite_names)), float64. Where k exceeds C, k is C.
 
     Raises:
-        ValueError: for shapes that do not fit, a label that is not a class, a NaN, or a log-probability above 0.
+        ValueError: for shapes that do not fit, a label that is not a node, a NaN, or a log-probability above 0.
     """
+    is_class, label_logs = class_rows(labels, taxonomy), None
     if log_probabilities is not None:
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
-    columns, parts, start = of_all_levels(specs, taxonomy.height), [], 0
+        label_logs = label_log_probabilities(log_probabilities, labels, taxonomy)
+    columns, parts, start = columns_of(specs, taxonomy), [], 0
     depth = max((spec.depth(taxonomy.num_classes) for spec in columns), default=1)
-    for ranking in rankings(scores, labels, taxonomy, depth):
+    for ranking in rankings(scores, labels.where(is_class, 0), taxonomy, depth):
         rows = slice(start, start + len(ranking.labels))
         start = rows.stop
-        answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores[rows]
-        right = level_accuracy(answers, ranking.labels, taxonomy)
-        batch = SourceBatch(ranking, right, None if log_probabilities is None else log_probabilities[rows])
+        right = _levels_right(ranking, None if node_scores is None else node_scores[rows], labels[rows], taxonomy)
+        batch = SourceBatch(ranking, right, None if label_logs is None else label_logs[rows], is_class[rows])
         parts.append(torch.stack([batch.values(spec) for spec in columns], dim=1))
     return torch.cat(parts)
+
+
+def _levels_right(ranking: Ranking, node_scores: Tensor | None, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """`level_accuracy` of node scores, or of the path of the best class; no columns for a graph."""
+    if not taxonomy.is_tree:
+        return torch.empty(len(labels), 0, dtype=torch.float64, device=labels.device)
+    answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores
+    return level_accuracy(answers, labels, taxonomy)
 
 
 def suite_means(
@@ -115,7 +137,7 @@ def suite_means(
 
     Args:
         values: result of `suite_values`, shape (B, K).
-        labels: true class of each sample, shape (B,).
+        labels: labels of the samples, as for `suite_values`, shape (B,).
         taxonomy: the tree over the C classes.
         weights: weight >= 0 of each sample, shape (B,); 1 by default.
         specs: rows of the metric table for which the values were computed.
@@ -133,7 +155,7 @@ def suite_means(
 
 def averaged_by_class(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> Tensor:
     """Mask of the values of a suite that are averaged over the classes, shape (K,), bool."""
-    return torch.tensor([spec.average == "classes" for spec in of_all_levels(specs, taxonomy.height)], dtype=torch.bool)
+    return torch.tensor([spec.average == "classes" for spec in columns_of(specs, taxonomy)], dtype=torch.bool)
 
 
 class MetricSuite(TreeMetric):
@@ -177,6 +199,7 @@ class MetricSuite(TreeMetric):
     ) -> None:
         """Add a batch; see `suite_values` for the arguments."""
         values = suite_values(scores, labels, self.taxonomy, node_scores, log_probabilities, specs=self.specs)
+        self.ignored += (labels >= self.taxonomy.num_classes).sum()
         self.totals += values.nansum(dim=0)
         self.counts += values.isnan().logical_not().sum(dim=0)
         totals, counts = class_sums(values[:, self.by_class], labels, self.taxonomy.num_classes)

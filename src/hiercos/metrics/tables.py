@@ -1,7 +1,8 @@
 """Preference ranks and distances between classes, cached per taxonomy and device for the metrics.
 
 Everything is derived from the paths of the classes: two classes share as many ancestors as their paths have equal
-levels. The preferred order of the classes comes from `taxonomy.preferences`.
+levels. In a graph the shared ancestors are counted as sets, and there are no paths. The preferred order of the classes
+comes from `taxonomy.preferences`.
 Up to `MOST_TABULATED` classes the preference ranks of all pairs are cached as small integers; with more classes they
 are computed for the requested pairs or rows, and no C x C table is built.
 """
@@ -19,10 +20,14 @@ from hiercos.taxonomy import (
     IntArray,
     Tail,
     Taxonomy,
+    ancestor_matrix,
     decay_weights,
+    distance_block,
     distance_counts,
     distance_ranks,
+    nodes_of_labels,
     ordered_by_rank,
+    pair_distances,
     preferred_ranks,
     rank_profiles,
     reversed_disorder,
@@ -46,10 +51,10 @@ class RankTables:
 
     Attributes:
         num_classes: number of classes C.
-        height: height H of the tree.
-        paths: nodes of each class's path, shape (C, H), -1 beyond its depth.
-        levels: `paths` transposed, shape (H, C).
-        depths: depth of each class, shape (C,).
+        height: height H of the tree, in a graph the largest number of ancestors of a class.
+        paths: nodes of each class's path, shape (C, H), -1 beyond its depth; trees only.
+        levels: `paths` transposed, shape (H, C); trees only.
+        depths: number of ancestors of each class, itself included, shape (C,): its depth in a tree.
         profiles: number of classes at each rank, one row per distinct rank profile, an array of shape (P, H + 1).
         profile_of: index of each class's rank profile, shape (C,).
         rank_of_distance: dense rank of each distance from each class, shape (C, H + 1).
@@ -59,16 +64,18 @@ class RankTables:
     profiles: IntArray
 
     def __init__(self, taxonomy: Taxonomy, device: torch.device) -> None:
-        self.num_classes, self.height = taxonomy.num_classes, taxonomy.height
+        self._taxonomy = weakref.ref(taxonomy)
+        self.num_classes, self.height, self.device = taxonomy.num_classes, taxonomy.most_ancestors, device
+        self.is_tree = taxonomy.is_tree
         self._cache: dict[tuple[str | int, ...], tuple[Tensor, ...]] = {}
         small = np.int8 if self.height < 127 else np.int16
-        paths = taxonomy.path_table(taxonomy.leaves)
         counts = distance_counts(taxonomy, np.arange(self.num_classes))  # (C, H + 1)
         distances = ordered_by_rank(counts, np.broadcast_to(np.arange(self.height + 1), counts.shape))
         self.profiles, profile_of = np.unique(rank_profiles(counts), axis=0, return_inverse=True)
-        self.paths = torch.from_numpy(paths.astype(np.int32)).to(device)
-        self.levels = self.paths.t().contiguous()
-        self.depths = torch.from_numpy(taxonomy.depths[taxonomy.leaves]).to(device)
+        if self.is_tree:
+            self.paths = torch.from_numpy(taxonomy.path_table(taxonomy.leaves).astype(np.int32)).to(device)
+            self.levels = self.paths.t().contiguous()
+        self.depths = torch.from_numpy(taxonomy.ancestor_counts[taxonomy.leaves]).to(device)
         self.profile_of = torch.from_numpy(profile_of.reshape(-1)).to(device)
         self.rank_of_distance = torch.from_numpy(distance_ranks(counts).astype(small)).to(device)
         self.distance_of_rank = torch.from_numpy(distances.astype(small)).to(device)
@@ -93,8 +100,8 @@ class RankTables:
         Returns:
             Shape (B,), float64.
         """
-        device, count = self.paths.device, len(self.profiles)
-        (known,) = self.cached(key, lambda: (torch.full((count,), torch.nan, dtype=torch.float64, device=device),))
+        count = len(self.profiles)
+        (known,) = self.cached(key, lambda: (torch.full((count,), torch.nan, dtype=torch.float64, device=self.device),))
         profiles = self.profile_of[labels]
         new = torch.unique(profiles[known[profiles].isnan()])
         if len(new):
@@ -116,12 +123,12 @@ class RankTables:
         """Preference ranks of all pairs, shape (C, C); only if `tabulated`."""
         parts = row_chunks(self.num_classes, self.num_classes)
         with torch.inference_mode(False):
-            classes = torch.arange(self.num_classes, device=self.paths.device)
-            return torch.cat([self._ranks_by_path(classes[rows]) for rows in parts])
+            classes = torch.arange(self.num_classes, device=self.device)
+            return torch.cat([self._computed_ranks(classes[rows]) for rows in parts])
 
     def rank_rows(self, labels: Tensor) -> Tensor:
         """Preference rank of every class for each label, shape (B, C)."""
-        return self.rank_table[labels] if self.tabulated else self._ranks_by_path(labels)
+        return self.rank_table[labels] if self.tabulated else self._computed_ranks(labels)
 
     def ranks(self, labels: Tensor, classes: Tensor) -> Tensor:
         """Preference ranks of K classes for each label: (B,) and (B, K) -> (B, K)."""
@@ -132,17 +139,60 @@ class RankTables:
         return self.rank_of_distance[labels].gather(1, self.distances(labels, classes).long())
 
     def distances(self, labels: Tensor, classes: Tensor) -> Tensor:
-        """Tree distances of each label to K classes: (B,) and (B, K) -> (B, K)."""
+        """Distances of each label to K classes: (B,) and (B, K) -> (B, K)."""
+        if not self.is_tree:
+            pairs = pair_distances(self.taxonomy, labels.cpu().numpy()[:, None], classes.cpu().numpy())
+            return torch.from_numpy(pairs.astype(np.int16)).to(classes.device)
         own = self._own_path(labels)
         shared = torch.zeros(classes.shape, dtype=torch.int16, device=classes.device)
         for level in range(self.height):
             shared += self.paths[classes, level] == own[:, level, None]
         return (self.height - shared).masked_fill_(classes == labels[:, None], 0)
 
+    @cached_property
+    def label_paths(self) -> Tensor:
+        """Nodes of each label's path, shape (C + N + 1, H), -1 beyond its depth: classes, then nodes, then the root."""
+        with torch.inference_mode(False):
+            paths = self.taxonomy.path_table(np.arange(self.taxonomy.num_nodes)).astype(np.int32)
+            nodes, root = (
+                torch.from_numpy(each).to(self.paths.device) for each in (paths, np.full_like(paths[:1], -1))
+            )
+            return torch.cat([self.paths, nodes, root])
+
+    def paths_of(self, labels: Tensor) -> Tensor:
+        """Nodes of the paths of labels of any depth, shape (B, H), -1 beyond their depth."""
+        only_classes = not len(labels) or int(labels.max()) < self.num_classes
+        return self.paths[labels] if only_classes else self.label_paths[labels]
+
+    def classes_below(self, labels: Tensor) -> Tensor:
+        """Mask of the classes at or below labels of any depth: (B,) -> (B, C); all for the root."""
+        if not self.is_tree:
+            nodes = nodes_of_labels(labels.cpu().numpy(), self.taxonomy)
+            below = ancestor_matrix(self.taxonomy)[self.taxonomy.leaves][:, nodes].toarray().T > 0
+            return torch.from_numpy(below | (nodes < 0)[:, None]).to(labels.device)
+        own = self.paths_of(labels)  # (B, H)
+        last = (own >= 0).sum(dim=1)  # depth of each label, 0 for the root
+        node = own.gather(1, (last - 1).clamp(min=0)[:, None])
+        return (self.levels[(last - 1).clamp(min=0)] == node) | (last == 0)[:, None]
+
     def _own_path(self, labels: Tensor) -> Tensor:
         """Paths of the labels, shape (B, H), with -2 beyond their depth, which never occurs in `paths`."""
         own = self.paths[labels]
         return own.masked_fill_(own < 0, -2)
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the tables, which live as long as it."""
+        taxonomy = self._taxonomy()
+        assert taxonomy is not None
+        return taxonomy
+
+    def _computed_ranks(self, labels: Tensor) -> Tensor:
+        """Preference rank of every class for each label, shape (B, C)."""
+        if self.is_tree:
+            return self._ranks_by_path(labels)
+        distances = torch.from_numpy(distance_block(self.taxonomy, labels.cpu().numpy())).to(labels.device)
+        return self.rank_of_distance[labels].gather(1, distances)
 
     def _ranks_by_path(self, labels: Tensor) -> Tensor:
         """Preference rank of every class, shape (B, C), lowered level by level along the shared path."""

@@ -27,6 +27,7 @@ from hiercos.onnx.graph import CHECKED, TOLERANCE, ExportedModule, disagreement,
 from hiercos.onnx.model import OnnxModel, open_onnx_model
 from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
+from hiercos.taxonomy import check_tree
 
 Start = Literal["inputs", "features"]
 
@@ -99,6 +100,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
             by more than 1e-5.
     """
     check_choice("start", start, get_args(Start))
+    check_tree(stored.model.taxonomy, "an ONNX file")
     encoder = stored.encoder if start == "inputs" else None
     backbone, transform = _image_part(encoder)
     description = OnnxDescription(

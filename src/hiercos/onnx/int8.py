@@ -81,8 +81,8 @@ class Quality:
     """Quality of a model on labelled samples, under its own rule.
 
     Attributes:
-        hops: mean HOPS.
-        top1: share of samples whose true class is ranked first.
+        hops: mean HOPS of the samples labelled with a class.
+        top1: share of these samples whose true class is ranked first.
     """
 
     hops: float
@@ -95,11 +95,12 @@ def quality(model: OnnxModel, inputs: Inputs, labels: IntArray, config: Inferenc
     Args:
         model: exported model.
         inputs: inputs of the model's kind, M of them.
-        labels: true class of each input, shape (M,).
+        labels: label of each input, a class index or C + node, shape (M,).
         config: settings of the pass.
     """
     posteriors = model.posteriors(inputs, config or InferenceConfig())
     ranked = torch.cat([torch.from_numpy(model.rule.ranking(posterior)) for posterior in posteriors])  # (M, C)
-    truth = torch.tensor(labels)
+    known = torch.tensor(labels < model.taxonomy.num_classes)
+    ranked, truth = ranked[known], torch.tensor(labels)[known]
     hops = HF.hops(ranked, truth, model.taxonomy).double().mean()
     return Quality(float(hops), float(HF.top_k_accuracy(ranked, truth, model.taxonomy).double().mean()))

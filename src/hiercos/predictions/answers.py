@@ -1,5 +1,6 @@
 """Answers of a model as columns of a table, and as dicts with class names and paths."""
 
+import json
 from typing import Any
 
 import numpy as np
@@ -18,8 +19,8 @@ def answer_columns(batch: InputBatch, posterior: Posterior, rule: Rule, *, top: 
     """Answers to a batch of inputs as columns of a table.
 
     The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; `level_1` and so on, the
-    names on the path ("" beyond its end); `class`; `id` if the taxonomy has ids; `score`, the rule's value;
-    `confidence`, the probability of the class.
+    names on the path ("" beyond its end), or for a graph `ancestors`, their names as a list in JSON; `class`; `id` if
+    the taxonomy has ids; `score`, the rule's value; `confidence`, the probability of the class.
 
     Args:
         batch: B inputs.
@@ -49,12 +50,23 @@ def _named(taxonomy: Taxonomy, classes: NDArray[np.int64]) -> AnswerColumns:
     """Names of classes and their ancestors, level by level, and the ids of classes if the taxonomy has ids."""
     leaves = taxonomy.leaves[classes]
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
-    paths = names[taxonomy.path_table(taxonomy.leaves)][classes]  # (M, H)
-    columns: AnswerColumns = {f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)}
+    if taxonomy.is_tree:
+        paths = names[taxonomy.path_table(taxonomy.leaves)][classes]  # (M, H)
+        columns: AnswerColumns = {
+            f"level_{level}": paths[:, level - 1].tolist() for level in range(1, taxonomy.height + 1)
+        }
+    else:
+        listed = {leaf: json.dumps(_ancestor_names(taxonomy, leaf), ensure_ascii=False) for leaf in {*leaves.tolist()}}
+        columns = {"ancestors": [listed[leaf] for leaf in leaves.tolist()]}
     columns["class"] = names[leaves].tolist()
     if taxonomy.ids:
         columns["id"] = np.array(taxonomy.ids, dtype=object)[leaves].tolist()
     return columns
+
+
+def _ancestor_names(taxonomy: Taxonomy, node: int) -> list[str]:
+    """Names of a node's ancestors, the shallowest first, without its own."""
+    return [taxonomy.names[above] for above in taxonomy.ancestors.list(node)[:-1].tolist()]
 
 
 def _rounded(values: NDArray[np.floating[Any]]) -> list[float]:
@@ -75,10 +87,14 @@ def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None)
 
 
 def _named_classes(posterior: Posterior, listed: ShortList, row: int) -> list[Answer]:
-    """Listed classes of one sample: name, id, path, score and the probabilities of the path."""
+    """Listed classes of one sample: name, id, path, score and the probabilities of the path.
+
+    In a graph `path` and `path_probabilities` are those of the ancestors, the shallowest first and the class last.
+    """
     taxonomy, answers = posterior.taxonomy, []
     for label, value in zip(listed.classes[row].tolist(), listed.values[row].tolist(), strict=True):
-        path = list(taxonomy.path(int(taxonomy.leaves[label])))
+        leaf = int(taxonomy.leaves[label])
+        path = list(taxonomy.path(leaf)) if taxonomy.is_tree else taxonomy.ancestors.list(leaf).tolist()
         along = np.minimum(posterior.nodes[row, path], 1).tolist()  # sums can exceed 1 by rounding
         answers.append(
             {

@@ -13,7 +13,7 @@ from hiercos.data import DELIMITERS, LABEL_COLUMN, PATH_COLUMN, Table, read_tabl
 from hiercos.errors import DataError, suggestion
 from hiercos.predictions.matching import ABSENT, LooseNames, matched_images
 from hiercos.predictions.score_tables import ScoreArray, ScoreSet
-from hiercos.taxonomy import PATH_SEPARATOR, IntArray, LabelReader, Taxonomy
+from hiercos.taxonomy import PATH_SEPARATOR, IntArray, LabelReader, Taxonomy, inner_label_notes, label_indices
 from hiercos.taxonomy.formats import NUMBERED
 
 
@@ -38,16 +38,16 @@ class ImageGuesses(NamedTuple):
 
 @dataclass(frozen=True)
 class LabelledImages:
-    """True classes of images.
+    """Labels of images.
 
     Attributes:
         paths: paths of M distinct images.
-        classes: true class of each image, shape (M,).
+        labels: label of each image, a class index or C + node, shape (M,).
         source: name of the file in messages.
     """
 
     paths: tuple[str, ...]
-    classes: IntArray
+    labels: IntArray
     source: str
 
 
@@ -57,11 +57,11 @@ def read_labelled_images(
     """Read a table with a column of paths to images and one of labels.
 
     Raises:
-        DataError: for a missing column, a label that is not a class, and a path that is empty or appears twice.
+        DataError: for a missing column, a label that is not a node, and a path that is empty or appears twice.
     """
     table = read_table(path, columns=(path_column, label_column))
     reader = LabelReader(taxonomy)
-    nodes = reader.read(table.columns[label_column], source=str(path), row_name=table.row_name)
+    nodes = reader.read(table.columns[label_column], source=str(path), row_name=table.row_name, inner=True)
     rows: dict[str, int] = {}
     faults = []
     for row, image in enumerate(table.columns[path_column]):
@@ -71,7 +71,7 @@ def read_labelled_images(
             faults.append(f"{path}: {table.row_name(row)}: {image!r} is already {table.row_name(first)}")
     if faults:
         raise DataError(faults)
-    return LabelledImages(table.columns[path_column], reader.classes(nodes), str(path))
+    return LabelledImages(table.columns[path_column], label_indices(nodes, taxonomy), str(path))
 
 
 def guessed_scores(
@@ -106,7 +106,8 @@ def guessed_scores(
     notes += _shallow(depth, [place != ABSENT for place in places], taxonomy)
     if not depth.any():
         raise DataError([f"{source}: no prediction is a class of the taxonomy", *notes])
-    return ScoreSet(_falling(ranked, taxonomy.num_classes), labelled.classes, depth, tuple(notes))
+    notes += inner_label_notes(labelled.labels, taxonomy, source=labelled.source)
+    return ScoreSet(_falling(ranked, taxonomy.num_classes), labelled.labels, depth, tuple(notes))
 
 
 def _falling(ranked: Sequence[Sequence[int]], count: int) -> ScoreArray:

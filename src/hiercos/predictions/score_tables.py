@@ -1,4 +1,4 @@
-"""Class scores with true labels (`ScoreSet`), and tables of them: one column of numbers per class."""
+"""Class scores with labels (`ScoreSet`), and tables of them: one column of numbers per class."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ ScoreArray = NDArray[np.floating[Any]]
 
 @dataclass(frozen=True)
 class ScoreSet:
-    """Class scores of M samples with their true classes.
+    """Class scores of M samples with their labels.
 
     Attributes:
         scores: class scores in the taxonomy's class order, higher is better, shape (M, C).
-        labels: true class of each sample, shape (M,).
+        labels: label of each sample, a class index or C + node, shape (M,).
         depth: number of ranked classes, one for all samples or shape (M,): C for scores, K for K names; the other
             classes share the lowest score.
         notes: sentences for the user about predictions and images that were left out.

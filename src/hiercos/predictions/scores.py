@@ -24,7 +24,7 @@ from hiercos.predictions.guesses import (
 )
 from hiercos.predictions.score_tables import LABEL, ScoreArray, ScoreSet, read_score_columns
 from hiercos.predictions.speciesnet import read_speciesnet
-from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy
+from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy, inner_label_notes, label_indices
 
 RANK = "rank_"
 JSON = ".json"
@@ -71,7 +71,7 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     arrays = read_npz(path, arrays=("labels",), optional=("scores", "classes", "ranked"))
     if not arrays["labels"].size:
         raise DataError(f"{path}: expected at least one sample, got none in 'labels'")
-    nodes = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name)
+    nodes = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name, inner=True)
     if "scores" in arrays:
         scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)
         if "classes" in arrays:
@@ -83,17 +83,23 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
     if len(scores) != len(nodes):
         raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
-    return ScoreSet(scores, reader.classes(nodes), depth)
+    return _score_set(path, scores, nodes, depth, taxonomy)
+
+
+def _score_set(path: Path, scores: ScoreArray, nodes: IntArray, depth: int, taxonomy: Taxonomy) -> ScoreSet:
+    """Scores with the labels of these nodes, and a note if some are inner nodes."""
+    labels = label_indices(nodes, taxonomy)
+    return ScoreSet(scores, labels, depth, tuple(inner_label_notes(labels, taxonomy, source=str(path))))
 
 
 def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
     columns = [f"{RANK}{place}" for place in range(1, sum(name.startswith(RANK) for name in names) + 1)]
     table = read_table(path, columns=(LABEL, *columns))
     reader = LabelReader(taxonomy)
-    nodes = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name)
+    nodes = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name, inner=True)
     ranked = np.column_stack([np.array(table.columns[name], dtype=object) for name in columns])
     scores, depth = _scores_of_ranked(path, ranked, reader, table.row_name)
-    return ScoreSet(scores, reader.classes(nodes), depth)
+    return _score_set(path, scores, nodes, depth, taxonomy)
 
 
 def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
@@ -102,8 +108,9 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
         raise DataError(f"{path}: expected a column {LABEL!r} and one column per class{suggestion(LABEL, names)}")
     order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
     texts, scores, row_name = read_score_columns(path, names)
-    labels = reader.classes(reader.read(texts, source=str(path), row_name=row_name))
-    return ScoreSet(_score_matrix(path, scores, taxonomy, row_name)[:, order], labels, taxonomy.num_classes)
+    nodes = reader.read(texts, source=str(path), row_name=row_name, inner=True)
+    columns = _score_matrix(path, scores, taxonomy, row_name)[:, order]
+    return _score_set(path, columns, nodes, taxonomy.num_classes, taxonomy)
 
 
 def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:

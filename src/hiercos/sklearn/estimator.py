@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
@@ -17,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hiercos.decisions import Posterior, Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
+from hiercos.errors import DataError
 from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE
 from hiercos.sklearn.hiclass import hiclass_labels
@@ -56,6 +58,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     device: str
     verbose: bool
     _stream: OnlineTraining | None
+    _taxonomy_given: Any
 
     @abstractmethod
     def _method(self) -> tuple[str, Mapping[str, Any]]:
@@ -87,8 +90,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
         Args:
             X: dense or sparse samples, shape (M, F).
-            y: labels, shape (M,): class names, ids, paths such as `a > b > c`, or class indices; or (M, L): one name
-                per level with "", None or nan to the right of a sample's last level.
+            y: labels, shape (M,): names or ids of classes or inner nodes, paths such as `a > b > c`, or label indices
+                (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
+                last level. A sample labelled "root", or by a blank row, may be of any class and is not used.
             sample_weight: weight of each sample, shape (M,), >= 0.
         """
         self._check_parameters()
@@ -122,16 +126,22 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Args:
             X: samples, shape (M, F), M at least 2.
             y: labels as in `fit`.
-            classes: all labels that may occur; required in the first call unless the constructor has a taxonomy.
+            classes: all labels that may occur; required in the first call unless the constructor has a taxonomy. In a
+                later call, new classes of an estimator without a taxonomy, which are added to the others. With one, set
+                the new taxonomy by `set_params`. The model then grows, see `grown_model`.
             sample_weight: weights as in `fit`.
         """
         self._check_parameters()
         first = not hasattr(self, "model_")
         X, y = checked_samples(self, X, y, reset=first)
-        codec = self._first_codec(y, classes) if first else self._same_codec(classes)
+        codec = self._first_codec(y, classes) if first else self._later_codec(y, classes)
         data = labelled(X, y, codec, sample_weight)
         config = self._stream_config(X)
-        stream = self._fresh_stream(X, codec, config) if first else self._stream or OnlineTraining(self.model_, None)
+        if first:
+            stream = self._fresh_stream(X, codec, config)
+        else:
+            stream = self._stream or OnlineTraining(self.model_, None)
+            stream = stream if codec is self.labels_ else stream.grown(codec.taxonomy, config.seed)
         stream.learn(data, config, self.device)
         self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
         self._stream = stream
@@ -226,17 +236,28 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The share of samples whose class is right (top-1); y has labels of the kind passed to `fit`.
 
-        A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn.
+        A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn. Samples labelled with an
+        inner node are left out.
         """
         true, answers = label_array(y), self.predict(X)
+        known = self._may_be_classes(true)
         if answers.ndim == 2:
             true, answers = path_texts(true), path_texts(answers)
-        return float(accuracy_score(true, answers, sample_weight=sample_weight))
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(accuracy_score(true[known], answers[known], sample_weight=weights))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def _may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
+        """Mask of the labels that are not known to be inner nodes, shape (M,)."""
+        try:
+            labels = self.labels_.read(y)
+        except DataError:  # some label is unknown, which counts as a mistake
+            return np.ones(len(y), dtype=bool)
+        return labels < self.taxonomy_.num_classes
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
@@ -299,6 +320,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _keep(self, codec: LabelCodec, trained: Trained) -> None:
         self.labels_, self._trained, self.rule_ = codec, trained, named_rule(self._rule())
+        self._taxonomy_given = self.taxonomy
         self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
         self.model_, self.temperature_ = trained.model, trained.temperature
 
@@ -307,10 +329,17 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise ValueError("classes must be passed on the first call to partial_fit, where there is no taxonomy")
         return self._codec(y if classes is None else label_array(classes))
 
-    def _same_codec(self, classes: Any) -> LabelCodec:
-        if classes is not None and not self._codec(label_array(classes)).agrees_with(self.labels_):
-            raise ValueError("partial_fit: expected the same classes as in the first call, got others")
-        return self.labels_
+    def _later_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
+        """The codec of a later call of `partial_fit`: that of the calls before, or one with new classes."""
+        if self.taxonomy is not self._taxonomy_given:
+            codec = self._codec(y if classes is None else label_array(classes))
+        elif classes is None:
+            return self.labels_
+        elif self.taxonomy is None:
+            codec = self._codec(_joined_labels(self.labels_.labels, label_array(classes)))
+        else:
+            codec = self._codec(label_array(classes))
+        return self.labels_ if codec.taxonomy == self.taxonomy_ else codec
 
     def _fresh_stream(self, X: Any, codec: LabelCodec, config: TrainConfig) -> OnlineTraining:
         """A new model for `partial_fit`."""
@@ -342,3 +371,15 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if (classes < 0).any():
             raise ValueError(f"rule {self._fitted_rule().name!r}: expected a class for every sample, got an inner node")
         return classes
+
+
+def _joined_labels(known: AnyArray, given: AnyArray) -> AnyArray:
+    """Known labels and further ones of the same number of dimensions, rows of names padded with ""."""
+    if known.ndim == 1:
+        return np.concatenate([known, given.astype(known.dtype) if known.dtype.kind != "U" else given])
+    width = max(known.shape[1], given.shape[1])
+    return np.concatenate([_padded(each, width) for each in (known, given)])
+
+
+def _padded(rows: AnyArray, width: int) -> AnyArray:
+    return np.pad(rows.astype(object), ((0, 0), (0, width - rows.shape[1])), constant_values="")

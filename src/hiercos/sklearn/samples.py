@@ -26,7 +26,7 @@ class LabelledArrays:
 
     Attributes:
         samples: array or SciPy matrix, shape (M, V).
-        labels: class index of each sample, shape (M,).
+        labels: label index of each sample, a class or C + node, shape (M,).
         weights: weight of each sample, shape (M,), above 0; None for equal weights.
     """
 
@@ -104,7 +104,7 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
 
 
 def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> LabelledArrays:
-    """Training samples with class indices; samples of weight 0 are dropped.
+    """Training samples with label indices; samples of weight 0 and those labelled with the root are dropped.
 
     Args:
         X: samples, shape (M, V).
@@ -116,10 +116,11 @@ def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labe
         ValueError: an unknown label, a weight below 0, or fewer than two samples with a weight above 0.
     """
     labels = codec.read(y)
-    if sample_weight is None:
+    known = labels < codec.taxonomy.num_classes + codec.taxonomy.num_nodes
+    if sample_weight is None and known.all():
         return LabelledArrays(X, labels, None)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-    data = LabelledArrays(X, labels, weights).rows(weights > 0)
+    data = LabelledArrays(X, labels, None if sample_weight is None else weights).rows(known & (weights > 0))
     if len(data.labels) < MIN_SAMPLES:
         raise ValueError(
             f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {len(data.labels)} of any class"

@@ -72,7 +72,7 @@ def scorer_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = MEASURED) -> 
         >>> scorer_names(Taxonomy.from_paths([("pet", "cat"), ("car",)]))[:3]
         ('top1', 'neg_mistake_severity', 'neg_ahd_at_1')
     """
-    columns = of_all_levels(specs, taxonomy.height)
+    columns = of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
     return tuple(spec.name if spec.higher_is_better else f"{NEGATIVE}{spec.name}" for spec in columns)
 
 
@@ -86,7 +86,7 @@ def _reads_probabilities(spec: MetricSpec) -> bool:
 
 def _signed(means: Tensor, specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> list[float]:
     """Means, shape (K,), negated where lower is better."""
-    columns = of_all_levels(specs, taxonomy.height)
+    columns = of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
     return [float(mean if spec.higher_is_better else -mean) for mean, spec in zip(means, columns, strict=True)]
 
 

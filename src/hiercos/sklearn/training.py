@@ -18,6 +18,7 @@ from hiercos.engine import (
     TrainingCallback,
     class_scores,
     fit,
+    grown_model,
     launched,
     make_optimizer,
     parameter_groups,
@@ -27,7 +28,7 @@ from hiercos.engine import (
 from hiercos.methods import METHODS, Model
 from hiercos.nn import CONSTANT, Projection
 from hiercos.sklearn.samples import LabelledArrays, fitted_projection
-from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy import IntArray, Taxonomy, taxonomy_change
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
 LOGIT_STEP = 2.5  # maximum change of a linear layer's logit in a step; best on 4 to 1,280 features
@@ -91,9 +92,15 @@ def train(
         model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config, projection)
         fabric = launched(device)
         progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), callback=callback)
-        temperature = 1.0 if val is None else fit_temperature(class_scores(fabric, model, val), val.labels)
+        temperature = 1.0 if val is None else _temperature(class_scores(fabric, model, val), val.labels)
     model.cpu().eval()
     return Trained(model, temperature), progress
+
+
+def _temperature(scores: Tensor, labels: Tensor) -> float:
+    """Temperature fitted on the held-out samples labelled with a class; 1 without any."""
+    known = labels < scores.shape[1]
+    return fit_temperature(scores[known], labels[known]) if known.any() else 1.0
 
 
 @dataclass(frozen=True)
@@ -141,7 +148,7 @@ def held_out_rows(labels: IntArray, share: float, seed: int) -> NDArray[np.bool_
     """Mask of the held-out samples: a stratified share of every class, never its only sample.
 
     Args:
-        labels: class of each sample, shape (M,).
+        labels: label of each sample, shape (M,).
         share: share of the samples to hold out, from 0 to below 1.
         seed: random seed of the choice.
 
@@ -239,6 +246,12 @@ class OnlineTraining:
     moments: Moments | None
     calls: int = 0
     optimizer: dict[str, Any] = field(default_factory=dict)
+
+    def grown(self, taxonomy: Taxonomy, seed: int) -> "OnlineTraining":
+        """The training of the model over a larger taxonomy, with a new state of the optimiser."""
+        with random_state_kept():
+            model = grown_model(self.model, taxonomy_change(self.model.taxonomy, taxonomy), seed)
+        return OnlineTraining(model, self.moments, self.calls)
 
     def learn(self, data: LabelledArrays, config: TrainConfig, device: str) -> None:
         """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""

@@ -1,9 +1,16 @@
 """The label tree: a frozen value, labels as its nodes, readers and writers, distances, a catalogue. NumPy only."""
 
+from hiercos.taxonomy.build import PARENTS, check_tree, kept_parents
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
-from hiercos.taxonomy.distances import common_depth_block, hop_distance_block, subtree_sizes
+from hiercos.taxonomy.distances import (
+    common_depth_block,
+    distance_block,
+    hop_distance_block,
+    pair_distances,
+    subtree_sizes,
+)
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.formats import (
     FORMATS,
@@ -13,15 +20,19 @@ from hiercos.taxonomy.formats import (
     taxonomy_to_dict,
     write_taxonomy,
 )
+from hiercos.taxonomy.graph import NodeLists
+from hiercos.taxonomy.growth import TaxonomyChange, taxonomy_change
 from hiercos.taxonomy.labels import (
     LabelCodec,
     LabelReader,
+    inner_label_notes,
     label_array,
     label_codec,
     label_indices,
     level_names,
     node_classes,
     nodes_from_levels,
+    nodes_of_labels,
     path_parts,
     path_texts,
     taxonomy_from_levels,
@@ -29,6 +40,7 @@ from hiercos.taxonomy.labels import (
 )
 from hiercos.taxonomy.operations import (
     Floats,
+    ancestor_matrix,
     ancestor_sums,
     descendant_maxima,
     descendant_sums,
@@ -46,7 +58,6 @@ from hiercos.taxonomy.preferences import (
     rank_profiles,
     reversed_disorder,
 )
-from hiercos.taxonomy.terms import PARENTS
 from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 __all__ = [
@@ -62,21 +73,28 @@ __all__ = [
     "IntArray",
     "LabelCodec",
     "LabelReader",
+    "NodeLists",
     "Tail",
     "Taxonomy",
+    "TaxonomyChange",
     "TaxonomyError",
     "TaxonomyFacts",
+    "ancestor_matrix",
     "ancestor_sums",
     "check_taxonomy_source",
+    "check_tree",
     "common_depth_block",
     "counted",
     "decay_weights",
     "descendant_maxima",
     "descendant_sums",
+    "distance_block",
     "distance_counts",
     "distance_ranks",
     "families",
     "hop_distance_block",
+    "inner_label_notes",
+    "kept_parents",
     "label_array",
     "label_codec",
     "label_indices",
@@ -85,8 +103,10 @@ __all__ = [
     "node_classes",
     "node_values",
     "nodes_from_levels",
+    "nodes_of_labels",
     "open_taxonomy",
     "ordered_by_rank",
+    "pair_distances",
     "path_parts",
     "path_texts",
     "preferred_ranks",
@@ -96,6 +116,7 @@ __all__ = [
     "repeated",
     "reversed_disorder",
     "subtree_sizes",
+    "taxonomy_change",
     "taxonomy_facts",
     "taxonomy_from_dict",
     "taxonomy_from_levels",

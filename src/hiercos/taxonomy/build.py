@@ -7,8 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from hiercos.options import check_choice
 from hiercos.taxonomy.checks import TaxonomyError, shape_faults
+from hiercos.taxonomy.graph import NodeLists, entries_of, level_order, longest_depths, offsets
 from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy
+
+PARENTS = ("all", "first", "shortest", "one")  # parents that are kept of a node with several
+ONE_PARENT_HINT = "expected one (--parents shortest or first, in Python parents='shortest', keeps one of each)"
 
 
 @dataclass
@@ -21,6 +26,7 @@ class NodeTable:
         parents: parent of each node, -1 for the root; it may come before or after its children.
         labels: class index of each leaf that has one in the file, else None.
         marks: position of each node in its file, in the parser's own form; None if unknown.
+        further: further parents of each node that has several.
     """
 
     names: list[str] = field(default_factory=list)
@@ -28,6 +34,7 @@ class NodeTable:
     parents: list[int] = field(default_factory=list)
     labels: list[Any] = field(default_factory=list)
     marks: list[Any] = field(default_factory=list)
+    further: dict[int, Sequence[int]] = field(default_factory=dict)
 
     def add(self, parent: int, name: str, given_id: str = "", label: Any = None, mark: Any = None) -> int:
         """Append a node and return its index."""
@@ -61,7 +68,14 @@ class NodeTable:
         leaves = self._class_order(all_faults)
         if all_faults:
             raise TaxonomyError(all_faults)
-        return tree_from_arrays(self.names, self.parents, leaves, ids=self.ids)
+        return tree_from_arrays(self.names, self._parent_lists() or self.parents, leaves, ids=self.ids)
+
+    def _parent_lists(self) -> NodeLists | None:
+        """All parents of each node; None if no node has several."""
+        if not self.further:
+            return None
+        first = ([] if parent < 0 else [parent] for parent in self.parents)
+        return NodeLists.of([*own, *self.further.get(node, ())] for node, own in enumerate(first))
 
     def _duplicate_faults(self, where: Callable[[Any], str]) -> Iterator[str]:
         first: dict[tuple[int, str, str], int] = {}
@@ -72,7 +86,7 @@ class NodeTable:
                 yield f"{here}: {shown} is already {there}: expected distinct names, or ids"
 
     def _class_order(self, faults: list[str]) -> list[int]:
-        inner = set(self.parents)
+        inner = {*self.parents, *(parent for own in self.further.values() for parent in own)}
         leaves = [node for node in range(len(self.names)) if node not in inner]
         if all(label is None for label in self.labels):
             return leaves
@@ -87,12 +101,14 @@ class NodeTable:
 
 
 def tree_from_arrays(
-    names: Sequence[str], parents: ArrayLike, leaves: ArrayLike | None = None, *, ids: Sequence[str] = ()
+    names: Sequence[str], parents: ArrayLike | NodeLists, leaves: ArrayLike | None = None, *, ids: Sequence[str] = ()
 ) -> Taxonomy:
     """Renumber the nodes breadth-first, siblings in input order; see `Taxonomy` for the arguments.
 
     Without `leaves`, the classes are the childless nodes in input order.
     """
+    if isinstance(parents, NodeLists):
+        return _graph_from_lists(names, parents, leaves, ids)
     parent = np.asarray(parents, dtype=np.int64)
     if faults := shape_faults(names, parent, ids):
         raise TaxonomyError(faults)
@@ -112,6 +128,82 @@ def tree_from_arrays(
         leaves=new_index[classes],
         ids=tuple(ids[node] for node in order.tolist()) if ids else (),
     )
+
+
+def _graph_from_lists(
+    names: Sequence[str], parents: NodeLists, leaves: ArrayLike | None, ids: Sequence[str]
+) -> Taxonomy:
+    """Renumber the nodes level by level, see `level_order`; the parents of a node keep their order."""
+    if faults := shape_faults(names, parents.starts[1:], ids):
+        raise TaxonomyError(faults)
+    childless = np.flatnonzero(np.bincount(parents.nodes, minlength=len(names)) == 0)
+    classes = childless if leaves is None else np.asarray(leaves, dtype=np.int64)
+    order = level_order(parents, longest_depths(parents, names))
+    new_index = np.empty(len(order), dtype=np.int64)
+    new_index[order] = np.arange(len(order))
+    counts = np.diff(parents.starts)
+    return Taxonomy(
+        names=tuple(names[node] for node in order.tolist()),
+        parents=NodeLists(offsets(counts[order]), new_index[entries_of(parents, order)]),  # type: ignore[arg-type]
+        leaves=new_index[classes],
+        ids=tuple(ids[node] for node in order.tolist()) if ids else (),
+    )
+
+
+def kept_parents(taxonomy: Taxonomy, choice: str) -> Taxonomy:
+    """A taxonomy in which every node keeps one parent; classes that lost all children follow the others.
+
+    Args:
+        taxonomy: the graph; a tree is returned unchanged.
+        choice: "first" for the first parent, "shortest" for the first of those nearest to the root by the shortest
+            path, "one" to raise an error for nodes with several parents, "all" to keep all of them.
+
+    Raises:
+        TaxonomyError: for "one", naming every node with several parents.
+
+    Example:
+        >>> t = Taxonomy.from_edges([("a", "b"), ("b", "c"), ("", "a"), ("", "x"), ("x", "c"), ("c", "d")])
+        >>> [kept_parents(t, choice).path_text(3) for choice in ("first", "shortest")]
+        ['a > b > c > d', 'x > c > d']
+    """
+    check_choice("parents", choice, PARENTS)
+    if taxonomy.is_tree or choice == "all":
+        return taxonomy
+    lists = taxonomy.parent_lists
+    if choice == "one":
+        raise TaxonomyError(several_parents_faults(taxonomy))
+    nearest = _shortest_depths(lists) if choice == "shortest" else np.zeros(taxonomy.num_nodes, dtype=np.int64)
+    parents = [
+        int(above[np.argmin(nearest[above])]) if len(above) else -1
+        for above in map(lists.list, range(taxonomy.num_nodes))
+    ]
+    childless = np.flatnonzero(np.bincount([parent for parent in parents if parent >= 0], minlength=len(parents)) == 0)
+    new_classes = childless[~np.isin(childless, taxonomy.leaves)]
+    return tree_from_arrays(taxonomy.names, parents, np.append(taxonomy.leaves, new_classes), ids=taxonomy.ids)
+
+
+def check_tree(taxonomy: Taxonomy, what: str) -> None:
+    """Raise a `TaxonomyError` unless a taxonomy is a tree, which `what` needs."""
+    if not taxonomy.is_tree:
+        raise TaxonomyError(
+            f"{what}: expected a tree, got a graph with {taxonomy.several_parents} nodes of several parents"
+        )
+
+
+def several_parents_faults(taxonomy: Taxonomy) -> Iterator[str]:
+    """A sentence about every node with several parents."""
+    for node in np.flatnonzero(np.diff(taxonomy.parent_lists.starts) > 1).tolist():
+        above = [repr(taxonomy.names[parent]) for parent in taxonomy.parent_lists.list(node)]
+        yield f"{taxonomy.names[node]!r} has {len(above)} parents, {', '.join(above)}; {ONE_PARENT_HINT}"
+
+
+def _shortest_depths(parents: NodeLists) -> IntArray:
+    """Length of each node's shortest path from the root, shape (N,); nodes are numbered parents first."""
+    depths = np.ones(len(parents.starts) - 1, dtype=np.int64)
+    for node in range(len(depths)):
+        if len(above := parents.list(node)):
+            depths[node] = 1 + depths[above].min()
+    return depths
 
 
 def _range_faults(names: Sequence[str], parents: IntArray, classes: IntArray) -> list[str]:

@@ -13,8 +13,18 @@ from hiercos.errors import FaultsError
 IDS_HINT = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
 
 
+ORDER_FAULT = (
+    "expected nodes numbered parents first, level by level, children in their parents' order; "
+    "Taxonomy.from_arrays takes any numbering"
+)
+
+
 class TaxonomyError(FaultsError):
     """A taxonomy that cannot be used, or that a format cannot hold."""
+
+
+class NotATreeError(TaxonomyError, AttributeError):
+    """An attribute that only a tree has, read from a graph."""
 
 
 T = TypeVar("T", bound=Hashable)
@@ -23,6 +33,19 @@ T = TypeVar("T", bound=Hashable)
 def node_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
     """Everything wrong with the nodes of a tree, one sentence each; see `Taxonomy` for the arguments."""
     return shape_faults(names, parents, ids) or order_faults(parents) or list(identity_faults(names, parents, ids))
+
+
+def graph_faults(names: Sequence[str], parents: tuple[NDArray[np.int64], ...], ids: Sequence[str]) -> list[str]:
+    """Everything wrong with the nodes of a graph whose parents are lists; see `Taxonomy` for the arguments."""
+    starts, nodes = parents
+    owners = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+    faults = shape_faults(names, starts[1:], ids)
+    if not faults and (nodes >= owners).any():
+        faults = [ORDER_FAULT]
+    under_root = np.flatnonzero(np.diff(starts) == 0)
+    return faults or list(
+        identity_faults(names, np.append(nodes, np.full(len(under_root), -1)), ids, np.append(owners, under_root))
+    )
 
 
 def shape_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
@@ -43,21 +66,34 @@ def order_faults(parents: NDArray[np.int64]) -> list[str]:
     before = parents < np.arange(len(parents))
     if parents[0] == -1 and before.all() and (np.diff(parents) >= 0).all():
         return []
-    return [
-        "expected nodes numbered parents first, level by level, children in their parents' order; "
-        "Taxonomy.from_arrays takes any numbering"
-    ]
+    return [ORDER_FAULT]
 
 
-def identity_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> Iterator[str]:
-    """Faults of empty names, repeated ids, and siblings with the same name and id."""
+def identity_faults(
+    names: Sequence[str],
+    parents: NDArray[np.int64],
+    ids: Sequence[str],
+    children: NDArray[np.int64] | None = None,
+) -> Iterator[str]:
+    """Faults of empty names, repeated ids, and siblings with the same name and id.
+
+    Args:
+        names: name of each node.
+        parents: parent of each edge, -1 for the root.
+        ids: id of each node, or none.
+        children: child of each edge; by default edge i leads to node i.
+    """
+    node_names = names
     for node, name in enumerate(names):
         if not isinstance(name, str) or not name.strip():
             yield f"node {node}: expected a name, got {name!r}"
     for given_id, count in repeated(text for text in ids if text):
         yield f"id {given_id!r} occurs {count} times: expected it once"
+    if children is not None:  # one entry for each edge
+        nodes = children.tolist()
+        names, ids = [names[node] for node in nodes], [ids[node] for node in nodes] if ids else ()
     for (parent, name, _), count in repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
-        place = "the root" if parent < 0 else repr(names[parent])
+        place = "the root" if parent < 0 else repr(node_names[parent])
         yield f"{count} nodes under {place} are called {name!r}: expected distinct names, or ids"
 
 

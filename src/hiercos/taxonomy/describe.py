@@ -8,7 +8,8 @@ from typing import NamedTuple
 import numpy as np
 
 from hiercos.taxonomy.distances import classes_below
-from hiercos.taxonomy.tree import Taxonomy
+from hiercos.taxonomy.operations import ancestor_matrix
+from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class TaxonomyFacts:
         mean_children: mean number of children of the root and the inner nodes.
         most_children: largest number of children of the root or an inner node.
         one_child_nodes: number of inner nodes with a single child.
+        several_parents: number of nodes with several parents.
         repeated_names: names that several nodes share, with the number of nodes, most frequent first.
     """
 
@@ -31,6 +33,7 @@ class TaxonomyFacts:
     mean_children: float
     most_children: int
     one_child_nodes: int
+    several_parents: int
     repeated_names: dict[str, int]
 
 
@@ -43,7 +46,8 @@ def taxonomy_facts(taxonomy: Taxonomy) -> TaxonomyFacts:
         1
     """
     counts = taxonomy.child_counts
-    families = np.append(counts[counts > 0], np.diff(taxonomy.level_starts)[0])
+    tops = int((np.diff(taxonomy.parent_lists.starts) == 0).sum())
+    families = np.append(counts[counts > 0], tops)
     per_level = np.bincount(taxonomy.depths[taxonomy.leaves], minlength=taxonomy.height + 1)[1:]
     names = Counter(taxonomy.names).most_common()
     return TaxonomyFacts(
@@ -53,12 +57,13 @@ def taxonomy_facts(taxonomy: Taxonomy) -> TaxonomyFacts:
         mean_children=float(families.mean()),
         most_children=int(families.max()),
         one_child_nodes=int((counts == 1).sum()),
+        several_parents=taxonomy.several_parents,
         repeated_names={name: count for name, count in names if count > 1},
     )
 
 
 def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str]:
-    r"""The tree, one node a line, with the number of classes below each.
+    r"""The tree, one node a line, with the number of classes below each; in a graph, a node below each of its parents.
 
     Args:
         taxonomy: the tree.
@@ -74,40 +79,47 @@ def tree_lines(taxonomy: Taxonomy, *, depth: int, children: int) -> Iterator[str
         └── … 1 more (1 class)
     """
     below = classes_below(taxonomy)
-    pending = _family(taxonomy, -1, "", children)
+    families = taxonomy.parent_lists.reversed()
+    tops = np.flatnonzero(np.diff(taxonomy.parent_lists.starts) == 0)
+    pending = _family(tops, "", children)
     while pending:
         line = pending.pop()
-        classes = counted(int(below[line.nodes.start : line.nodes.stop].sum()), "class", "classes")
-        node = line.nodes.start
+        node = int(line.nodes[0])
+        number = below[line.nodes].sum() if taxonomy.is_tree else _union_size(taxonomy, line.nodes)
+        classes = counted(int(number), "class", "classes")
         if line.folded:
             yield f"{line.branch}… {len(line.nodes)} more ({classes})"
         elif taxonomy.child_counts[node] == 0:
             yield f"{line.branch}{_label(taxonomy, node)}"
-        elif taxonomy.depths[node] >= depth:
+        elif line.depth >= depth:
             yield f"{line.branch}{_label(taxonomy, node)} ({classes}) …"
         else:
             yield f"{line.branch}{_label(taxonomy, node)} ({classes})"
-            pending += _family(taxonomy, node, line.indent, children)
+            pending += _family(families.list(node), line.indent, children, line.depth + 1)
 
 
 class _Line(NamedTuple):
     """One pending line, for a node or several folded ones, with its own prefix and the indent of its children."""
 
-    nodes: range
+    nodes: IntArray
     folded: bool
     branch: str
     indent: str
+    depth: int
 
 
-def _family(taxonomy: Taxonomy, parent: int, indent: str, most: int) -> list[_Line]:
-    """Lines of a node's children, last first, to be pushed onto the stack."""
-    first, end = np.searchsorted(taxonomy.parents, [parent, parent + 1]).tolist()
-    shown = min(end, first + most)
-    groups = [range(node, node + 1) for node in range(first, shown)]
-    groups += [range(shown, end)] if shown < end else []
-    lines = [_Line(nodes, nodes.start >= shown, f"{indent}├── ", f"{indent}│   ") for nodes in groups]
+def _family(nodes: IntArray, indent: str, most: int, depth: int = 1) -> list[_Line]:
+    """Lines of sibling nodes, last first, to be pushed onto the stack."""
+    shown = nodes[:most, None]  # one row for each line
+    lines = [_Line(node, False, f"{indent}├── ", f"{indent}│   ", depth) for node in shown]
+    lines += [_Line(nodes[most:], True, f"{indent}├── ", "", depth)] if len(nodes) > most else []
     lines[-1] = lines[-1]._replace(branch=f"{indent}└── ", indent=f"{indent}    ")
     return lines[::-1]
+
+
+def _union_size(taxonomy: Taxonomy, nodes: IntArray) -> int:
+    """Number of classes at or below any of the nodes."""
+    return int((ancestor_matrix(taxonomy)[taxonomy.leaves][:, nodes].sum(axis=1) > 0).sum())
 
 
 def _label(taxonomy: Taxonomy, node: int) -> str:

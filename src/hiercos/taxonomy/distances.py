@@ -1,6 +1,8 @@
-"""Tree distances between classes, without a walk up the tree for every pair.
+"""Distances between classes, without a walk up the tree for every pair.
 
-Take the leaves in depth-first order. The lowest common ancestor of two leaves is the shallowest of the
+In a graph, the number of ancestors that two classes share is a product of sparse sets of ancestors.
+
+In a tree, take the leaves in depth-first order. The lowest common ancestor of two leaves is the shallowest of the
 common ancestors of the neighbours between them, so one number per leaf (its common depth with the leaf
 before it) answers everything: a pair is a range minimum, O(1) from a table of minima over the powers of
 two, and a whole row is a running minimum, O(C).
@@ -13,8 +15,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.operations import Floats, descendant_sums
+from hiercos.taxonomy.operations import Floats, ancestor_matrix, descendant_sums
 from hiercos.taxonomy.tree import IntArray, Taxonomy
+
+ROWS_AT_ONCE = 256  # labels of a graph whose shared ancestors are counted together
 
 
 @dataclass(frozen=True)
@@ -96,9 +100,14 @@ def _depth_first_leaves(taxonomy: Taxonomy) -> LeafOrder:
 
 
 def common_depth_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Depth of the lowest common ancestor of each label and every class, shape (B, C); its own depth for itself."""
-    order = leaf_order(taxonomy)
+    """Number of ancestors that each label shares with every class, shape (B, C); its own number for itself.
+
+    A node counts among its own ancestors. In a tree this is the depth of the lowest common ancestor.
+    """
     rows = np.asarray(labels, dtype=np.int64)
+    if not taxonomy.is_tree:
+        return _shared_block(taxonomy, rows)
+    order = leaf_order(taxonomy)
     block = np.empty((len(rows), taxonomy.num_classes), dtype=np.int64)
     for row, label in enumerate(rows):
         here = order.positions[label]
@@ -111,17 +120,34 @@ def common_depth_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
 
 
 def distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Tree distance of each label to every class, H - depth(LCA) and 0 to itself, shape (B, C)."""
+    """Distance of each label to every class, H minus their shared ancestors and 0 to itself, shape (B, C)."""
     rows = np.asarray(labels, dtype=np.int64)
-    block = taxonomy.height - common_depth_block(taxonomy, rows)
+    block = taxonomy.most_ancestors - common_depth_block(taxonomy, rows)
     block[np.arange(len(rows)), rows] = 0
     return block
 
 
-def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) -> IntArray:
-    """Tree distance of each label to the class at the same index, H - depth(LCA) and 0 where they are equal.
+def _shared_block(taxonomy: Taxonomy, rows: IntArray) -> IntArray:
+    classes = ancestor_matrix(taxonomy)[taxonomy.leaves]  # (C, N)
+    parts = [
+        (classes @ classes[rows[start : start + ROWS_AT_ONCE]].T.toarray()).T
+        for start in range(0, len(rows), ROWS_AT_ONCE)
+    ]
+    empty = np.empty((0, taxonomy.num_classes))
+    return np.concatenate([empty, *parts]).astype(np.int64)
 
-    The minimum over a range is that of two overlapping ranges of a power of two: O(1) a pair, O(C log C)
+
+def _shared_pairs(taxonomy: Taxonomy, labels: IntArray, classes: IntArray) -> IntArray:
+    """Number of ancestors that labels share with classes, pair by pair: two (K,) to (K,)."""
+    sets = ancestor_matrix(taxonomy)[taxonomy.leaves]  # (C, N)
+    shared: IntArray = sets[labels].multiply(sets[classes]).sum(axis=1).astype(np.int64)
+    return shared
+
+
+def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) -> IntArray:
+    """Distance of each label to the class at the same index, see `distance_block`.
+
+    In a tree, the minimum over a range is that of two overlapping ranges of a power of two: O(1) a pair, O(C log C)
     once per taxonomy, and no row of distances is ever built.
 
     Args:
@@ -137,6 +163,10 @@ def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) ->
         >>> pair_distances(toy, [0, 0, 0], [0, 1, 2]).tolist()
         [0, 1, 2]
     """
+    if not taxonomy.is_tree:
+        first, second = np.broadcast_arrays(np.asarray(labels, dtype=np.int64), np.asarray(classes, dtype=np.int64))
+        shared = _shared_pairs(taxonomy, first.reshape(-1), second.reshape(-1)).reshape(first.shape)
+        return np.where(first == second, 0, taxonomy.most_ancestors - shared)
     order = leaf_order(taxonomy)
     here = order.positions[np.asarray(labels, dtype=np.int64)]
     there = order.positions[np.asarray(classes, dtype=np.int64)]
@@ -148,9 +178,9 @@ def pair_distances(taxonomy: Taxonomy, labels: ArrayLike, classes: ArrayLike) ->
 
 
 def hop_distance_block(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
-    """Number of edges between each label and every class, shape (B, C)."""
+    """Number of nodes above or at only one of a label and a class, shape (B, C): the edges between them in a tree."""
     rows = np.asarray(labels, dtype=np.int64)
-    depths = taxonomy.depths[taxonomy.leaves]
+    depths = taxonomy.ancestor_counts[taxonomy.leaves]
     return depths[rows, None] + depths[None, :] - 2 * common_depth_block(taxonomy, rows)
 
 

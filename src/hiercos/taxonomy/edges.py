@@ -1,13 +1,12 @@
-"""Taxonomies from (parent, child) pairs; nodes with two parents, cycles and orphans are reported with their row."""
+"""Taxonomies from (parent, child) pairs; repeated pairs, cycles and orphans are reported with their row."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from hiercos.taxonomy.build import tree_from_arrays
 from hiercos.taxonomy.checks import TaxonomyError
+from hiercos.taxonomy.graph import LONGEST_CYCLE, NodeLists
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
-
-LONGEST_CYCLE = 6  # names shown of a cycle
 
 
 class EdgeRow(NamedTuple):
@@ -38,7 +37,7 @@ def tree_from_edge_rows(
     """Build the taxonomy of edges, or report every fault at once.
 
     Args:
-        rows: one edge for each node, in any order; the classes keep the order of their edges.
+        rows: edges in any order, several for a node with several parents; the classes keep the order of their edges.
         faults: faults of the caller, also those it finds while `rows` is read; further ones are appended.
         root: name that means the root if it is the only one at the top.
         with_ids: whether to keep the parent and child texts as ids, beside the display names.
@@ -48,7 +47,7 @@ def tree_from_edge_rows(
     """
     links = _links(rows, faults)
     tops = _tops(links)
-    if any(not row.parent for row in links.values()):
+    if any(not row.parent for row in _all_rows(links)):
         faults += [
             f"{row.where}: parent {row.parent!r} is never a child, though blank parents mark the top"
             for row in tops.values()
@@ -57,60 +56,71 @@ def tree_from_edge_rows(
     if faults:
         raise TaxonomyError(faults)
     under_root = {"", root} if list(tops) == [root] else {""}
-    tree = {name: EdgeRow(row.where, "", name) for name, row in tops.items() if name not in under_root} | links
+    tree = {name: [EdgeRow(row.where, "", name)] for name, row in tops.items() if name not in under_root} | links
     index = {name: node for node, name in enumerate(tree)}
+    parents = [[index[row.parent] for row in own if row.parent not in under_root] for own in tree.values()]
+    several = any(len(own) > 1 for own in parents)
     return tree_from_arrays(
-        [row.name or name for name, row in tree.items()],
-        [-1 if row.parent in under_root else index[row.parent] for row in tree.values()],
+        [next((row.name for row in own if row.name), name) for name, own in tree.items()],
+        NodeLists.of(parents) if several else [own[0] if own else -1 for own in parents],
         ids=list(tree) if with_ids else (),
     )
 
 
-def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, EdgeRow]:
-    """First edge of each child, in input order; blank parents become ""."""
-    links: dict[str, EdgeRow] = {}
+def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, list[EdgeRow]]:
+    """Edges of each child, in input order; blank parents become ""."""
+    links: dict[str, list[EdgeRow]] = {}
     for row in rows:
         parent = row.parent if row.parent.strip() else ""
+        own = links.get(row.child, [])
         if not row.child.strip():
             faults.append(f"{row.where}: the child of {parent!r} is empty")
-        elif row.child not in links:
-            links[row.child] = row if parent == row.parent else row._replace(parent=parent)
-        elif (first := links[row.child]).parent == parent:
+        elif first := next((other for other in own if other.parent == parent), None):
             faults.append(f"{row.where}: {parent!r}, {row.child!r} is already {first.where}")
         else:
-            faults.append(
-                f"{row.where}: {row.child!r} has two parents, {first.parent!r} ({first.where}) and {parent!r}; "
-                "expected a tree"
-            )
+            links[row.child] = [*own, row if parent == row.parent else row._replace(parent=parent)]
     return links
 
 
-def _tops(links: dict[str, EdgeRow]) -> dict[str, EdgeRow]:
+def _all_rows(links: dict[str, list[EdgeRow]]) -> Iterator[EdgeRow]:
+    return (row for own in links.values() for row in own)
+
+
+def _tops(links: dict[str, list[EdgeRow]]) -> dict[str, EdgeRow]:
     """Parents that are never a child, in input order, each with the first edge that names it."""
     tops: dict[str, EdgeRow] = {}
-    for row in links.values():
+    for row in _all_rows(links):
         if row.parent and row.parent not in links:
             tops.setdefault(row.parent, row)
     return tops
 
 
-def cycle_faults(links: dict[str, EdgeRow]) -> Iterator[str]:
-    """One fault for each cycle among edges keyed by child: walk up from every name, visiting each name once."""
-    seen: dict[str, str] = {}  # name -> first name of the walk that visited it
-    for start in links:
-        name = start
-        while name in links and name not in seen:
-            seen[name] = start
-            name = links[name].parent
-        if name in links and seen[name] == start:
-            yield _cycle_fault(links, name)
+def cycle_faults(links: dict[str, list[EdgeRow]]) -> Iterator[str]:
+    """Faults of the cycles among edges keyed by child, one for each set of nodes that a walk up finds in a cycle.
+
+    Names are visited depth first, each once; an edge to a name that the walk has not left yet closes a cycle.
+    """
+    finished: set[str] = set()
+    for start, own in links.items():
+        walk: dict[str, Iterator[EdgeRow]] = {} if start in finished else {start: iter(own)}
+        while walk:
+            name, rows = next(reversed(walk.items()))
+            above = next((row.parent for row in rows if row.parent in links and row.parent not in finished), None)
+            if above is None:
+                finished.add(name)
+                walk.popitem()
+            elif above in walk:
+                names = [*walk][[*walk].index(above) :]
+                finished.update(names)  # one fault for these nodes
+                yield _cycle_fault(links, names)
+                walk = {}
+            else:
+                walk[above] = iter(links[above])
 
 
-def _cycle_fault(links: dict[str, EdgeRow], start: str) -> str:
-    cycle = [start]
-    while (name := links[cycle[-1]].parent) != start:
-        cycle.append(name)
-    shown = [start, *reversed(cycle)]
+def _cycle_fault(links: dict[str, list[EdgeRow]], cycle: Sequence[str]) -> str:
+    """A sentence that shows a cycle of names, each below the next and the last below the first."""
+    shown = [cycle[0], *reversed(cycle)]
     if len(shown) > LONGEST_CYCLE:
         shown[LONGEST_CYCLE - 2 : -1] = ["…"]
-    return f"{links[start].where}: {start!r} is on a cycle, {PATH_SEPARATOR.join(shown)}"
+    return f"{links[cycle[0]][0].where}: {cycle[0]!r} is on a cycle, {PATH_SEPARATOR.join(shown)}"

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.distances import classes_below
+from hiercos.taxonomy.distances import ROWS_AT_ONCE, classes_below, distance_block
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ Tail = Literal["zero", "half"]  # limit of the weights within the last rank: 0 (
 def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
     """Number of classes at each distance 0…H from each label, shape (B, H + 1).
 
-    The classes whose common ancestor with the label has depth d are the leaves below the label's ancestor at
+    In a tree, the classes whose common ancestor with the label has depth d are the leaves below the label's ancestor at
     depth d, without those below its ancestor at depth d + 1.
 
     Example:
@@ -27,11 +27,26 @@ def distance_counts(taxonomy: Taxonomy, labels: ArrayLike) -> IntArray:
         >>> distance_counts(toy, [0, 2]).tolist()
         [[1, 1, 1], [1, 0, 2]]
     """
+    if not taxonomy.is_tree:
+        return _counted_distances(taxonomy, np.asarray(labels, dtype=np.int64))
     paths = taxonomy.path_table(taxonomy.leaves[np.asarray(labels, dtype=np.int64)])
     below = np.where(paths >= 0, classes_below(taxonomy)[paths], 1)  # (B, H)
     within = np.column_stack([np.full(len(paths), taxonomy.num_classes), below])  # common depth 0…H at least
     itself = np.ones((len(paths), 1), dtype=np.int64)
     return np.hstack([itself, -np.diff(within, axis=1)[:, ::-1]])
+
+
+def _counted_distances(taxonomy: Taxonomy, labels: IntArray) -> IntArray:
+    """`distance_counts` of a graph, counted row by row."""
+    width = taxonomy.most_ancestors + 1
+    counts = np.empty((len(labels), width), dtype=np.int64)
+    for start in range(0, len(labels), ROWS_AT_ONCE):
+        block = distance_block(taxonomy, labels[start : start + ROWS_AT_ONCE])
+        cells = block + width * np.arange(len(block))[:, None]
+        counts[start : start + len(block)] = np.bincount(cells.reshape(-1), minlength=block.shape[0] * width).reshape(
+            -1, width
+        )
+    return counts
 
 
 def distance_ranks(counts: IntArray) -> IntArray:

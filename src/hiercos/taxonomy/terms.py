@@ -1,7 +1,7 @@
-"""Graphs of terms, such as ontologies and WordNet, and the trees extracted from them.
+"""Graphs of terms, such as ontologies and WordNet, and the taxonomies extracted from them.
 
-A term may have several parents, but a label tree needs one parent per node: either the selected part is a tree
-already, or the first parent of each term is kept.
+A term may have several parents. The taxonomy keeps all of them, or one of each: the first, or one that is nearest to
+the root.
 """
 
 from collections import defaultdict
@@ -10,13 +10,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from hiercos.options import check_choice
+from hiercos.taxonomy.build import ONE_PARENT_HINT, PARENTS
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.edges import EdgeRow, cycle_faults, tree_from_edge_rows
-from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
-PARENTS = ("one", "first")
-FIRST_PARENT_HINT = "hiercos taxonomy convert --parents first, in Python parents='first', keeps the first"
 MOST_SHOWN = 5  # terms in a message
 
 
@@ -50,7 +48,7 @@ class Terms:
     notes: tuple[str, ...] = ()
     source: str = ""
 
-    def tree(self, *, under: str | None = None, classes: Sequence[str] = (), parents: str = "one") -> Taxonomy:
+    def tree(self, *, under: str | None = None, classes: Sequence[str] = (), parents: str = "all") -> Taxonomy:
         """Extract a taxonomy with the names and ids of the terms.
 
         Args:
@@ -58,7 +56,8 @@ class Terms:
                 them count. All terms by default.
             classes: ids of the terms used as classes, in this order; only they and their ancestors go into the tree.
                 By default the classes are the terms without children, in file order.
-            parents: "one" to reject terms with several parents, "first" to keep the first parent.
+            parents: parents that are kept of a term with several: "all", "first", "shortest" for the first of those
+                nearest to the root, or "one" to reject such terms.
 
         Raises:
             TaxonomyError: for every rejected term, every id that is unknown or not below `under`, a class that is
@@ -67,14 +66,18 @@ class Terms:
         check_choice("parents", parents, PARENTS)
         try:
             inside = self._inside(under)
-            links, several = _links(inside, under)
-            strict = several if parents == "one" else {}
+            links = _links(inside, under)
             orphans = list(_orphan_faults(inside)) if under is None else []
             if faults := [*orphans, *cycle_faults(links)]:
                 raise TaxonomyError(faults)
-            if not classes:
-                return tree_from_edge_rows(links.values(), list(strict.values()), root="", with_ids=True)
-            return _tree_of_classes(links, classes, strict, "no term" if under is None else f"no term below {under}")
+            if parents in ("first", "shortest"):
+                links = _one_parent_each(links, parents)
+            if classes:
+                links = _above_classes(links, classes, "no term" if under is None else f"no term below {under}")
+            if parents == "one" and (several := list(_several_parents_faults(links))):
+                raise TaxonomyError(several)
+            rows = (row for own in links.values() for row in own)
+            return tree_from_edge_rows(rows, [], root="", with_ids=True)
         except TaxonomyError as error:
             prefix = f"{self.source}: " if self.source else ""
             raise TaxonomyError(f"{prefix}{fault}" for fault in error.faults) from error
@@ -124,46 +127,69 @@ def _orphan_faults(inside: Mapping[str, Term]) -> Iterator[str]:
             yield f"{term.where}: {term.id} ({term.name!r}) is below {parent}, which is not a term of the file"
 
 
-def _links(inside: dict[str, Term], under: str | None) -> tuple[dict[str, EdgeRow], dict[str, str]]:
-    """Edge of each term to its first parent, and a fault for each term with several parents.
-
-    Only parents below `under` count, or `under` itself, which is the root.
-    """
-    links: dict[str, EdgeRow] = {}
-    several: dict[str, str] = {}
+def _links(inside: dict[str, Term], under: str | None) -> dict[str, list[EdgeRow]]:
+    """Edges of each term to its parents; only parents below `under` count, or `under` itself, which is the root."""
+    links: dict[str, list[EdgeRow]] = {}
     for term in inside.values():
-        own = [parent for parent in term.parents if under is None or parent == under or parent in inside]
-        parent = own[0] if own and own[0] != under else ""
-        links[term.id] = EdgeRow(term.where, parent, term.id, term.name)
-        if len(own) > 1:
-            several[term.id] = (
-                f"{term.where}: {term.id} ({term.name!r}) has {len(own)} parents, {', '.join(own)}; "
-                f"expected one ({FIRST_PARENT_HINT})"
-            )
-    return links, several
+        own = dict.fromkeys(parent for parent in term.parents if under is None or parent == under or parent in inside)
+        above = ["" if parent == under else parent for parent in own] or [""]
+        links[term.id] = [EdgeRow(term.where, parent, term.id, term.name) for parent in above]
+    return links
 
 
-def _tree_of_classes(
-    links: Mapping[str, EdgeRow], classes: Sequence[str], several: Mapping[str, str], unknown: str
-) -> Taxonomy:
-    """The tree of the classes and their ancestors; `unknown` describes an unknown id in messages."""
-    faults = [
-        f"class {number}: {given_id!r} is {unknown}"
-        for number, given_id in enumerate(classes, 1)
-        if given_id not in links
+def _one_parent_each(links: Mapping[str, list[EdgeRow]], choice: str) -> dict[str, list[EdgeRow]]:
+    """The edge of each term to its first parent, or to the first of those nearest to the root."""
+    depths = _shortest_depths(links) if choice == "shortest" else {}
+    return {name: [min(own, key=lambda row: depths.get(row.parent, 0))] for name, own in links.items()}
+
+
+def _shortest_depths(links: Mapping[str, list[EdgeRow]]) -> dict[str, int]:
+    """Length of the shortest path of each term to the root, whose name is ""."""
+    children: dict[str, list[str]] = defaultdict(list)
+    for name, own in links.items():
+        for row in own:
+            children[row.parent].append(name)
+    depths, level = {"": 0}, [""]
+    while level:
+        below = list(dict.fromkeys(child for name in level for child in children[name] if child not in depths))
+        depths.update(dict.fromkeys(below, depths[level[0]] + 1))
+        level = below
+    return depths
+
+
+def _above_classes(
+    links: Mapping[str, list[EdgeRow]], classes: Sequence[str], unknown: str
+) -> dict[str, list[EdgeRow]]:
+    """The edges of the classes and their ancestors, the classes last and in this order.
+
+    Args:
+        links: edges of each term.
+        classes: ids of the classes.
+        unknown: description of an unknown id in messages.
+    """
+    faults = [f"class {number}: {name!r} is {unknown}" for number, name in enumerate(classes, 1) if name not in links]
+    first: dict[str, int] = {}
+    for number, name in enumerate(classes, 1):
+        if first.setdefault(name, number) != number:
+            faults.append(f"class {number}: {name!r} is already class {first[name]}")
+    above: dict[str, None] = {}
+    pending = [row.parent for name in first if name in links for row in links[name]]
+    while pending:
+        if (name := pending.pop()) and name not in above:
+            above[name] = None
+            pending += [row.parent for row in links[name]]
+    faults += [
+        f"class {number}: class {links[name][0].name!r} is also an inner node: expected a leaf"
+        for name, number in first.items()
+        if name in above
     ]
-    visited: dict[str, None] = {}
-    rows = []
-    for number, given_id in enumerate(classes, 1):
-        keys = list(_path(links, given_id))[::-1]
-        visited.update(dict.fromkeys(keys))
-        rows += [PathRow(f"class {number}", keys, [links[key].name for key in keys], keys)] if keys else []
-    faults += [several[key] for key in visited if key in several]
-    return tree_from_path_rows(rows, faults)
+    if faults:
+        raise TaxonomyError(faults)
+    return {name: own for name, own in links.items() if name in above} | {name: links[name] for name in first}
 
 
-def _path(links: Mapping[str, EdgeRow], given_id: str) -> Iterator[str]:
-    """Ids from a term up to the top; none if the id is unknown."""
-    while given_id in links:
-        yield given_id
-        given_id = links[given_id].parent
+def _several_parents_faults(links: Mapping[str, list[EdgeRow]]) -> Iterator[str]:
+    for name, own in links.items():
+        if len(own) > 1:
+            above = ", ".join(row.parent or "the root" for row in own)
+            yield f"{own[0].where}: {name} ({own[0].name!r}) has {len(own)} parents, {above}; {ONE_PARENT_HINT}"

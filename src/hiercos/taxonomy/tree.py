@@ -1,12 +1,12 @@
-"""The label tree as a frozen value.
+"""The label tree, or directed acyclic graph, as a frozen value.
 
-Nodes are numbered breadth-first: level by level, and within a level in the order of their parents. So
-`parents` never decreases, a level is one slice of the nodes, and so are the children of a node. Every
-algorithm of this project relies on that, and none of them recurses.
+Nodes are numbered level by level, and within a level in the order of their (first) parents, so a level is one slice of
+the nodes. In a tree `parents` never decreases, so the children of a node are one slice too. Every algorithm of this
+project relies on that, and none of them recurses.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from os import PathLike
@@ -15,7 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.checks import TaxonomyError, node_faults
+from hiercos.taxonomy.checks import ORDER_FAULT, NotATreeError, TaxonomyError, graph_faults, node_faults
+from hiercos.taxonomy.graph import NodeLists, ancestor_lists, first_parent_path, longest_depths
 
 IntArray = NDArray[np.int64]
 AnyArray = NDArray[Any]  # an array of any type
@@ -28,11 +29,13 @@ class Taxonomy:
     """A tree of labels whose leaves are the classes; the root is implicit and has no node.
 
     Leaves may be at any depth, inner nodes may have one child, and the same name may occur under
-    different parents: a node is identified by its path, or by its id if it has one.
+    different parents: a node is identified by its path, or by its id if it has one. If nodes have several parents it
+    is a directed acyclic graph (`is_tree` is False): the level of a node is then the length of its longest path from
+    the root, and `parents`, `path` and `path_table`, which need a tree, raise a `TaxonomyError`.
 
     Args:
         names: name of each node, parents first, level by level, children in their parents' order.
-        parents: parent of each node, shape (N,), -1 for the nodes just under the root.
+        parents: parent of each node, shape (N,), -1 for the nodes just under the root; or `NodeLists` of the parents.
         leaves: node of each class, shape (C,), every childless node once; node order by default.
         ids: unique id of each node, "" for none; no ids by default.
 
@@ -49,15 +52,22 @@ class Taxonomy:
     """
 
     names: tuple[str, ...]
-    parents: IntArray
+    parents: IntArray = field(repr=False)  # absent from a graph
     leaves: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in below
     ids: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
         object.__setattr__(self, "ids", tuple(self.ids) if any(self.ids) else ())
-        object.__setattr__(self, "parents", _frozen(self.parents))
-        if faults := node_faults(self.names, self.parents, self.ids):
+        if isinstance(self.parents, NodeLists):
+            self._set_parent_lists(self.parents)
+        else:
+            object.__setattr__(self, "parents", _frozen(self.parents))
+        if self.is_tree:
+            faults = node_faults(self.names, self.parents, self.ids)
+        else:
+            faults = graph_faults(self.names, self.parent_lists, self.ids) or self._level_faults()
+        if faults:
             raise TaxonomyError(faults)
         childless = np.flatnonzero(self.child_counts == 0)
         leaves = childless if self.leaves is None else self.leaves
@@ -65,16 +75,48 @@ class Taxonomy:
         if not np.array_equal(np.sort(self.leaves), childless):
             raise TaxonomyError("expected every childless node once among the leaves, and no other node")
 
+    def _set_parent_lists(self, lists: NodeLists) -> None:
+        """Keep lists of parents: as `parents` if no node has several, so that equal trees are equal."""
+        lists = NodeLists(_frozen(lists.starts), _frozen(lists.nodes))
+        counts = np.diff(lists.starts)
+        if (counts > 1).any():
+            object.__delattr__(self, "parents")
+            object.__setattr__(self, "parent_lists", lists)
+        else:
+            parents = np.full(len(counts), -1)
+            parents[counts == 1] = lists.nodes
+            object.__setattr__(self, "parents", _frozen(parents))
+
+    def _level_faults(self) -> list[str]:
+        """The fault of a graph whose nodes are not numbered level by level."""
+        in_order = (np.diff(longest_depths(self.parent_lists, self.names)) >= 0).all()
+        return [] if in_order else [ORDER_FAULT]
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "parents" and "parent_lists" in self.__dict__:
+            raise NotATreeError(
+                f"expected a tree, got a graph in which {self.several_parents} of {self.num_nodes} nodes have several "
+                "parents; hiercos taxonomy convert --parents shortest (or first) keeps one of each"
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
     @classmethod
     def from_arrays(
         cls,
         names: Sequence[str],
-        parents: ArrayLike,
+        parents: ArrayLike | NodeLists,
         leaves: ArrayLike | None = None,
         *,
         ids: Sequence[str] = (),
     ) -> "Taxonomy":
-        """Build a taxonomy from nodes in any numbering; -1 is the root. See `Taxonomy` for the arguments."""
+        """Build a taxonomy from nodes in any numbering; -1 is the root. See `Taxonomy` for the arguments.
+
+        Args:
+            names: name of each node.
+            parents: parent of each node, shape (N,); or `NodeLists` of the parents, for nodes with several.
+            leaves: node of each class, shape (C,); the childless nodes in input order by default.
+            ids: id of each node, "" for none; no ids by default.
+        """
         from hiercos.taxonomy.build import tree_from_arrays
 
         return tree_from_arrays(names, parents, leaves, ids=ids)
@@ -96,22 +138,45 @@ class Taxonomy:
         """Build a taxonomy from (parent, child) pairs of unique names; classes in order of appearance as a child.
 
         An empty parent is the root. Without one, the names that are never a child form level 1, unless there is
-        a single such name equal to `root`, which is the root itself.
+        a single such name equal to `root`, which is the root itself. A name that is a child of several parents makes
+        it a directed acyclic graph.
 
         Raises:
-            TaxonomyError: naming every edge with an empty child, every node with two parents or on a cycle, and
-                every parent that is never a child although empty parents mark the top.
+            TaxonomyError: naming every edge with an empty child, every repeated edge, a cycle, and every parent that
+                is never a child although empty parents mark the top.
+
+        Example:
+            >>> t = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
+            >>> t.is_tree, t.class_names, t.distance_matrix().tolist()
+            (False, ('fish', 'dog', 'ship'), [[0, 2, 2], [2, 0, 3], [2, 3, 0]])
         """
         from hiercos.taxonomy.edges import tree_from_edges
 
         return tree_from_edges(edges, root=root)
 
     @classmethod
-    def read(cls, path: str | PathLike[str], *, format: str | None = None) -> "Taxonomy":
-        """Read a file; see `hiercos.taxonomy.formats` for the formats (default: by the extension)."""
+    def from_groups(cls, groups: Mapping[str, Iterable[str]]) -> "Taxonomy":
+        """Build a taxonomy of height two from groups of classes by name, which may overlap.
+
+        Example:
+            >>> t = Taxonomy.from_groups({"pet": ["cat", "fish"], "food": ["fish", "bread"]})
+            >>> t.class_names, t.is_tree
+            (('cat', 'fish', 'bread'), False)
+        """
+        return cls.from_edges((group, member) for group, members in groups.items() for member in members)
+
+    @classmethod
+    def read(cls, path: str | PathLike[str], *, format: str | None = None, parents: str = "all") -> "Taxonomy":
+        """Read a file.
+
+        Args:
+            path: file to read.
+            format: one of `hiercos.taxonomy.formats.FORMATS`; by default by the extension.
+            parents: parents that are kept of a node with several: see `read_taxonomy`.
+        """
         from hiercos.taxonomy.formats import read_taxonomy
 
-        return read_taxonomy(path, format=format)
+        return read_taxonomy(path, format=format, parents=parents)
 
     def write(self, path: str | PathLike[str], *, format: str | None = None) -> None:
         """Write a file, atomically, that `read` reads back as the same taxonomy."""
@@ -122,11 +187,16 @@ class Taxonomy:
     @property
     def is_tree(self) -> bool:
         """Whether every node has at most one parent."""
-        return True
+        return "parents" in self.__dict__
+
+    @property
+    def several_parents(self) -> int:
+        """Number of nodes with several parents."""
+        return 0 if self.is_tree else int((np.diff(self.parent_lists.starts) > 1).sum())
 
     @cached_property
-    def parent_lists(self) -> tuple[IntArray, IntArray]:
-        """Parents of all nodes in CSR form: `starts`, shape (N + 1,), and `parents`.
+    def parent_lists(self) -> NodeLists:
+        """Parents of all nodes in CSR form: starts, shape (N + 1,), and parents.
 
         The parents of a node are `parents[starts[node] : starts[node + 1]]`: none just under the root, one elsewhere
         in a tree.
@@ -138,7 +208,28 @@ class Taxonomy:
             ([0, 0, 0, 1, 2, 3], [0, 0, 1])
         """
         has_parent = self.parents >= 0
-        return _frozen(np.append(0, np.cumsum(has_parent))), _frozen(self.parents[has_parent])
+        return NodeLists(_frozen(np.append(0, np.cumsum(has_parent))), _frozen(self.parents[has_parent]))
+
+    @cached_property
+    def ancestors(self) -> NodeLists:
+        """Each node's ancestors and itself in CSR form, in ascending order.
+
+        Example:
+            >>> t = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog")])
+            >>> [t.names[node] for node in t.ancestors.list(int(t.leaves[0]))]
+            ['water', 'pet', 'fish']
+        """
+        return ancestor_lists(self.parent_lists, self.level_starts)
+
+    @cached_property
+    def ancestor_counts(self) -> IntArray:
+        """Number of each node's ancestors, itself included, shape (N,): its depth in a tree."""
+        return self.depths if self.is_tree else _frozen(np.diff(self.ancestors.starts))
+
+    @cached_property
+    def most_ancestors(self) -> int:
+        """Largest number of ancestors of a class, itself included: the largest distance, the height of a tree."""
+        return self.height if self.is_tree else int(self.ancestor_counts[self.leaves].max())
 
     @property
     def num_nodes(self) -> int:
@@ -152,15 +243,18 @@ class Taxonomy:
 
     @cached_property
     def height(self) -> int:
-        """H, the depth of the deepest leaf (L, the number of levels)."""
+        """Number of levels, the depth of the deepest leaf; H in a tree."""
         return len(self.level_starts) - 1
 
     @cached_property
     def level_starts(self) -> IntArray:
         """First node of each level, shape (H + 1,); the last entry is N.
 
-        Parents never decrease, so the children of a level's slice of nodes are again one slice.
+        In a tree parents never decrease, so the children of a level's slice of nodes are again one slice.
         """
+        if not self.is_tree:
+            sizes = np.bincount(longest_depths(self.parent_lists, self.names))
+            return _frozen(np.cumsum(sizes))  # no node has depth 0
         starts = [0]
         end = int(np.searchsorted(self.parents, 0))
         while end > starts[-1]:
@@ -182,7 +276,8 @@ class Taxonomy:
     @cached_property
     def child_counts(self) -> IntArray:
         """The number of children of each node, shape (N,)."""
-        return _frozen(np.bincount(self.parents[self.parents >= 0], minlength=self.num_nodes))
+        above = self.parents[self.parents >= 0] if self.is_tree else self.parent_lists.nodes
+        return _frozen(np.bincount(above, minlength=self.num_nodes))
 
     @cached_property
     def class_names(self) -> tuple[str, ...]:
@@ -198,8 +293,9 @@ class Taxonomy:
         return tuple(reversed(nodes))
 
     def path_text(self, node: int) -> str:
-        """The names along the path of a node, as `a > b > c`."""
-        return PATH_SEPARATOR.join(self.names[step] for step in self.path(node))
+        """The names along the path of a node, as `a > b > c`; in a graph, the path of first parents."""
+        steps = self.path(node) if self.is_tree else [*first_parent_path(self.parent_lists, node)][::-1]
+        return PATH_SEPARATOR.join(self.names[step] for step in steps)
 
     def path_table(self, nodes: ArrayLike) -> IntArray:
         """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth."""
@@ -214,7 +310,11 @@ class Taxonomy:
         return table
 
     def distance_matrix(self) -> IntArray:
-        """Tree distances between all classes, H - depth(LCA) and 0 on the diagonal, shape (C, C)."""
+        """Distances between all classes, shape (C, C), 0 on the diagonal.
+
+        H minus the number of shared ancestors, with H the largest number of ancestors of a class, itself included: on a
+        tree H - depth(LCA).
+        """
         from hiercos.taxonomy.distances import distance_block
 
         return distance_block(self, np.arange(self.num_classes))
@@ -223,7 +323,8 @@ class Taxonomy:
     def fingerprint(self) -> str:
         """SHA-256 of the names, ids, parents and leaves, the same on every machine."""
         digest = hashlib.sha256()
-        for array in (self.parents, self.leaves):
+        parents = (self.parents,) if self.is_tree else self.parent_lists
+        for array in (*parents, self.leaves):
             digest.update(array.astype("<i8").tobytes())
         for texts in (self.names, self.ids):
             digest.update(np.array([len(text) for text in texts], dtype="<i8").tobytes() + b"\x01")
@@ -239,7 +340,8 @@ class Taxonomy:
         return hash(self.fingerprint)
 
     def __repr__(self) -> str:
-        return f"Taxonomy({self.num_nodes} nodes, {self.num_classes} classes, height {self.height})"
+        several = "" if self.is_tree else f", {self.several_parents} nodes with several parents"
+        return f"Taxonomy({self.num_nodes} nodes, {self.num_classes} classes, height {self.height}{several})"
 
 
 def _frozen(values: ArrayLike) -> IntArray:

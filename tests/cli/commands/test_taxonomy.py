@@ -124,7 +124,8 @@ def test_a_tree_is_taken_from_a_graph_of_terms_and_what_is_left_out_is_said(obo:
     result = run("show", obo, "--under", "P:1", "--parents", "first")
     assert result.stdout.splitlines()[:2] == ["└── cat [P:2] (1 class)", "    └── kitten [P:3]"]
     assert result.stderr == f"{obo}: 1 obsolete term was left out.\n"
-    strict = run("check", obo)
+    assert run("check", obo).stdout.endswith("1 node with several parents\n")
+    strict = run("check", obo, "--parents", "one")
     assert "row 13: P:3 ('kitten') has 2 parents, P:2, P:1" in str(strict.exception)
 
 
@@ -165,7 +166,7 @@ def test_classes_come_from_the_first_words_of_a_file(obo: Path, tmp_path: Path) 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--parents", "last"], "--parents last: expected one of one, first"),
+        (["--parents", "last"], "--parents last: expected one of all, first, shortest, one"),
         (["--classes", "nothing.txt"], "--classes nothing.txt: cannot be read"),
         (["--classes", "/dev/null"], "--classes /dev/null: expected an id on each line, got none"),
     ],
@@ -176,10 +177,19 @@ def test_bad_choices_of_terms_are_refused(obo: Path, options: list[str], message
     assert message in str(result.exception)
 
 
-@pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"], ["--parents", "one"]])
+@pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"]])
 def test_choices_of_terms_do_not_go_with_a_tree(toy: Path, option: list[str]) -> None:
     result = run("check", toy, *option)
     assert str(result.exception) == f"{option[0]}: expected a graph of terms (obo, wordnet), but {toy} is a tree"
+
+
+def test_one_parent_of_each_node_is_kept_on_request_in_any_format(tmp_path: Path) -> None:
+    (tmp_path / "graph.csv").write_text("parent,child\na,b\nb,c\nx,c\nx,d\n")
+    assert run("convert", tmp_path / "graph.csv", tmp_path / "out.csv", "--parents", "shortest").exit_code == 0
+    assert (tmp_path / "out.csv").read_text().splitlines() == ["level_1,level_2", "x,c", "x,d", "a,b"]
+    refused = run("check", tmp_path / "graph.csv", "--parents", "one")
+    assert "graph.csv: 'c' has 2 parents, 'b', 'x'; expected one" in str(refused.exception)
+    assert "expected a tree" in str(run("convert", tmp_path / "graph.csv", tmp_path / "out.nwk").exception)
 
 
 def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_path: Path) -> None:

@@ -29,8 +29,8 @@ def test_every_fault_is_said_with_its_row_and_value(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "tree.csv", "\n".join(rows)) == [
         "row 4: the child of 'a' is empty",
         "row 5: 'a', 'b' is already row 3",
-        "row 6: 'b' has two parents, 'a' (row 3) and 'x'; expected a tree",
         "row 7: expected 2 fields as in the header, got 1: ['a']",
+        "row 6: parent 'x' is never a child, though blank parents mark the top",
         "row 8: parent 'lost' is never a child, though blank parents mark the top",
         "row 9: 'e' is on a cycle, e > f > e",
     ]

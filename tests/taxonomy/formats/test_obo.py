@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from hiercos import Taxonomy
 from hiercos.taxonomy import TaxonomyError, read_terms
 from hiercos.taxonomy.formats.ontologies import read_obo
 from taxonomy_files import faults_of, read_text
@@ -45,12 +46,14 @@ def test_obsolete_terms_are_left_out_and_counted(tmp_path: Path) -> None:
     assert read_terms(tmp_path / "toy.obo").notes == ("1 obsolete term was left out.",)
 
 
-def test_a_term_with_several_parents_is_said_with_its_row(tmp_path: Path) -> None:
-    text = TEXT + stanza("T:6", "toy car", "is_a: T:5", "is_a: T:1")
-    assert faults_of(tmp_path, "toy.obo", text) == [
-        "row 34: T:6 ('toy car') has 2 parents, T:5, T:1; "
-        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
-    ]
+def test_a_term_with_several_parents_makes_a_graph_or_keeps_one(tmp_path: Path) -> None:
+    (tmp_path / "toy.obo").write_text(TEXT + stanza("T:6", "toy car", "is_a: T:5", "is_a: T:1"))
+    graph = Taxonomy.read(tmp_path / "toy.obo")
+    assert (graph.is_tree, graph.several_parents) == (False, 1)
+    with pytest.raises(
+        TaxonomyError, match=r"toy.obo: row 34: T:6 \('toy car'\) has 2 parents, T:5, T:1; expected one"
+    ):
+        Taxonomy.read(tmp_path / "toy.obo", parents="one")
     taxonomy = read_terms(tmp_path / "toy.obo").tree(parents="first")
     assert taxonomy.path_text(int(taxonomy.leaves[1])) == "vehicle, old > car > toy car"
 

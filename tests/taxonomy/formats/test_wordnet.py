@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.taxonomy import read_terms
+from hiercos import Taxonomy
+from hiercos.taxonomy import TaxonomyError, read_terms
 from taxonomy_files import faults_of
 
 NOUNS = """\
@@ -33,11 +34,13 @@ def test_a_part_that_is_a_tree_needs_no_choice(tmp_path: Path) -> None:
     assert read_terms(tmp_path / "data.noun").tree(under="n02083346").names == ("dog", "Rin Tin Tin")
 
 
-def test_a_noun_with_several_hypernyms_is_said_with_its_row(tmp_path: Path) -> None:
-    assert faults_of(tmp_path, "data.noun", NOUNS) == [
-        "row 6: n02084071 ('dog') has 2 parents, n02083346, n01317541; "
-        "expected one (hiercos taxonomy convert --parents first, in Python parents='first', keeps the first)"
-    ]
+def test_a_noun_with_several_hypernyms_makes_a_graph(tmp_path: Path) -> None:
+    (tmp_path / "data.noun").write_text(NOUNS)
+    assert Taxonomy.read(tmp_path / "data.noun").several_parents == 1
+    with pytest.raises(
+        TaxonomyError, match=r"row 6: n02084071 \('dog'\) has 2 parents, n02083346, n01317541; expected"
+    ):
+        Taxonomy.read(tmp_path / "data.noun", parents="one")
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from hiercos import Taxonomy
 from hiercos.errors import DataError
 from hiercos.taxonomy import label_array, label_codec, path_texts
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN
+from trees import TOY
 
 WITH_IDS = Taxonomy.from_arrays(["pet", "cat", "dog"], [-1, 0, 0], [2, 1], ids=["9", "91", "92"])
 TWINS = Taxonomy.from_paths([("left", "eye"), ("right", "eye"), ("nose",)])
@@ -114,15 +115,14 @@ def test_without_a_taxonomy_paths_and_levels_are_the_tree_and_other_labels_one_l
     ("y", "fault"),
     [
         (["cat", "dgo"], "y: row 2: unknown label 'dgo'; the nearest known label is 'dog'"),
-        (["cat", "pet"], "y: row 2: 'pet' is an inner node (it has children, 2 of them): expected a class, which is a"),
         (["cat", ""], "y: row 2: the label is empty"),
-        ([0, 4], "y: row 2: unknown label 4; expected one of the 4 labels from 0 to 3"),
-        ([0.0, -1.0], "y: row 2: unknown label -1.0; expected one of the 4 labels from 0.0 to 3.0"),
-        ([1.0, np.inf], "y: row 2: unknown label inf; expected one of the 4 labels from 0.0 to 3.0"),
+        ([0, 12], "y: row 2: unknown label 12; expected one of the 12 labels from 0 to 11"),
+        ([0.0, -1.0], "y: row 2: unknown label -1.0; expected one of the 12 labels from 0.0 to 11.0"),
+        ([1.0, np.inf], "y: row 2: unknown label inf; expected one of the 12 labels from 0.0 to 11.0"),
         (pd.Series(["cat", None], dtype=object), "y: row 2: expected a text, as other labels are, got None"),
         (np.array(["cat", 1], dtype=object), "y: row 2: expected a text, as other labels are, got 1"),
         (7, "y: expected labels of shape (samples,) or (samples, levels), got shape ()"),
-        ([("pet", "cat"), ("pet",)], "y: row 2: 'pet' is not a class of the taxonomy"),
+        ([("pet", "cat"), ("cow",)], "y: row 2: 'cow' is not a node of the taxonomy"),
         ([("pet", "cat"), (None, "cat")], "y: row 2: expected names from the left without a blank, got ['', 'cat']"),
     ],
 )
@@ -135,6 +135,29 @@ def test_a_label_that_cannot_be_read_is_named_with_its_row(y: Any, fault: str) -
         read()
     assert len(error.value.faults) == 1
     assert error.value.faults[0].startswith(fault)
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.array(["pet", "root", "car", "pet > cat"], dtype=object),
+        np.array([3, 8, 2, 0]),
+        np.array([["pet", ""], ["", None], ["vehicle", "car"], ["pet", "cat"]], dtype=object),
+    ],
+)
+def test_labels_of_any_depth_are_label_indices_in_every_form(y: Any) -> None:
+    codec = label_codec(y, TOY)
+    assert codec.read(y).tolist() == [3, 8, 2, 0]  # pet is C + 0, the root C + N
+    assert len(codec.classes) == len(codec.labels) == 3
+
+
+def test_labels_of_any_depth_make_the_tree_of_the_deepest() -> None:
+    paths = np.array(["pet", "pet > dog", "pet > cat", "sun"], dtype=object)
+    levels = np.array([["pet", ""], ["pet", "dog"], ["pet", "cat"], ["sun", ""]], dtype=object)
+    for y in (paths, levels):
+        codec = label_codec(y, None)
+        assert codec.taxonomy.class_names == ("cat", "dog", "sun")
+        assert codec.read(y).tolist() == [3, 1, 0, 2]
 
 
 def test_a_label_that_is_not_known_later_is_named_too() -> None:

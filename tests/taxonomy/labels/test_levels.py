@@ -30,13 +30,11 @@ def test_numbers_are_text() -> None:
 
 
 def test_every_fault_is_said_with_its_first_row() -> None:
-    assert faults([["a", ""], ["a", "b"], ["a", ""]]) == [
-        "row 1: 'a' continues in other rows: expected a class (a leaf)"
-    ]
-    assert faults([["", "b"], ["", ""], ["", "b"]]) == [
+    assert faults([["", "b"], ["", ""], ["", "b"], ["", "c"]]) == [
         "row 1: expected names from the left without a blank, got ['', 'b']",
-        "row 2: expected names from the left without a blank, got ['', '']",
+        "row 4: expected names from the left without a blank, got ['', 'c']",
     ]
+    assert faults([["", None], ["", ""]]) == ["expected a name in at least one row of the labels, got blanks only"]
     assert faults(["a", "b"]) == ["expected labels of shape (samples, levels), got shape (2,)"]
 
 
@@ -50,8 +48,9 @@ def test_a_row_that_is_no_class_is_said() -> None:
 
 
 def test_a_row_may_end_at_an_inner_node_where_that_is_allowed() -> None:
-    rows = [["pet", "dog"], ["pet", ""], ["vehicle", None]]
-    assert nodes_from_levels(rows, TOY, inner=True).tolist() == [3, 0, 1]
+    rows = [["pet", "dog"], ["pet", ""], ["vehicle", None], ["", ""]]
+    assert nodes_from_levels(rows, TOY, inner=True).tolist() == [3, 0, 1, -1]
+    assert taxonomy_from_levels(rows).class_names == ("dog", "vehicle")
     with pytest.raises(DataError, match=r"^row 1: 'cow' is not a node of the taxonomy$"):
         nodes_from_levels([["cow", ""]], TOY, inner=True)
 

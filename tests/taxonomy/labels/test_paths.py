@@ -1,8 +1,11 @@
+import numpy as np
 import pytest
+from hypothesis import given
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError, row_name
-from hiercos.taxonomy import taxonomy_of_labels
+from hiercos.taxonomy import label_indices, nodes_of_labels, taxonomy_of_labels
+from trees import taxonomies
 
 
 def taxonomy_of(labels: list[str]) -> Taxonomy:
@@ -30,6 +33,17 @@ def test_names_alone_are_no_paths() -> None:
 
 def test_paths_that_make_no_tree_are_named_with_their_rows() -> None:
     assert fault_of(["pet > dog", "pet", "pet > > cat"]) == (
-        "a.csv: row 2: the path 'pet' continues in other rows: expected a class (a leaf)\n"
         "a.csv: row 3: expected a name at every step of the path, got 'pet > > cat'"
     )
+
+
+def test_a_path_that_continues_in_another_label_is_an_inner_node() -> None:
+    assert taxonomy_of(["pet", "pet > dog", "root", "sun"]).names == ("pet", "sun", "dog")
+
+
+@given(taxonomies())
+def test_nodes_and_the_root_go_to_label_indices_and_back(taxonomy: Taxonomy) -> None:
+    nodes = np.arange(-1, taxonomy.num_nodes)
+    labels = label_indices(nodes, taxonomy)
+    assert nodes_of_labels(labels, taxonomy).tolist() == nodes.tolist()
+    assert label_indices(taxonomy.leaves, taxonomy).tolist() == list(range(taxonomy.num_classes))

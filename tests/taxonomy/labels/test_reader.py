@@ -136,8 +136,16 @@ def test_labels_of_any_depth_are_refused_by_the_same_sentences() -> None:
     assert fault_of(twins, "eye", inner=True) == (
         "a.csv: row 1: 'eye' is the name of 2 nodes: expected the path or id of one of 'left > eye'; 'right > eye'"
     )
-    with pytest.raises(DataError, match=r"expected a class index from 0 to 2, or 3 to 7 for a node, got 8"):
-        LabelReader(TOY).read(np.array([7, 8]), source="a.npz", inner=True)
+    with pytest.raises(DataError, match=r"a class index from 0 to 2, 3 to 7 for a node, or 8 for the root, got 9"):
+        LabelReader(TOY).read(np.array([7, 9]), source="a.npz", inner=True)
+    assert fault_of(TOY, "root") == "a.csv: row 1: unknown label 'root'"
+
+
+def test_the_root_is_read_by_its_number_and_its_name_unless_a_node_is_called_so() -> None:
+    assert LabelReader(TOY).read(np.array([8]), source="a.npz", inner=True).tolist() == [-1]
+    assert LabelReader(TOY).read(["root", " root"], source="a.csv", inner=True).tolist() == [-1, -1]
+    carrot = Taxonomy.from_paths([("root", "carrot"), ("fruit", "apple")])
+    assert LabelReader(carrot).read(["root"], source="a.csv", inner=True).tolist() == [0]
 
 
 def test_a_label_that_may_mean_a_class_means_it_though_inner_nodes_are_allowed() -> None:

@@ -12,6 +12,7 @@ from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option,
 
 if TYPE_CHECKING:
     from hiercos.data import TestSamples
+    from hiercos.engine import StoredModel
     from hiercos.onnx import OnnxExport
 
 STARTS = ("inputs", "features")
@@ -32,9 +33,19 @@ def export(
     int8: Annotated[
         bool, typer.Option("--int8", help="Quantise the weights to int8: smaller, and slightly less exact.")
     ] = False,
+    level: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            help="Prune a model of hier-cos to the nodes of one level, with a model of its own.",
+            show_default=False,
+        ),
+    ] = None,
     data: Annotated[
         str | None,
-        typer.Option(help="Labelled data, to measure the cost of --int8 on its test rows.", show_default=False),
+        typer.Option(
+            help="Labelled data, to measure the cost of --int8 or --level on its test rows.", show_default=False
+        ),
     ] = None,
     columns: ColumnOptions,
 ) -> None:
@@ -42,15 +53,20 @@ def export(
 
     The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
     """
-    _check_options(onnx, start, data, int8=int8)
+    _check_options(onnx, start, data, int8=int8, level=level)
     check_model_folder(model)
-    from hiercos.engine import load_model
+    from hiercos.engine import level_model, load_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, to_int8
 
     stored = load_model(model)
-    exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
     samples = None if data is None else held_out_samples(model, stored, data, columns)
+    if level is not None:
+        whole, stored = stored, level_model(stored, level)
+        if samples is not None:
+            typer.echo(_pruning_table(whole, stored, samples, level), err=True)
+            samples = None
+    exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
     if samples is not None and samples.inputs.kind != exact.description.kind:
         raise DataError(f"{data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}")
     written = to_int8(exact) if int8 else exact
@@ -64,13 +80,27 @@ def export(
         typer.echo(cost, err=True)
 
 
-def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool) -> None:
+def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool, level: int | None) -> None:
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
     check_target("--onnx", onnx)
     check_option("--from", start, STARTS)
-    if data is not None and not int8:
-        raise OptionError("--data: expected --int8 with it, whose cost it measures")
+    if data is not None and not int8 and level is None:
+        raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")
+    if int8 and level is not None:
+        raise OptionError("expected one of --int8 and --level")
+
+
+def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "TestSamples", level: int) -> str:
+    """Level accuracy, size and time of a whole model and of its level, as lines of text."""
+    from hiercos.benchmark import level_costs
+
+    rows = level_costs(whole, pruned, samples.inputs, samples.labels, level)
+    return "\n".join(
+        f"{name}: accuracy at level {level} {row.accuracy:.4f} on {row.samples:,} samples, {row.size:,} bytes, "
+        f"{row.microseconds:.1f} µs a sample"
+        for name, row in rows.items()
+    )
 
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:

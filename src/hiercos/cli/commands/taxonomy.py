@@ -1,6 +1,6 @@
 """`hiercos taxonomy`: show, check or convert a taxonomy."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -15,6 +15,7 @@ from hiercos.taxonomy import (
     TaxonomyError,
     TaxonomyFacts,
     counted,
+    kept_parents,
     open_taxonomy,
     read_taxonomy,
     read_terms,
@@ -51,7 +52,10 @@ class TermOptions:
     ] = None
     parents: Annotated[
         str | None,
-        typer.Option(help="Terms with several parents: one (an error, the default) or first.", show_default=False),
+        typer.Option(
+            help="Parents kept of a node with several: all (the default), first, shortest, or one (an error).",
+            show_default=False,
+        ),
     ] = None
 
     def tree(self, source: str, file_format: str | None) -> Taxonomy:
@@ -61,8 +65,8 @@ class TermOptions:
         terms = read_terms(source, format=file_format)
         for note in terms.notes:
             typer.echo(f"{source}: {note}", err=True)
-        taxonomy = terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "one")
-        if self.classes is None and (lost := terms.lost_children_note(taxonomy)):
+        taxonomy = terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "all")
+        if self.classes is None and taxonomy.is_tree and (lost := terms.lost_children_note(taxonomy)):
             typer.echo(f"{source}: {lost}", err=True)
         return taxonomy
 
@@ -77,9 +81,19 @@ class TermOptions:
             raise OptionError(f"--classes {self.classes}: expected an id on each line, got none")
         return [line.split()[0] for line in lines if line.strip()]
 
+    def one_parent_each(self, taxonomy: Taxonomy, source: str) -> Taxonomy:
+        """The taxonomy with the parents that are kept of a node with several."""
+        if self.parents is None:
+            return taxonomy
+        check_option("--parents", self.parents, PARENTS)
+        try:
+            return kept_parents(taxonomy, self.parents)
+        except TaxonomyError as error:
+            raise TaxonomyError(f"{source}: {fault}" for fault in error.faults) from error
+
     def refuse_any(self, source: str) -> None:
         """Raise an `OptionError` if any of these options is given, because the file holds a tree."""
-        given = {"--under": self.under, "--classes": self.classes, "--parents": self.parents}
+        given = {"--under": self.under, "--classes": self.classes}
         for name in (name for name, value in given.items() if value is not None):
             raise OptionError(f"{name}: expected a graph of terms (obo, wordnet), but {source} is a tree")
 
@@ -134,12 +148,14 @@ def _taxonomy(source: str, file_format: str | None, choice: TermOptions) -> Taxo
     if holds_terms(source, file_format):
         return choice.tree(source, file_format)
     choice.refuse_any(source)
-    return open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
+    taxonomy = open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
+    return choice.one_parent_each(taxonomy, source)
 
 
 def _without_ids(taxonomy: Taxonomy) -> Taxonomy:
     try:
-        return replace(taxonomy, ids=())
+        parents = taxonomy.parents if taxonomy.is_tree else taxonomy.parent_lists
+        return Taxonomy.from_arrays(taxonomy.names, parents, taxonomy.leaves)
     except TaxonomyError as error:
         raise TaxonomyError(f"--without-ids: {fault}" for fault in error.faults) from error
 
@@ -147,7 +163,8 @@ def _without_ids(taxonomy: Taxonomy) -> Taxonomy:
 def _size(taxonomy: Taxonomy) -> str:
     nodes = counted(taxonomy.num_nodes, "node", "nodes")
     classes = counted(taxonomy.num_classes, "class", "classes")
-    return f"{nodes}, {classes}, {counted(taxonomy.height, 'level', 'levels')}"
+    several = "" if taxonomy.is_tree else f", {counted(taxonomy.several_parents, 'node', 'nodes')} with several parents"
+    return f"{nodes}, {classes}, {counted(taxonomy.height, 'level', 'levels')}{several}"
 
 
 def _facts_text(facts: TaxonomyFacts) -> str:
@@ -159,6 +176,7 @@ def _facts_text(facts: TaxonomyFacts) -> str:
         "classes per level": ", ".join(map(str, facts.classes_per_level)),
         "children per node, including the root": families,
         "nodes with one child, excluding the root": str(facts.one_child_nodes),
+        **({"nodes with several parents": str(facts.several_parents)} if facts.several_parents else {}),
         "repeated names": ", ".join(repeated[:REPEATED_SHOWN]) + more if repeated else "none",
     }
     return "\n".join(f"{title}: {value}" for title, value in rows.items())

@@ -33,6 +33,9 @@ def train(
     set_: options.Set = None,
     dim: options.Dim = 256,
     format: TableFormat = "table",
+    memory: Annotated[
+        int, typer.Option(min=0, help="Training samples of each label kept in the model, for hiercos extend.")
+    ] = 0,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Train one model, test it once, and write it to a folder."""
@@ -68,7 +71,14 @@ def train(
     with device_options.processes() as fabric:
         prepared = inputs.run_data(fabric, dataset, dim=dim)
         records = train_run(
-            fabric, prepared, config, out, rule=chosen, resume=resume, callback=training_callback(config, chosen.name)
+            fabric,
+            prepared,
+            config,
+            out,
+            rule=chosen,
+            memory=memory,
+            resume=resume,
+            callback=training_callback(config, chosen.name),
         )
         if fabric.is_global_zero:
             print_records([records[chosen.name]], format)

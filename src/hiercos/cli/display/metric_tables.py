@@ -67,13 +67,15 @@ def check_same_samples(
 ) -> None:
     """Raise a `DataError` unless two files hold the same labels in the same order."""
     from hiercos.errors import DataError
+    from hiercos.taxonomy import nodes_of_labels
 
     if len(samples.labels) != len(other.labels):
         raise DataError(f"{against}: expected the {len(samples.labels)} samples of {scores}, got {len(other.labels)}")
     differing = (samples.labels != other.labels).nonzero()[0]
     if len(differing):
         row = int(differing[0])
-        mine, theirs = (taxonomy.class_names[labels[row]] for labels in (samples.labels, other.labels))
+        nodes = (int(nodes_of_labels(each.labels, taxonomy)[row]) for each in (samples, other))
+        mine, theirs = ("root" if node < 0 else taxonomy.names[node] for node in nodes)
         raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
 
 

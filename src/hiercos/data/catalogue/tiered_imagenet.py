@@ -9,7 +9,7 @@ from hiercos.data.catalogue.split_files import SplitEntry, foldered_split, is_fo
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import ImageFiles
 from hiercos.errors import DataError
-from hiercos.taxonomy import EdgeRow, Taxonomy, TaxonomyError, tree_from_edge_rows
+from hiercos.taxonomy import EdgeRow, Taxonomy, TaxonomyError, kept_parents, tree_from_edge_rows
 
 FOLDER = "tiered-imagenet-h"
 EDGES = "*isa.txt"
@@ -78,7 +78,7 @@ def _taxonomy(file: Path, classes: Sequence[str]) -> Taxonomy:
     tops = {row.parent for row in rows} - {row.child for row in rows}
     root = tops.pop() if len(tops) == 1 else ""
     try:
-        tree = tree_from_edge_rows(rows, [], root=root)
+        tree = kept_parents(tree_from_edge_rows(rows, [], root=root), "one")
         node_of = {name: node for node, name in enumerate(tree.names)}
         faults += [
             f"the split has a class {name!r}, but no edge leads to it" for name in classes if name not in node_of

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from hiercos.metrics.ranking import check_labels, check_not_nan
 from hiercos.metrics.tables import rank_tables, row_chunks
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_tree
 
 
 def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -19,6 +19,7 @@ def level_predictions(node_scores: Tensor, taxonomy: Taxonomy) -> Tensor:
     Raises:
         ValueError: for another width than N, or for a NaN score, naming its row.
     """
+    check_tree(taxonomy, "metrics of levels")
     check_node_scores(node_scores, taxonomy)
     parts = []
     for rows in row_chunks(*node_scores.shape):
@@ -69,19 +70,20 @@ def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
 
 
 def level_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Whether the prediction at each level is the true class or its ancestor.
+    """Whether the prediction at each level is the label or its ancestor.
 
     Args:
         answers: node scores (B, N) or level predictions (B, H).
-        labels: true class of each sample, shape (B,).
+        labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
         taxonomy: the tree.
 
     Returns:
-        Shape (B, H), float64: 1 correct, 0 wrong or without a prediction, nan at levels the true class lacks.
+        Shape (B, H), float64: 1 correct, 0 wrong or without a prediction, nan at levels the label lacks.
     """
+    check_tree(taxonomy, "metrics of levels")
     predicted = level_answers(answers, taxonomy)
-    check_labels(labels, len(predicted), taxonomy)
-    truth = rank_tables(taxonomy, predicted.device).paths[labels.long()]  # (B, H)
+    check_labels(labels, len(predicted), taxonomy, inner=True)
+    truth = rank_tables(taxonomy, predicted.device).paths_of(labels.long())  # (B, H)
     return (predicted == truth).double().masked_fill(truth < 0, torch.nan)
 
 
@@ -101,6 +103,7 @@ def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
         >>> full_path_accuracy(torch.tensor([[0, 2], [1, 2]]), torch.tensor([0, 0]), t).tolist()
         [True, False]
     """
+    check_labels(labels, len(answers), taxonomy)
     return right_on_path(level_accuracy(answers, labels, taxonomy)) == 1
 
 

@@ -9,25 +9,27 @@ from torch import Tensor
 from hiercos.metrics.functional.levels import level_accuracy, level_predictions
 from hiercos.metrics.ranking import check_labels
 from hiercos.metrics.tables import rank_tables
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, descendant_sums, node_values
 
 LEAST_LOG = math.log(sys.float_info.min)  # smaller log-probabilities count as this, so a sample costs at most 708.4
 ROUNDING = 1e-5  # amount by which a log-probability may exceed 0
 
 
 def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Negative log-probability of the true class; its mean is the log loss, or cross-entropy.
+    """Negative log-probability of the label; its mean is the log loss, or cross-entropy.
+
+    The probability of an inner node is the sum over the classes below it.
 
     Args:
         log_probabilities: natural logarithms of the class probabilities, shape (B, C).
-        labels: true class of each sample, shape (B,).
+        labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
         taxonomy: the tree over the C classes.
 
     Returns:
-        Shape (B,), float64, in nats, from 0 to 708.4, the value for a probability of 0.
+        Shape (B,), float64, in nats, from 0 to 708.4, the value for a probability of 0; nan for the root.
 
     Raises:
-        ValueError: for shapes that do not fit, a label that is not a class, or a value that is NaN or above 0, naming
+        ValueError: for shapes that do not fit, a label that is not a node, or a value that is NaN or above 0, naming
             its row.
 
     Example:
@@ -37,9 +39,9 @@ def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
         >>> log_loss(probabilities.log(), torch.tensor([1]), t).exp().tolist()
         [4.0]
     """
-    check_labels(labels, len(log_probabilities), taxonomy)
+    check_labels(labels, len(log_probabilities), taxonomy, inner=True)
     check_log_probabilities(log_probabilities, len(labels), taxonomy)
-    return true_class_loss(log_probabilities, labels)
+    return label_loss(label_log_probabilities(log_probabilities, labels, taxonomy))
 
 
 def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Taxonomy) -> None:
@@ -52,10 +54,27 @@ def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Tax
         raise ValueError(f"row {int(outside.nonzero()[0])}: expected logarithms of probabilities, none above 0")
 
 
-def true_class_loss(log_probabilities: Tensor, labels: Tensor) -> Tensor:
-    """Negative log-probability of the true class, (B, C) and (B,) -> (B,); see `log_loss`."""
-    chosen = log_probabilities.gather(1, labels.long()[:, None]).squeeze(1)
-    return -chosen.double().clamp(LEAST_LOG, 0)
+def label_log_probabilities(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Log-probability of each sample's label, shape (B,), float64; nan for the root.
+
+    Args:
+        log_probabilities: natural logarithms of the class probabilities, shape (B, C).
+        labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
+        taxonomy: the tree.
+    """
+    labels, count = labels.long(), taxonomy.num_classes
+    chosen = log_probabilities.gather(1, labels.clamp(max=count - 1)[:, None]).squeeze(1).double()
+    inner = (labels >= count).nonzero().squeeze(1)
+    if len(inner):
+        below = rank_tables(taxonomy, labels.device).classes_below(labels[inner])
+        chosen[inner] = log_probabilities[inner].double().masked_fill(~below, -torch.inf).logsumexp(dim=1)
+        chosen[labels == count + taxonomy.num_nodes] = torch.nan
+    return chosen
+
+
+def label_loss(label_logs: Tensor) -> Tensor:
+    """Negative log-probability of each sample's label, clamped to 0…708.4, shape (B,); see `log_loss`."""
+    return -label_logs.double().clamp(LEAST_LOG, 0)
 
 
 def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -65,6 +84,9 @@ def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
             f"expected probabilities of shape (B, {taxonomy.num_classes}), one column per class, "
             f"got {tuple(probabilities.shape)}"
         )
+    if not taxonomy.is_tree:
+        sums = descendant_sums(node_values(probabilities.double().cpu().numpy(), taxonomy), taxonomy)
+        return torch.from_numpy(sums).to(probabilities)
     paths = rank_tables(taxonomy, probabilities.device).paths.long()  # (C, H)
     nodes = probabilities.new_zeros(len(probabilities), taxonomy.num_nodes)
     for level in range(taxonomy.height):
@@ -78,7 +100,7 @@ def calibration_bins(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Number of samples, summed confidence and number of correct predictions, by level and bin of confidence.
 
-    The confidence at a level is the probability of its best node. A sample counts at the levels its class has.
+    The confidence at a level is the probability of its best node. A sample counts at the levels its label has.
 
     Args:
         node_probabilities: node probabilities from 0 to 1, shape (B, N).

@@ -1,5 +1,7 @@
 """Metrics of information retrieval: position of the true class, and relevance of the first classes."""
 
+from collections.abc import Iterator
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -7,7 +9,7 @@ from torch import Tensor
 from hiercos.metrics.functional.levels import check_node_scores
 from hiercos.metrics.ranking import Ranking, check_labels, check_not_nan, check_scores_and_labels, rankings
 from hiercos.metrics.tables import rank_tables, row_chunks
-from hiercos.taxonomy import Taxonomy, hop_distance_block
+from hiercos.taxonomy import IntArray, Taxonomy, check_tree, hop_distance_block
 
 
 def positions(scores: Tensor, columns: Tensor) -> Tensor:
@@ -53,19 +55,20 @@ def ranked_reciprocal(ranking: Ranking, k: int | None = None) -> Tensor:
 def normalized_rank(node_scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Position of the true node at each level over the level's width, averaged over the levels; the mean is MNR.
 
-    Positions count from 1, and only the levels the true class has count.
+    Positions count from 1, and only the levels the label has count.
 
     Args:
         node_scores: node scores, higher is better, shape (B, N); each level is ranked separately.
-        labels: true class of each sample, shape (B,).
+        labels: class index, C + node or, for the root, C + N of each sample, shape (B,).
         taxonomy: the tree.
 
     Returns:
-        Shape (B,), float64, above 0 and at most 1; lower is better.
+        Shape (B,), float64, above 0 and at most 1; lower is better; nan for the root.
     """
+    check_tree(taxonomy, "metrics of levels")
     check_node_scores(node_scores, taxonomy)
-    check_labels(labels, len(node_scores), taxonomy)
-    truth = rank_tables(taxonomy, node_scores.device).paths[labels.long()].long()  # (B, H)
+    check_labels(labels, len(node_scores), taxonomy, inner=True)
+    truth = rank_tables(taxonomy, node_scores.device).paths_of(labels.long()).long()  # (B, H)
     parts = []
     for rows in row_chunks(*node_scores.shape):
         check_not_nan(node_scores[rows].amax(dim=1), rows.start)
@@ -110,10 +113,19 @@ def ndcg(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = Non
 def longest_leaf_path(taxonomy: Taxonomy) -> int:
     """Number of edges between the two classes farthest apart; 0 for a single class.
 
-    The class farthest from an arbitrary class is an end of a longest path.
+    In a tree, the class farthest from any class is an end of a longest path; in a graph, all pairs are compared.
     """
+    if not taxonomy.is_tree:
+        blocks = (hop_distance_block(taxonomy, labels) for labels in _label_chunks(taxonomy))
+        return max(int(block.max()) for block in blocks)
     end = int(np.argmax(hop_distance_block(taxonomy, [0])[0]))
     return int(hop_distance_block(taxonomy, [end]).max())
+
+
+def _label_chunks(taxonomy: Taxonomy) -> Iterator[IntArray]:
+    """All classes, in chunks whose distances to all classes fit into memory."""
+    for rows in row_chunks(taxonomy.num_classes, taxonomy.num_classes):
+        yield np.arange(rows.start, rows.stop)
 
 
 def _ranked_ndcg(ranking: Ranking, longest: int) -> Tensor:

@@ -7,6 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from hiercos.files import write_atomically
+from hiercos.taxonomy.build import kept_parents
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
 from hiercos.taxonomy.formats.json_trees import (
@@ -101,18 +102,25 @@ FORMATS = {
 }
 
 
-def read_taxonomy(path: str | PathLike[str], *, format: str | None = None) -> Taxonomy:
+def read_taxonomy(path: str | PathLike[str], *, format: str | None = None, parents: str = "all") -> Taxonomy:
     """Read a taxonomy from a file in UTF-8.
 
     Args:
         path: file to read; from a graph of terms all are used, see `read_terms` to select a part.
         format: one of `FORMATS`; chosen by the extension by default.
+        parents: parents that are kept of a node with several: "all", "first", "shortest" for the first of those
+            nearest to the root, or "one" to reject such nodes.
 
     Raises:
         TaxonomyError: with every fault found, each prefixed with the file and, if known, the row.
     """
     parsed = _parsed(path, format)
-    return parsed.tree() if isinstance(parsed, Terms) else parsed
+    if isinstance(parsed, Terms):
+        return parsed.tree(parents=parents)
+    try:
+        return kept_parents(parsed, parents)
+    except TaxonomyError as error:
+        raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
 
 
 def read_terms(path: str | PathLike[str], *, format: str | None = None) -> Terms:

@@ -62,9 +62,9 @@ def edges_text(taxonomy: Taxonomy, delimiter: str) -> str:
     _check_distinct(taxonomy, keys)
     rows = [["parent", "child"] + (["name"] if taxonomy.ids else [])]
     for node in _row_order(taxonomy):
-        parent = int(taxonomy.parents[node])
-        row = [keys[parent] if parent >= 0 else "", keys[node]]
-        rows.append([*row, taxonomy.names[node]] if taxonomy.ids else row)
+        for parent in taxonomy.parent_lists.list(node).tolist() or [-1]:
+            row = [keys[parent] if parent >= 0 else "", keys[node]]
+            rows.append([*row, taxonomy.names[node]] if taxonomy.ids else row)
     return table_text(rows, delimiter)
 
 

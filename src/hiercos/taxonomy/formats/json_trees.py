@@ -12,6 +12,7 @@ from typing import Any, TypeGuard
 
 from hiercos.taxonomy.build import NodeTable
 from hiercos.taxonomy.checks import TaxonomyError, repeated
+from hiercos.taxonomy.graph import NodeLists
 from hiercos.taxonomy.tree import Taxonomy
 
 
@@ -52,7 +53,7 @@ def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "names": list(taxonomy.names),
-        "parents": taxonomy.parents.tolist(),
+        "parents": taxonomy.parents.tolist() if taxonomy.is_tree else _parent_lists(taxonomy),
         "leaves": taxonomy.leaves.tolist(),
         "ids": list(taxonomy.ids),
     }
@@ -70,7 +71,13 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
         raise TaxonomyError(f"expected version {VERSION}, got {value.get('version')!r}")
     if faults := list(_list_faults(value)):
         raise TaxonomyError(faults)
-    return Taxonomy.from_arrays(value["names"], value["parents"], value["leaves"], ids=value.get("ids", ()))
+    parents = value["parents"]
+    lists = NodeLists.of(parents) if parents and isinstance(parents[0], list) else parents
+    return Taxonomy.from_arrays(value["names"], lists, value["leaves"], ids=value.get("ids", ()))
+
+
+def _parent_lists(taxonomy: Taxonomy) -> list[list[int]]:
+    return [taxonomy.parent_lists.list(node).tolist() for node in range(taxonomy.num_nodes)]
 
 
 def is_flat(value: object) -> TypeGuard[Mapping[str, Any]]:
@@ -84,9 +91,19 @@ def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
         if not isinstance(items, list):
             yield f"{key}: expected a list, got {shortened(items)}"
             continue
+        if key == "parents" and items and isinstance(items[0], list):  # a graph: the parents of each node
+            yield from _parent_list_faults(items)
+            continue
         for place, item in enumerate(items):
             if type(item) is not kind or (isinstance(item, int) and item.bit_length() > 63):
                 yield f"{key}[{place}]: expected {'text' if kind is str else 'a whole number'}, got {shortened(item)}"
+
+
+def _parent_list_faults(items: list[Any]) -> Iterator[str]:
+    for place, item in enumerate(items):
+        known = isinstance(item, list) and all(type(parent) is int and 0 <= parent < len(items) for parent in item)
+        if not known or len(set(item)) < len(item):
+            yield f"parents[{place}]: expected a list of distinct nodes, got {shortened(item)}"
 
 
 def flat_json_text(taxonomy: Taxonomy) -> str:
@@ -192,11 +209,13 @@ def _append(nodes: NodeTable, parent: int, entry: _Entry, faults: list[str]) -> 
 
 
 def nested_json_text(taxonomy: Taxonomy) -> str:
-    """Nested JSON: objects with name, id and children, and the class index of each leaf.
+    """Nested JSON: objects with name, id and children, and the class index of each leaf; a graph as flat JSON.
 
     Raises:
         TaxonomyError: if the tree is too deep to be read back.
     """
+    if not taxonomy.is_tree:
+        return flat_json_text(taxonomy)
     if taxonomy.height > MOST_LEVELS:
         raise TaxonomyError(
             f"the tree has {taxonomy.height} levels and nested JSON holds {MOST_LEVELS}; json-flat holds any number"

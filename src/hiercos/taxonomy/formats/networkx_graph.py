@@ -13,7 +13,7 @@ ROOT = "root"
 
 
 def to_networkx(taxonomy: Taxonomy) -> "DiGraph[int]":
-    """Convert the tree to a DiGraph with one root.
+    """Convert the taxonomy to a DiGraph with one root.
 
     The graph's nodes are the node indices of the taxonomy, and -1 for the root, named `root`. Every node has the
     attribute `name`, nodes with an id have `id`, and leaves have `class`, their class index.
@@ -29,7 +29,7 @@ def to_networkx(taxonomy: Taxonomy) -> "DiGraph[int]":
     graph.add_node(-1, name=ROOT)
     for node, name in enumerate(taxonomy.names):
         graph.add_node(node, name=name)
-        graph.add_edge(int(taxonomy.parents[node]), node)
+        graph.add_edges_from((parent, node) for parent in taxonomy.parent_lists.list(node).tolist() or [-1])
     for node in (node for node, given_id in enumerate(taxonomy.ids) if given_id):
         graph.nodes[node]["id"] = taxonomy.ids[node]
     for label, leaf in enumerate(taxonomy.leaves.tolist()):
@@ -42,28 +42,25 @@ def from_networkx(graph: "DiGraph[Any]") -> Taxonomy:
 
     A node's name is its attribute `name`, else the node itself as text; `id` is its id, and `class` the class index of
     a leaf. Without class indices the classes are the leaves in graph order. A single node at the top that is named
-    `root` and has children is the root.
+    `root` and has children is the root. Nodes with several parents make it a directed acyclic graph.
 
     Raises:
-        TaxonomyError: for an undirected graph, every node with several parents, cycles, and every fault of the tree.
+        TaxonomyError: for an undirected graph, a cycle, and every fault of the nodes.
     """
     if not graph.is_directed():
         raise TaxonomyError("expected a directed graph, edges from parent to child, got an undirected one")
     parents = {node: list(graph.predecessors(node)) for node in graph}
-    faults = [
-        f"node {node!r} has {len(above)} parents, {', '.join(map(repr, above))}: expected one"
-        for node, above in parents.items()
-        if len(above) > 1
-    ]
     root = _root(graph, [node for node, above in parents.items() if not above])
     kept = [node for node in graph if node not in root]
     index = {node: number for number, node in enumerate(kept)}
     table = NodeTable()
     for node in kept:
         values = graph.nodes[node]
-        parent = next(iter(parents[node]), None)
-        table.add(index.get(parent, -1) if parents[node] else -1, *_texts(node, values), values.get("class"))
-    return table.tree(faults)
+        above = [index[parent] for parent in parents[node] if parent not in root]
+        added = table.add(above[0] if above else -1, *_texts(node, values), values.get("class"))
+        if len(above) > 1:
+            table.further[added] = above[1:]
+    return table.tree([])
 
 
 def _root(graph: "DiGraph[Any]", tops: list[Any]) -> set[Hashable]:

@@ -2,18 +2,29 @@
 
 from hiercos.taxonomy.labels.codec import LabelCodec, label_array, label_codec, path_texts
 from hiercos.taxonomy.labels.levels import level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import label_indices, node_classes, path_parts, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import (
+    ROOT_LABEL,
+    inner_label_notes,
+    label_indices,
+    node_classes,
+    nodes_of_labels,
+    path_parts,
+    taxonomy_of_labels,
+)
 from hiercos.taxonomy.labels.reader import LabelReader
 
 __all__ = [
+    "ROOT_LABEL",
     "LabelCodec",
     "LabelReader",
+    "inner_label_notes",
     "label_array",
     "label_codec",
     "label_indices",
     "level_names",
     "node_classes",
     "nodes_from_levels",
+    "nodes_of_labels",
     "path_parts",
     "path_texts",
     "taxonomy_from_levels",

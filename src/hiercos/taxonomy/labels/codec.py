@@ -11,7 +11,7 @@ import numpy as np
 
 from hiercos.errors import DataError, row_name
 from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import label_indices, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import label_indices, nodes_of_labels, taxonomy_of_labels
 from hiercos.taxonomy.labels.reader import LabelReader
 from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 
@@ -47,7 +47,7 @@ class LabelCodec:
     flat: bool = False
 
     def read(self, y: AnyArray) -> IntArray:
-        """Label indices (see `label_indices`) of M labels, all of them classes, shape (M,).
+        """Label indices (see `label_indices`) of M labels: classes, inner nodes or the root, shape (M,).
 
         Raises:
             DataError: for labels with another number of dimensions than in the first fit, and for each unknown label.
@@ -133,14 +133,14 @@ class KnownLabels:
 
     Attributes:
         known: sorted labels, shape (C,).
-        order: class index of each known label, shape (C,); its position by default.
+        order: label index of each known label, shape (C,) or larger; its position by default.
     """
 
     known: AnyArray
     order: IntArray | None = None
 
     def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M,) to classes (M,)."""
+        """Labels (M,) to label indices (M,)."""
         places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
         if (wrong := np.flatnonzero(self.known[places] != y)).size:
             _, first = np.unique(y[wrong], return_index=True)
@@ -157,8 +157,15 @@ class KnownLabels:
 
 
 def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
-    numbers = _numbers(_ids(taxonomy)) or _numbers(taxonomy.class_names) or range(taxonomy.num_classes)
-    return _sorted(taxonomy, np.array(numbers, dtype=kind if max(numbers) <= _largest(kind) else np.int64))
+    """Codec of numbers; inner nodes and the root have one if the classes are given by index (see `label_indices`)."""
+    count = taxonomy.num_classes
+    numbers = _numbers(_ids(taxonomy)) or _numbers(taxonomy.class_names)
+    known = np.arange(count + taxonomy.num_nodes + 1) if numbers is None else np.array(numbers)
+    labels = known.astype(kind if known.max() <= _largest(kind) else np.int64)
+    order = np.argsort(labels, kind="stable")
+    columns = np.argsort(labels[:count], kind="stable")
+    reader = KnownLabels(labels[order], label_indices(nodes_of_labels(order, taxonomy), taxonomy))
+    return LabelCodec(taxonomy, reader, labels[:count], labels[:count][columns], columns)
 
 
 def _numbers(form: Sequence[str]) -> list[int] | None:
@@ -174,18 +181,14 @@ def _largest(kind: np.dtype[Any]) -> int:
     return int(np.iinfo(kind).max) if kind.kind in "iu" else 2 ** (np.finfo(kind).nmant + 1)
 
 
-def _sorted(taxonomy: Taxonomy, labels: AnyArray) -> LabelCodec:
-    columns = np.argsort(labels, kind="stable")
-    return LabelCodec(taxonomy, KnownLabels(labels[columns], columns), labels, labels[columns], columns)
-
-
 # Texts: names, ids or paths, converted back in the user's own spelling.
 
 
 def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     reader = TextLabels(taxonomy)
     texts = [str(label) for label in y]
-    spelled = dict(zip(reader(np.array(texts, dtype=object)).tolist(), texts, strict=True))
+    indices = reader(np.array(texts, dtype=object)).tolist()
+    spelled = {label: text for label, text in zip(indices, texts, strict=True) if label < taxonomy.num_classes}
     form = next(_label_forms(taxonomy, spelled))
     labels = np.array([spelled.get(label, text) for label, text in enumerate(form)], dtype=object)
     columns = np.argsort(labels, kind="stable")
@@ -201,8 +204,8 @@ class TextLabels:
     taxonomy: Taxonomy
 
     def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M,) to classes (M,)."""
-        nodes = LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE)
+        """Labels (M,) to label indices (M,)."""
+        nodes = LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
         return label_indices(nodes, self.taxonomy)
 
 
@@ -234,8 +237,9 @@ def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     reader = LevelLabels(taxonomy)
     labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
-    seen = reader(y)
-    labels[seen[::-1], : y.shape[1]] = y[::-1]  # in the user's spelling, blanks included; the first row wins
+    indices = reader(y)
+    seen, rows = indices[indices < taxonomy.num_classes], y[indices < taxonomy.num_classes]
+    labels[seen[::-1], : y.shape[1]] = rows[::-1]  # in the user's spelling, blanks included; the first row wins
     if y.dtype.kind == "U":
         labels = labels.astype(str)
     elif len(np.unique(seen)) == taxonomy.num_classes:
@@ -252,9 +256,9 @@ class LevelLabels:
     taxonomy: Taxonomy
 
     def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M, L) to classes (M,)."""
+        """Labels (M, L) to label indices (M,)."""
         with _prefixed_faults():
-            return label_indices(nodes_from_levels(y, self.taxonomy), self.taxonomy)
+            return label_indices(nodes_from_levels(y, self.taxonomy, inner=True), self.taxonomy)
 
 
 @contextmanager

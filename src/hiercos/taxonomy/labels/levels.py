@@ -17,46 +17,40 @@ PANDAS_BLANKS = ("NAType", "NaTType")  # type names of pandas.NA and NaT, so tha
 
 
 def taxonomy_from_levels(y: ArrayLike) -> Taxonomy:
-    """Build the tree of the distinct rows of 2-D labels, classes in sorted order of their paths.
+    """Build the tree of the distinct rows of 2-D labels; its leaves are the classes, in sorted order of their paths.
 
     Args:
         y: names by level, shape (M, L), "", None or nan to the right of a sample's last level; numbers are converted
             to text.
 
     Raises:
-        DataError: for another shape, and for every distinct row that is blank, has a blank in between, or is an
-            ancestor of another row.
+        DataError: for another shape, for every distinct row that has a blank in between, and if all rows are blank.
 
     Example:
         >>> taxonomy_from_levels([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
         ('cat', 'dog', 'plant')
     """
-    paths = label_paths(y)
-    rows = {path: row for row, path in reversed(list(enumerate(paths, 1)))}
-    inner = {path[:end] for path in rows for end in range(1, len(path))}
-    faults = [
-        f"row {row}: {' > '.join(path)!r} continues in other rows: expected a class (a leaf)"
-        for path, row in sorted(rows.items(), key=lambda item: item[1])
-        if path in inner
-    ]
-    if faults:
-        raise DataError(faults)
-    return Taxonomy.from_paths(sorted(rows))
+    paths = set(label_paths(y))
+    leaves = paths - {path[:end] for path in paths for end in range(len(path))} - {()}
+    if not leaves:
+        raise DataError("expected a name in at least one row of the labels, got blanks only")
+    return Taxonomy.from_paths(sorted(leaves))
 
 
 def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) -> IntArray:
-    """Node of each row of 2-D labels, shape (M,).
+    """Node of each row of 2-D labels, shape (M,); -1, the root, for a blank row.
 
     Args:
         y: names by level, as in `taxonomy_from_levels`.
         taxonomy: the tree.
-        inner: whether a row may end at an inner node.
+        inner: whether a row may end at an inner node, or be blank.
 
     Raises:
         DataError: as `taxonomy_from_levels`, and for every distinct row that is not a class (or node) of the taxonomy.
     """
     nodes = [*(range(taxonomy.num_nodes) if inner else ()), *taxonomy.leaves.tolist()]  # of equal paths, a class wins
     known = {tuple(taxonomy.names[step] for step in taxonomy.path(node)): node for node in nodes}
+    known |= {(): -1} if inner else {}
     paths = label_paths(y)
     unknown = {path: row for row, path in reversed(list(enumerate(paths, 1))) if path not in known}
     if unknown:
@@ -82,7 +76,7 @@ def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
     """Path of each row of 2-D labels.
 
     Raises:
-        DataError: for another shape, and for every distinct row that is blank or has a blank in between.
+        DataError: for another shape, and for every distinct row that has a blank in between.
     """
     cells = np.asarray(y, dtype=object)
     if cells.ndim != 2 or not cells.size:
@@ -93,7 +87,7 @@ def label_paths(y: ArrayLike) -> list[tuple[str, ...]]:
         names = [_text(value) for value in values]
         depth = max((level for level, name in enumerate(names, 1) if name), default=0)
         paths.append(tuple(names[:depth]))
-        if not all(paths[-1]) or not depth:
+        if not all(paths[-1]):
             faults.setdefault(paths[-1], f"row {row}: expected names from the left without a blank, got {names}")
     if faults:
         raise DataError(faults.values())

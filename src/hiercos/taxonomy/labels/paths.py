@@ -28,19 +28,52 @@ def node_classes(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
 
 
 def label_indices(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
-    """Nodes as label indices, same shape: the class index of a leaf, C + node for an inner node.
+    """Nodes as label indices, same shape: the class index of a leaf, C + node for an inner node, C + N for the root.
 
     Data sets, losses and metrics take labels in this form, which leaves class indices unchanged.
 
     Example:
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> label_indices([4, 2, 0], t).tolist()  # car, cat, pet
-        [2, 0, 3]
+        >>> label_indices([4, 2, 0, -1], t).tolist()  # car, cat, pet, and the root
+        [2, 0, 3, 8]
     """
-    of_node = taxonomy.num_classes + np.arange(taxonomy.num_nodes)
+    of_node = taxonomy.num_classes + np.arange(taxonomy.num_nodes + 1)  # the last entry is the root's, index -1
     of_node[taxonomy.leaves] = np.arange(taxonomy.num_classes)
     indices: IntArray = of_node[np.asarray(nodes, dtype=np.int64)]
     return indices
+
+
+def nodes_of_labels(labels: ArrayLike, taxonomy: Taxonomy) -> IntArray:
+    """Node of each label index, same shape: the inverse of `label_indices`, -1 for the root.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> nodes_of_labels([2, 0, 3, 8], t).tolist()
+        [4, 2, 0, -1]
+    """
+    of_label = np.concatenate([taxonomy.leaves, np.arange(taxonomy.num_nodes), [-1]])
+    nodes: IntArray = of_label[np.asarray(labels, dtype=np.int64)]
+    return nodes
+
+
+def inner_label_notes(labels: IntArray, taxonomy: Taxonomy, *, source: str) -> list[str]:
+    """A note about how many labels are inner nodes or the root, for the user; none if all are classes.
+
+    Args:
+        labels: label indices, see `label_indices`, shape (M,).
+        taxonomy: the tree.
+        source: name of the data.
+    """
+    inner = int((labels >= taxonomy.num_classes).sum())
+    if not inner:
+        return []
+    return [
+        f"{source}: {inner} of {len(labels)} samples are labelled with an inner node; "
+        "metrics of a ranking of the classes leave them out."
+    ]
+
+
+ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node has this name
 
 
 def path_parts(text: str) -> tuple[str, ...]:
@@ -56,7 +89,9 @@ def path_parts(text: str) -> tuple[str, ...]:
 def taxonomy_of_labels(
     labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName, path_form: str = "labels such as 'a > b > c'"
 ) -> Taxonomy:
-    """Build the tree of the distinct paths among the labels, classes in sorted order.
+    """Build the tree of the distinct paths among the labels; its leaves are the classes, in sorted order.
+
+    A path that continues in another label is an inner node.
 
     Args:
         labels: M paths such as `a > b > c`.
@@ -65,7 +100,7 @@ def taxonomy_of_labels(
         path_form: description of labels that are paths, for the message if there are none.
 
     Raises:
-        DataError: if no label is a path, or for each one that has an empty name or is an ancestor of another.
+        DataError: if no label is a path, or for each one that has an empty name.
     """
     first_rows: dict[tuple[str, ...], int] = {}
     for row, label in enumerate(labels):
@@ -77,18 +112,10 @@ def taxonomy_of_labels(
         )
     inner = {path[:end] for path in first_rows for end in range(1, len(path))}
     faults = [
-        f"{source}: {row_name(row)}: {fault}"
+        f"{source}: {row_name(row)}: expected a name at every step of the path, got {str(labels[row])!r}"
         for path, row in first_rows.items()
-        if (fault := _fault(path, str(labels[row]), inner))
+        if not all(path)
     ]
     if faults:
         raise DataError(faults)
-    return Taxonomy.from_paths(sorted(first_rows))
-
-
-def _fault(path: tuple[str, ...], label: str, inner: set[tuple[str, ...]]) -> str | None:
-    if not all(path):
-        return f"expected a name at every step of the path, got {label!r}"
-    if path in inner:
-        return f"the path {label!r} continues in other rows: expected a class (a leaf)"
-    return None
+    return Taxonomy.from_paths(sorted(first_rows.keys() - inner - {(ROOT_LABEL,)}))

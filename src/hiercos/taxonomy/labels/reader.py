@@ -8,7 +8,7 @@ from itertools import islice
 import numpy as np
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
-from hiercos.taxonomy.labels.paths import node_classes, path_parts
+from hiercos.taxonomy.labels.paths import ROOT_LABEL, node_classes, nodes_of_labels, path_parts
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
@@ -18,7 +18,7 @@ class LabelReader:
     """Finds the node of a label: by id, by full path, or by name if the name is unique.
 
     They are tried in this order, so a full path is never ambiguous. Classes go before inner nodes: a label that
-    matches both is the class.
+    matches both is the class. Where inner nodes are allowed, "root" is the root unless a node is called so.
 
     Args:
         taxonomy: the tree.
@@ -35,7 +35,7 @@ class LabelReader:
 
     def __init__(self, taxonomy: Taxonomy) -> None:
         self.taxonomy = taxonomy
-        self._paths = _PathIndex(taxonomy)
+        self._paths: _PathIndex | _GraphPaths = _PathIndex(taxonomy) if taxonomy.is_tree else _GraphPaths(taxonomy)
         self._leaves = frozenset(taxonomy.leaves.tolist())
         self._by_id: dict[str, list[int]] = defaultdict(list)
         self._by_name: dict[str, list[int]] = defaultdict(list)
@@ -51,13 +51,14 @@ class LabelReader:
         """Find the node of each label.
 
         Args:
-            labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node.
+            labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node
+                for a node and C + N for the root.
             source: name of the data, for messages.
             row_name: function from the index of a sample to its name in messages; "row 1" for the first by default.
             inner: whether labels may be inner nodes.
 
         Returns:
-            Nodes, shape (M,).
+            Nodes, shape (M,); -1 for the root.
 
         Raises:
             DataError: for each distinct label that is unknown, shared by several classes or nodes, empty, an index
@@ -82,8 +83,10 @@ class LabelReader:
 
     def _from_indices(self, values: AnyArray, *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
         count, end = self.taxonomy.num_classes, self.taxonomy.num_classes + self.taxonomy.num_nodes
-        known = np.append(self.taxonomy.leaves, np.arange(self.taxonomy.num_nodes)) if inner else self.taxonomy.leaves
-        expected = f"a class index from 0 to {count - 1}" + (f", or {count} to {end - 1} for a node" if inner else "")
+        nodes = nodes_of_labels(np.arange(end + 1), self.taxonomy)
+        known = nodes if inner else nodes[:count]
+        others = f", {count} to {end - 1} for a node, or {end} for the root" if inner else ""
+        expected = f"a class index from 0 to {count - 1}{others}"
         outside = np.flatnonzero((values < 0) | (values >= len(known)))
         _, first = np.unique(values[outside], return_index=True)
         faults = [(int(row), f"expected {expected}, got {values[row]}") for row in outside[np.sort(first)]]
@@ -95,7 +98,7 @@ class LabelReader:
         faults: dict[str, tuple[int, str]] = {}  # by label: a repeated mistake is reported once
         for row, text in enumerate(texts):
             if text not in known and text not in faults:
-                nodes = self._nodes(text)
+                nodes = self._nodes(text) or ([-1] if inner and text.strip() == ROOT_LABEL else [])
                 if len(nodes) == 1 and (inner or nodes[0] in self._leaves):
                     known[text] = nodes[0]
                 else:
@@ -168,3 +171,20 @@ class _PathIndex:
         for part in path_parts(text):
             place = self._steps.get((place, part), -1)
         return self._at.get(place, [])
+
+
+class _GraphPaths:
+    """Search of paths in a graph, from the top down: a node may have very many paths, so they are not listed."""
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self._names = [name.strip() for name in taxonomy.names]
+        self._tops = np.flatnonzero(np.diff(taxonomy.parent_lists.starts) == 0).tolist()
+        self._children = taxonomy.parent_lists.reversed()
+
+    def nodes(self, text: str) -> list[int]:
+        """Nodes that have a path equal to the text."""
+        found: list[int] = []
+        for place, part in enumerate(path_parts(text)):
+            below = (child for node in found for child in self._children.list(node).tolist()) if place else self._tops
+            found = list(dict.fromkeys(node for node in below if self._names[node] == part))
+        return found

@@ -1,0 +1,97 @@
+"""`hiercos extend`: a model with the classes of a larger taxonomy, trained on new data."""
+
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.display.output import TableFormat, check_format
+from hiercos.cli.display.row_progress import checking_lines, row_progress
+from hiercos.cli.options import common as options
+from hiercos.cli.options.common import check_model_folder
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.records import refuse_finished_run
+
+if TYPE_CHECKING:
+    from hiercos.engine import Memory
+
+
+@grouped
+def extend(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote.")],
+    data: options.Data,
+    taxonomy: Annotated[Path, typer.Option(help="File with the new label tree.")],
+    out: Annotated[Path, typer.Option(help="Folder for the extended model and its record.")],
+    training: TrainingOptions,
+    columns: ColumnOptions,
+    device_options: DeviceOptions,
+    memory: Annotated[
+        int | None,
+        typer.Option(
+            min=0,
+            help="Remembered samples of each label to train on again and to keep; 0 for none.",
+            show_default="all that the model has",
+        ),
+    ] = None,
+    format: TableFormat = "table",
+    workers: options.Workers = 0,
+) -> None:
+    """Extend a model to a taxonomy with new, renamed or moved nodes, and train it on labelled data.
+
+    Nodes are matched by id, then by path, and the result is reported before the training. Matched nodes keep their
+    weights, new ones start from their parent's. hiercos train --memory keeps samples that are trained on again.
+    """
+    check_format(format, None)
+    if out.exists() and not out.is_dir():
+        raise OptionError(f"--out {out}: expected a folder, got a file")
+    refuse_finished_run(out)
+    device_options.check_names()
+    training.check_names()
+    check_model_folder(model)
+    from hiercos.cli.display.tables import print_records
+    from hiercos.cli.display.training import training_callback
+    from hiercos.data import load_dataset
+    from hiercos.engine import Memory, ReadConfig, grown_data, load_model, train_run
+    from hiercos.taxonomy import open_taxonomy, taxonomy_change
+
+    stored, tree = load_model(model), open_taxonomy(taxonomy)
+    change = taxonomy_change(stored.model.taxonomy, tree)
+    for line in change.lines():
+        typer.echo(line, err=True)
+    if not (change.old_nodes >= 0).any():
+        raise OptionError(
+            f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"
+        )
+    if memory and stored.memory is None:
+        raise OptionError(f"--memory {memory}: {model} has no memory; hiercos train --memory keeps one")
+    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines())
+    for note in dataset.notes:
+        typer.echo(note, err=True)
+    kept = stored.memory if memory != 0 else None
+    if kept is not None and memory:
+        kept = Memory.choose(kept.features, kept.labels, memory)
+    config = training.config(
+        stored.model.method,
+        dict(stored.model.options),
+        precision=device_options.precision,
+        samples=len(dataset.rows("train")),
+        max_batch_size=256,
+        standardize=False,
+    )
+    config = replace(config, options=stored.model.options)
+    with device_options.processes() as fabric:
+        reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
+        prepared = grown_data(stored, dataset, change, kept, reading)
+        callback = training_callback(config, stored.rule.name)
+        per_class = 0 if kept is None else memory or _most_remembered(kept)
+        records = train_run(fabric, prepared, config, out, rule=stored.rule, memory=per_class, callback=callback)
+        if fabric.is_global_zero:
+            print_records([records[stored.rule.name]], format)
+            typer.echo(f"The extended model is in {out}.", err=True)
+
+
+def _most_remembered(memory: "Memory") -> int:
+    """Largest number of remembered samples of a label."""
+    return int(memory.labels.bincount().max())

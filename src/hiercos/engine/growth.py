@@ -1,0 +1,209 @@
+"""Models whose taxonomy grows: weights for the new axes, and data with a memory of old samples."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hiercos.data import Dataset
+from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.config import TrainConfig
+from hiercos.engine.encoders import Encoder, FineTunedEncoder, ReadConfig
+from hiercos.engine.memory import Memory
+from hiercos.engine.model_folder import ModelError, StoredModel
+from hiercos.engine.prediction import model_samples
+from hiercos.engine.run_data import dataset_summary
+from hiercos.methods import METHODS, MethodError, Model
+from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
+
+VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
+
+
+@dataclass(frozen=True)
+class GrowingAxis:
+    """Origin of the entries of a dimension that grows, nodes or classes.
+
+    Attributes:
+        old: old entry of each new one, -1 for an added one, shape (K_new,).
+        starts: old entries whose mean each added entry starts from; empty for a new start.
+    """
+
+    old: IntArray
+    starts: dict[int, IntArray]
+
+    def expanded(self, value: Tensor, dim: int, fresh: Tensor) -> Tensor:
+        """Old weights with the new entries along a dimension.
+
+        The weights into an added axis, the first dimension, are those it starts from; the weights out of it are 0, so
+        that it does not change the old outputs.
+
+        Args:
+            value: old weights.
+            dim: dimension that grows.
+            fresh: new weights of the final shape, for added entries without a start.
+        """
+        rows = value.movedim(dim, 0)
+        kept = rows[np.maximum(self.old, 0)].clone()  # (K_new, ...)
+        for place in np.flatnonzero(self.old < 0).tolist():
+            if dim > 0:
+                kept[place] = 0
+            else:
+                kept[place] = rows[self.starts[place]].mean(dim=0) if place in self.starts else fresh[place]
+        return kept.movedim(0, dim)
+
+
+def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
+    """A model over the new taxonomy that starts from a trained one.
+
+    Axes of matched nodes keep their weights, a new axis starts from that of its nearest old ancestor, and a class
+    without an axis of its own nodes from the mean of the old classes below that ancestor. At the top, weights are new.
+
+    Args:
+        model: trained model over the old taxonomy, on the CPU.
+        change: correspondence of the nodes.
+        seed: seed of the new weights.
+
+    Raises:
+        MethodError: if the weights of the method do not grow with the taxonomy.
+    """
+    if not METHODS.grows(model.method):
+        growing = ", ".join(name for name in METHODS if METHODS.grows(name))
+        raise MethodError(f"method {model.method!r} cannot be extended; methods that can: {growing}")
+    torch.manual_seed(seed)
+    grown = Model(change.new, model.in_features, model.method, model.options)
+    axes = {change.old.num_nodes: _node_axis(change), change.old.num_classes: _class_axis(change)}
+    weights, larger, constants = dict(model.state_dict()), _larger_shapes(model), dict(model.named_buffers())
+    for name, fresh in grown.state_dict().items():
+        growing_dims = [dim for dim, size in enumerate(weights[name].shape) if larger[name][dim] != size]
+        if name in constants and len(growing_dims) > 1:
+            raise MethodError(f"method {model.method!r} with {model.options} cannot be extended: {name} is fixed")
+        for dim in reversed(growing_dims):  # the first dimension last, where the new weights have the final shape
+            weights[name] = axes[weights[name].shape[dim]].expanded(weights[name], dim, fresh)
+    grown.load_state_dict(weights)
+    return grown
+
+
+def _larger_shapes(model: Model) -> dict[str, torch.Size]:
+    """Shapes of all weights if the taxonomy had one more class at the top, which shows the dimensions that grow."""
+    old = model.taxonomy
+    lists = [*(old.parent_lists.list(node).tolist() for node in range(old.num_nodes)), []]
+    names, ids = [*old.names, "one more class"], [*old.ids, ""] if old.ids else ()
+    larger = Taxonomy.from_arrays(names, NodeLists.of(lists), [*old.leaves, old.num_nodes], ids=ids)
+    probe = Model(larger, model.in_features, model.method, model.options)
+    return {name: value.shape for name, value in probe.state_dict().items()}
+
+
+def _node_axis(change: TaxonomyChange) -> GrowingAxis:
+    nearest = {int(node): change.nearest_old(int(node)) for node in change.added}
+    return GrowingAxis(change.old_nodes, {node: np.array([old]) for node, old in nearest.items() if old >= 0})
+
+
+def _class_axis(change: TaxonomyChange) -> GrowingAxis:
+    """Origin of the classes; one that was an inner node, or is new, starts from the old classes below or beside it."""
+    class_of_node = np.full(change.old.num_nodes + 1, -1)  # the last entry stands for no node
+    class_of_node[change.old.leaves] = np.arange(change.old.num_classes)
+    old, above = class_of_node[change.old_nodes[change.new.leaves]], change.old.ancestors
+    starts = {}
+    for label in np.flatnonzero(old < 0).tolist():
+        leaf = int(change.new.leaves[label])
+        node = int(change.old_nodes[leaf]) if change.old_nodes[leaf] >= 0 else change.nearest_old(leaf)
+        if node >= 0:
+            starts[label] = np.flatnonzero(np.isin(change.old.leaves, above.owners[above.nodes == node]))
+    return GrowingAxis(old, starts)
+
+
+@dataclass(frozen=True)
+class GrownData:
+    """New data for a model whose taxonomy grows, with its memory; a run trains on both.
+
+    Attributes:
+        dataset: new data, labelled with the new taxonomy.
+        features: features of the new data, shape (M, F), float32.
+        stored: model to extend.
+        change: correspondence of the nodes.
+        memory: old samples, labelled with the old taxonomy; None for none.
+    """
+
+    dataset: Dataset
+    features: Tensor
+    stored: StoredModel
+    change: TaxonomyChange
+    memory: Memory | None
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The new taxonomy."""
+        return self.change.new
+
+    def for_method(self, method: str) -> GrownData:  # noqa: ARG002  # the method is that of the model
+        """The same data."""
+        return self
+
+    def samples(self, split: str) -> LabelledVectors:
+        """New samples of a split; a part of the memory is added to "train" and to "val"."""
+        return self._vectors(self.dataset.rows(split), split)
+
+    def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
+        """New and remembered samples, without those labelled with the root."""
+        return self._vectors(self.dataset.training_rows, "train")
+
+    def _vectors(self, chosen: IntArray, split: str) -> LabelledVectors:
+        rows = torch.from_numpy(chosen)
+        new = LabelledVectors(self.features[rows], torch.tensor(self.dataset.labels)[rows])
+        old = self._remembered(split)
+        return (
+            new
+            if old is None
+            else LabelledVectors(torch.cat([new.features, old.features]), torch.cat([new.labels, old.labels]))
+        )
+
+    def _remembered(self, split: str) -> LabelledVectors | None:
+        """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for "test"."""
+        if self.memory is None or split == "test":
+            return None
+        labels = torch.tensor(self.change.new_labels(self.memory.labels.numpy()))
+        below_root = labels < self.taxonomy.num_classes + self.taxonomy.num_nodes
+        validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
+        chosen = below_root & (validation if split == "val" else ~validation)
+        return LabelledVectors(self.memory.features[chosen], labels[chosen])
+
+    def model(self, config: TrainConfig) -> Model:
+        """The model with its new axes, see `grown_model`."""
+        return grown_model(self.stored.model, self.change, config.seed)
+
+    def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
+        """Encoder of the model that is extended."""
+        return self.stored.encoder
+
+    def summary(self) -> dict[str, Any]:
+        """Name, source, fingerprint and sizes of the new data, and the number of remembered samples."""
+        remembered = 0 if self.memory is None else len(self.memory)
+        return {**dataset_summary(self.dataset), "features": int(self.features.shape[1]), "remembered": remembered}
+
+
+def grown_data(
+    stored: StoredModel, dataset: Dataset, change: TaxonomyChange, memory: Memory | None, config: ReadConfig
+) -> GrownData:
+    """New data as features of a model that is extended.
+
+    Args:
+        stored: model to extend.
+        dataset: new data, labelled with the new taxonomy.
+        change: correspondence of the nodes.
+        memory: old samples to train on again; None for none.
+        config: settings for reading inputs.
+
+    Raises:
+        ModelError: if the model contains a fine-tuned backbone.
+        DataError: if the inputs are of another kind or width than the model takes.
+    """
+    if isinstance(stored.encoder, FineTunedEncoder):
+        raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
+    samples = model_samples(stored, dataset.inputs, config)
+    parts = torch.split(torch.arange(len(samples)), samples.at_once)
+    features = torch.cat([batch.cpu().clone() for batch in samples.batches(parts)])  # not of inference mode
+    return GrownData(dataset, features, stored, change, memory)

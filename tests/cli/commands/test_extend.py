@@ -1,0 +1,135 @@
+"""Labels of any depth, graphs and growing taxonomies through the commands, on small vectors."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiercos.cli.app import run
+from hiercos.taxonomy import Taxonomy
+
+OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+NEW = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("vehicle", "car"), ("plant", "oak")])
+FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
+FAST = ["--epochs", "6", "--device", "cpu", "--width", "16", "--lr", "0.02"]
+
+
+def write_data(path: Path, names: list[str], *, coarse: dict[str, str] | None = None, seed: int = 0) -> Path:
+    """Vectors around one corner of a cube for each name, with splits; some training labels are replaced."""
+    generator = np.random.default_rng(seed)
+    corners = {name: 4 * np.random.default_rng(sum(map(ord, name))).normal(size=6) for name in names}
+    labels = np.repeat(names, 40)
+    features = np.stack([corners[name] for name in labels]) + generator.normal(size=(len(labels), 6))
+    split = np.tile(["train"] * 6 + ["val", "val", "test", "test"], len(labels) // 10)
+    half = (np.arange(len(labels)) % 20 < 10) & (split == "train")
+    written = [(coarse or {}).get(name, name) if chosen else name for name, chosen in zip(labels, half, strict=True)]
+    np.savez(path, features=features.astype(np.float32), labels=np.array(written), split=split)
+    return path
+
+
+def figures(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
+    """The row of metrics that a command printed as CSV."""
+    (row,) = csv.DictReader(capsys.readouterr().out.splitlines())
+    return row
+
+
+@pytest.mark.parametrize("method", ["default", "hier-cos", "cross-entropy"])
+def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet", "dog": "pet", "car": "root"})
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *FAST]
+    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    assert float(figures(capsys)["top1"]) > 0.9
+    assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
+    found = capsys.readouterr()
+    assert {row["metric"] for row in json.loads(found.out)} >= {"top1", "hops", "accuracy_level_1"}
+
+
+def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
+    arguments = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "haframe", *FAST]
+    assert run([*arguments, "--out", str(tmp_path / "model")]) == 2
+    assert "error: method 'haframe' needs a class for every training sample, got inner nodes for 12 of 72; methods" in (
+        capsys.readouterr().err
+    )
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize("method", ["default", "hier-cos"])
+def test_a_graph_goes_through_train_evaluate_and_predict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    FISH.write(tmp_path / "graph.json")
+    data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"], coarse={"dog": "pet"})
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", method, *FAST]
+    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    assert float(figures(capsys)["top1"]) > 0.9
+    assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
+    names = {row["metric"] for row in json.loads(capsys.readouterr().out)}
+    assert "hops" in names
+    assert "fpa" not in names
+    assert run(["predict", str(tmp_path / "model"), str(data)]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    by_class = {row["class"]: json.loads(row["ancestors"]) for row in rows}
+    assert by_class == {"fish": ["water", "pet"], "dog": ["pet"], "ship": ["water"]}
+    assert run(["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", "hxe", "--out", "x"]) == 2
+    assert "method 'hxe' needs a tree, got a graph with 1 nodes of several parents" in capsys.readouterr().err
+
+
+def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    OLD.write(tmp_path / "old.csv")
+    NEW.write(tmp_path / "new.csv")
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    new = write_data(tmp_path / "new.npz", ["fish", "oak"], seed=1)
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    accuracy = {}
+    for memory in ("10", "0"):
+        out = tmp_path / f"extended-{memory}"
+        extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+        assert run([*extend, "--out", str(out), "--memory", memory, "--format", "csv"]) == 0
+        told = capsys.readouterr()
+        assert "matched: 5 nodes\nadded: 3 nodes (plant; pet > fish; plant > oak)\nrenamed: 0 nodes" in told.err
+        assert run(["evaluate", str(out), str(old), "--format", "json"]) == 0
+        found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+        accuracy[memory] = found["top1"]
+        assert (out / "memory.safetensors").exists() == (memory == "10")
+    assert accuracy["10"] > 0.9
+    assert accuracy["10"] >= accuracy["0"]
+
+
+def test_what_cannot_be_extended_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    OLD.write(tmp_path / "old.csv")
+    Taxonomy.from_paths([("x", "y"), ("x", "z")]).write(tmp_path / "other.csv")
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", "--epochs", "1"]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    extend = ["extend", str(tmp_path / "model"), str(old), "--out", str(tmp_path / "out")]
+    assert run([*extend, "--taxonomy", str(tmp_path / "other.csv")]) == 2
+    assert "expected nodes of the model's taxonomy, none has the same id or path" in capsys.readouterr().err
+    assert run([*extend, "--taxonomy", str(tmp_path / "old.csv"), "--memory", "5"]) == 2
+    assert "has no memory; hiercos train --memory keeps one" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "hier-cos", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    export = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "level.onnx"), "--level", "1"]
+    assert run([*export, "--data", str(data)]) == 0
+    told = capsys.readouterr().err
+    assert "whole: accuracy at level 1 " in told
+    assert "pruned: accuracy at level 1 " in told
+    assert run(["predict", str(tmp_path / "level.onnx"), str(data)]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert {row["class"] for row in rows} == {"pet", "vehicle"}
+    assert run(["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "a.onnx"), "--level", "3"]) == 2
+    assert "expected a level from 1 to 2, got 3" in capsys.readouterr().err

@@ -1,0 +1,77 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from hiercos import Taxonomy
+from hiercos.engine import Memory, StoredModel, grown_model, load_model, save_model
+from hiercos.methods import METHODS, MethodError, Model
+from hiercos.taxonomy import taxonomy_change
+
+OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+NEW = Taxonomy.from_paths([("vehicle", "car"), ("pet", "fish"), ("pet", "cat"), ("pet", "dog"), ("plant", "oak")])
+OLD_CLASSES = [2, 3, 0]  # classes of NEW that are cat, dog and car
+GROWING = [name for name in METHODS if METHODS.grows(name)]
+
+
+@pytest.mark.parametrize("name", [*GROWING, "hier-cos, N-wide"])
+def test_the_old_outputs_do_not_change(name: str) -> None:
+    options = {"width": 6} if "width" in METHODS.options(name.partition(",")[0]) and "N-wide" not in name else {}
+    torch.manual_seed(1)
+    model = Model(OLD, 4, name.partition(",")[0], options).eval()
+    model.standardize.fit(torch.randn(20, 4) * 3 + 1)
+    grown = grown_model(model, taxonomy_change(OLD, NEW)).eval()
+    features = torch.randn(5, 4)
+    before, after = model(features), grown(features)
+    nodes = [NEW.names.index(node) for node in OLD.names]
+    columns = nodes if before.shape[1] == OLD.num_nodes else OLD_CLASSES
+    torch.testing.assert_close(after[:, columns], before)
+
+
+def test_a_new_axis_starts_from_its_parents_and_a_new_class_from_the_mean_beside_it() -> None:
+    change = taxonomy_change(OLD, NEW)
+    nodes, classes = (
+        grown_model(Model(OLD, 4, name, options), change, seed=3)
+        for name, options in (
+            ("path-softmax", {"width": None, "dropout": 0.0}),
+            ("cross-entropy", {}),
+        )
+    )
+    weight = nodes.head[0][1].weight
+    torch.testing.assert_close(weight[NEW.names.index("fish")], weight[NEW.names.index("pet")])
+    assert not torch.equal(weight[NEW.names.index("plant")], weight[NEW.names.index("pet")])
+    by_class = classes.head.weight
+    torch.testing.assert_close(by_class[1], (by_class[2] + by_class[3]) / 2)  # fish from cat and dog
+
+
+@pytest.mark.parametrize("name", [name for name in METHODS if not METHODS.grows(name)])
+def test_a_method_whose_weights_follow_from_the_tree_is_refused(name: str) -> None:
+    with pytest.raises(MethodError, match=f"^method '{name}' cannot be extended; methods that can: "):
+        grown_model(Model(OLD, 4, name), taxonomy_change(OLD, NEW))
+
+
+def test_a_fixed_random_basis_is_refused() -> None:
+    with pytest.raises(
+        MethodError, match=r"method 'hier-cos' with {'basis': 'random'} cannot be extended: head.basis is"
+    ):
+        grown_model(Model(OLD, 4, "hier-cos", {"basis": "random"}), taxonomy_change(OLD, NEW))
+
+
+def test_a_memory_has_at_most_so_many_samples_of_each_label_and_is_kept_in_the_folder(tmp_path: Path) -> None:
+    labels = torch.tensor([0, 1, 0, 0, 3, 0, 1])
+    features = torch.arange(14.0).reshape(7, 2)
+    memory = Memory.choose(features, labels, 2, seed=1)
+    assert np.bincount(memory.labels).tolist() == [2, 2, 0, 1]
+    for row, label in zip(memory.features, memory.labels, strict=True):
+        place = int(row[0]) // 2
+        assert labels[place] == label
+        assert torch.equal(features[place], row)
+    model = Model(OLD, 2, "cross-entropy")
+    save_model(tmp_path, StoredModel(model, None, memory=memory))
+    found = load_model(tmp_path).memory
+    assert found is not None
+    assert torch.equal(found.features, memory.features)
+    assert torch.equal(found.labels, memory.labels)
+    save_model(tmp_path, StoredModel(model, None))
+    assert load_model(tmp_path).memory is None

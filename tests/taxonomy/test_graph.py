@@ -1,0 +1,205 @@
+import dataclasses
+from pathlib import Path
+
+import networkx
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hiercos import Taxonomy
+from hiercos.taxonomy import (
+    LabelReader,
+    NodeLists,
+    TaxonomyError,
+    ancestor_sums,
+    descendant_maxima,
+    descendant_sums,
+    distance_counts,
+    hop_distance_block,
+    kept_parents,
+    pair_distances,
+    subtree_sizes,
+    taxonomy_facts,
+    tree_lines,
+)
+from hiercos.taxonomy.formats.networkx_graph import from_networkx, to_networkx
+from hiercos.taxonomy.graph import longest_depths
+from trees import TOY, ancestor_sets, descendant_sets, graphs, slow_distances, taxonomies
+
+FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
+
+
+def test_several_parents_make_a_graph_with_the_classes_in_order() -> None:
+    assert (FISH.is_tree, FISH.several_parents, FISH.class_names) == (False, 1, ("fish", "dog", "ship"))
+    assert (FISH.num_nodes, FISH.height, FISH.most_ancestors) == (5, 2, 3)
+    assert [[FISH.names[above] for above in FISH.ancestors.list(leaf)] for leaf in FISH.leaves] == [
+        ["water", "pet", "fish"],
+        ["pet", "dog"],
+        ["water", "ship"],
+    ]
+    assert FISH.distance_matrix().tolist() == [[0, 2, 2], [2, 0, 3], [2, 3, 0]]
+    assert "1 nodes with several parents" in repr(FISH)
+
+
+def test_what_needs_a_tree_is_refused_in_one_sentence() -> None:
+    for needs in (
+        lambda: FISH.parents,
+        lambda: FISH.path(2),
+        lambda: FISH.path_table([2]),
+        lambda: FISH.write("a.csv"),
+    ):
+        with pytest.raises(TaxonomyError, match=r"expected a tree, got a graph in which 1 of 5 nodes have several"):
+            needs()
+    with pytest.raises(AttributeError, match="'Taxonomy' object has no attribute 'wrong'"):
+        _ = FISH.wrong
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_levels_are_longest_paths_and_ancestors_are_sets(taxonomy: Taxonomy) -> None:
+    above = ancestor_sets(taxonomy)
+    depths = [0] * taxonomy.num_nodes
+    for node in range(taxonomy.num_nodes):
+        depths[node] = 1 + max((depths[parent] for parent in taxonomy.parent_lists.list(node)), default=0)
+    assert taxonomy.depths.tolist() == depths == sorted(depths)
+    assert [set(taxonomy.ancestors.list(node).tolist()) for node in range(taxonomy.num_nodes)] == above
+    assert taxonomy.ancestor_counts.tolist() == [len(own) for own in above]
+    assert subtree_sizes(taxonomy).tolist() == [len(own) for own in descendant_sets(taxonomy)]
+    assert taxonomy == dataclasses.replace(taxonomy) if taxonomy.is_tree else taxonomy.several_parents > 0
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_distances_count_shared_ancestors(taxonomy: Taxonomy) -> None:
+    expected, classes = slow_distances(taxonomy), np.arange(taxonomy.num_classes)
+    assert taxonomy.distance_matrix().tolist() == expected
+    assert pair_distances(taxonomy, classes[:, None], classes).tolist() == expected
+    width = taxonomy.most_ancestors + 1
+    assert distance_counts(taxonomy, classes).tolist() == [
+        np.bincount(row, minlength=width).tolist() for row in expected
+    ]
+    sets = [ancestor_sets(taxonomy)[leaf] for leaf in taxonomy.leaves]
+    assert hop_distance_block(taxonomy, classes).tolist() == [[len(one ^ other) for other in sets] for one in sets]
+
+
+@settings(deadline=None)
+@given(graphs(), st.integers(0, 2**16))
+def test_sums_and_maxima_are_over_sets(taxonomy: Taxonomy, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(3, taxonomy.num_nodes))
+    above, below = ancestor_sets(taxonomy), descendant_sets(taxonomy)
+    for found, sets, slow in (
+        (ancestor_sums(values, taxonomy), above, np.sum),
+        (descendant_sums(values, taxonomy), below, np.sum),
+        (descendant_maxima(values, taxonomy), below, np.max),
+    ):
+        expected = np.stack([slow(values[:, sorted(own)], axis=1) for own in sets], axis=1)
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+    rows = ancestor_sums(values[1:2], taxonomy)  # a row never depends on the batch
+    assert (rows == ancestor_sums(values, taxonomy)[1:2]).all()
+
+
+@settings(deadline=None)
+@given(taxonomies())
+def test_a_tree_given_as_lists_of_parents_is_the_same_tree(taxonomy: Taxonomy) -> None:
+    lists = NodeLists.of([] if parent < 0 else [parent] for parent in taxonomy.parents)
+    again = Taxonomy.from_arrays(taxonomy.names, lists, taxonomy.leaves)
+    assert again == taxonomy
+    assert again.is_tree
+    assert taxonomy.ancestor_counts is taxonomy.depths
+    assert taxonomy.most_ancestors == taxonomy.height
+    assert slow_distances(taxonomy) == taxonomy.distance_matrix().tolist()
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs())
+def test_graphs_are_written_and_read_back(tmp_path_factory: pytest.TempPathFactory, taxonomy: Taxonomy) -> None:
+    folder = tmp_path_factory.mktemp("graph")
+    for name, format in (("g.json", None), ("g.json", "json-flat"), ("g.csv", "edges")):
+        taxonomy.write(folder / name, format=format)
+        again = Taxonomy.read(folder / name, format=format)
+        assert again.class_names == taxonomy.class_names
+        assert again.distance_matrix().tolist() == taxonomy.distance_matrix().tolist()
+        assert again.is_tree == taxonomy.is_tree
+    assert from_networkx(to_networkx(taxonomy)).distance_matrix().tolist() == taxonomy.distance_matrix().tolist()
+
+
+def test_a_networkx_graph_may_have_several_parents() -> None:
+    graph = networkx.DiGraph([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
+    assert from_networkx(graph).distance_matrix().tolist() == FISH.distance_matrix().tolist()
+
+
+def test_cycles_are_shown() -> None:
+    edges = [("a", "b"), ("b", "c"), ("x", "c"), ("c", "a")]
+    with pytest.raises(TaxonomyError, match=r"^edge 1: 'b' is on a cycle, b > c > a > b$"):
+        Taxonomy.from_edges(edges)
+    with pytest.raises(TaxonomyError, match=r"^'b' is on a cycle, b > c > b$"):
+        Taxonomy.from_arrays(["a", "b", "c"], NodeLists.of([(), (0, 2), (1,)]))
+    with pytest.raises(TaxonomyError, match=r"^'n0' is on a cycle, n0 > n1 > n2 > n3 > … > n0$"):
+        longest_depths(NodeLists.of([((node - 1) % 8,) for node in range(8)]), [f"n{node}" for node in range(8)])
+
+
+@pytest.mark.parametrize(("choice", "path"), [("first", "a > b > c > d"), ("shortest", "x > c > d")])
+def test_one_parent_of_each_node_may_be_kept(tmp_path: Path, choice: str, path: str) -> None:
+    graph = Taxonomy.from_edges([("", "a"), ("a", "b"), ("b", "c"), ("", "x"), ("x", "c"), ("c", "d")])
+    tree = kept_parents(graph, choice)
+    assert tree.is_tree
+    assert tree.path_text(int(tree.leaves[0])) == path
+    graph.write(tmp_path / "graph.json")
+    assert Taxonomy.read(tmp_path / "graph.json", parents=choice) == tree
+    assert kept_parents(TOY, choice) is TOY
+    assert kept_parents(graph, "all") is graph
+    with pytest.raises(
+        TaxonomyError, match=r"graph.json: 'c' has 2 parents, 'b', 'x'; expected one \(--parents shorte"
+    ):
+        Taxonomy.read(tmp_path / "graph.json", parents="one")
+
+
+def test_groups_that_overlap_are_a_graph_of_height_two() -> None:
+    groups = Taxonomy.from_groups({"pet": ["cat", "fish"], "food": ["fish", "bread"]})
+    assert (groups.height, groups.class_names, groups.is_tree) == (2, ("cat", "fish", "bread"), False)
+    assert groups.distance_matrix().tolist() == [[0, 2, 3], [2, 0, 2], [3, 2, 0]]
+
+
+@settings(deadline=None)
+@given(graphs())
+def test_labels_are_read_by_any_path(taxonomy: Taxonomy) -> None:
+    reader = LabelReader(taxonomy)
+    for node in range(taxonomy.num_nodes):
+        path, above = [node], taxonomy.parent_lists.list(node)
+        while len(above):
+            path.append(int(above[-1]))
+            above = taxonomy.parent_lists.list(path[-1])
+        texts = [" > ".join(taxonomy.names[step] for step in reversed(path)), taxonomy.path_text(node)]
+        assert reader.read(texts, source="a.csv", inner=True).tolist() == [node, node]
+
+
+def test_a_graph_is_shown_with_each_node_below_all_its_parents() -> None:
+    assert list(tree_lines(FISH, depth=2, children=2)) == [
+        "├── water (2 classes)",
+        "│   ├── fish",
+        "│   └── ship",
+        "└── pet (2 classes)",
+        "    ├── fish",
+        "    └── dog",
+    ]
+    assert list(tree_lines(FISH, depth=1, children=1)) == ["├── water (2 classes) …", "└── … 1 more (2 classes)"]
+    assert taxonomy_facts(FISH).several_parents == 1
+
+
+@pytest.mark.parametrize(
+    ("parents", "fault"),
+    [
+        ([(), (2, 0), (0,)], "from_arrays takes any numbering"),
+        ([(), (), (0, 1), (0, 1)], "2 nodes under 'a' are called 'c'"),
+    ],
+)
+def test_a_graph_with_faults_is_refused(parents: list[tuple[int, ...]], fault: str) -> None:
+    names = ("a", "b", "c", "c")[: len(parents)]
+    with pytest.raises(TaxonomyError, match=fault):
+        Taxonomy(names, NodeLists.of(parents))
+
+
+def test_level_order_is_asked_of_graphs_too() -> None:
+    with pytest.raises(TaxonomyError, match="from_arrays takes any numbering"):
+        Taxonomy(("a", "b", "c", "d"), NodeLists.of([(), (0,), (), (1, 2)]))  # c is of level 1
