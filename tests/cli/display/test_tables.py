@@ -5,6 +5,7 @@ import pytest
 from hiercos.cli.display import tables
 from hiercos.cli.options.comparison import ComparisonOptions
 from hiercos.cli.options.groups import OptionError
+from hiercos.methods import DEFAULT_RULE
 from hiercos.report import comparison_results
 from records import record
 
@@ -48,7 +49,7 @@ def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.
         ComparisonOptions(format="parquet").check()
 
 
-def test_the_default_goes_by_its_alias_as_a_reference() -> None:
-    names = ["cross-entropy", "path-softmax", "path-softmax + crm", "path-softmax + hops"]
+def test_the_default_as_a_reference_has_its_rule() -> None:
+    names = ["cross-entropy", "default", "default + crm", f"default + {DEFAULT_RULE}"]
     found = [ComparisonOptions(reference=name).named_reference(names) for name in ("default", "default+crm", None)]
-    assert found == ["path-softmax + hops", "path-softmax + crm", None]
+    assert found == [f"default + {DEFAULT_RULE}", "default + crm", None]
