@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-MetricSource = Literal["ranking", "levels", "probabilities", "run"]
+MetricSource = Literal["ranking", "list", "levels", "probabilities", "run"]
 Average = Literal["samples", "classes"]
 
 
@@ -24,7 +24,8 @@ class MetricSpec:
         function: function of the values of the samples, as "module:name" within `hiercos.metrics.functional`, or a
             callable. Its arguments depend on `source`; it returns shape (B,), nan for a sample that does not count.
             Empty for a figure of the run.
-        source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the prediction of each level
+        source: arguments of the function. "ranking": a `Ranking` and k. "list": the same, of the short list if a rule
+            has one of its own. "levels": whether the prediction of each level
             is correct, shape (B, H), nan where the class lacks the level, and the level. "probabilities": natural
             logarithms of the class probabilities, shape (B, C), and the labels, shape (B,). "run": no function.
         k: number of classes that must be ranked; all by default.
@@ -174,7 +175,7 @@ METRICS: tuple[MetricSpec, ...] = (
         in_results=True,
     ),
     MetricSpec(
-        *("top5", "top-5 %", True, "ranked:ranked_hits"),
+        *("top5", "top-5 %", True, "ranked:ranked_hits", "list"),
         k=5,
         scale=100,
         digits=2,

@@ -76,8 +76,8 @@ class PreparedData:
         return replace(self, features=torch.cat(blocks), projection=projection)
 
     def samples(self, split: str) -> LabelledVectors:
-        """Vectors of one split: "train", "val" or "test"."""
-        rows = self.dataset.rows(split)
+        """Vectors of one part of the run: "train", "val", "calibration" or "test"; see `Dataset.run_rows`."""
+        rows = self.dataset.run_rows(split)
         features = self.features[torch.from_numpy(rows) if isinstance(self.features, torch.Tensor) else rows]
         return LabelledVectors(features, torch.tensor(self.dataset.labels[rows]))
 
@@ -197,14 +197,14 @@ class FineTuningData:
         return self
 
     def samples(self, split: str) -> LabelledInputs:
-        """Inputs of one split: "train", "val" or "test"."""
+        """Inputs of one part of the run: "train", "val", "calibration" or "test"; see `Dataset.run_rows`."""
         return self._labelled(split, self._raw_samples(split))
 
     def _raw_samples(self, split: str) -> RawSamples:
-        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(self.dataset.rows(split)))
+        return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(self.dataset.run_rows(split)))
 
     def _labelled(self, split: str, samples: RawSamples) -> LabelledInputs:
-        return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.rows(split)]))
+        return LabelledInputs(samples, torch.tensor(self.dataset.labels[self.dataset.run_rows(split)]))
 
     def training_samples(self, config: TrainConfig) -> LabelledInputs:
         """Inputs of the training split with the augmentation of the config.

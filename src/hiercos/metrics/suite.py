@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -23,19 +24,21 @@ class SourceBatch:
 
     Attributes:
         ranking: classes of each sample, best first.
+        listed: classes of each sample's short list, best first.
         right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the class lacks.
         log_probabilities: natural logarithms of the class probabilities, shape (B, C); None if unknown.
     """
 
     ranking: Ranking
+    listed: Ranking
     right: Tensor
     log_probabilities: Tensor | None
 
     def values(self, spec: MetricSpec) -> Tensor:
         """Value of a metric for each sample, shape (B,), float64; nan if its input is unknown."""
         function = metric_function(spec)
-        if spec.source == "ranking":
-            return function(self.ranking, spec.k).double()
+        if spec.source in ("ranking", "list"):
+            return function(self.listed if spec.source == "list" else self.ranking, spec.k).double()
         if spec.source == "levels":
             return function(self.right, spec.level).double()
         if self.log_probabilities is None:
@@ -69,6 +72,7 @@ def suite_values(
     node_scores: Tensor | None = None,
     log_probabilities: Tensor | None = None,
     *,
+    listed: Tensor | None = None,
     specs: Sequence[MetricSpec] = SUITE,
 ) -> Tensor:
     """All values of the suite for each sample; nan where the sample does not count.
@@ -81,6 +85,7 @@ def suite_values(
             full path; by default the path of the best class, so that fpa equals top1.
         log_probabilities: natural logarithms of the class probabilities, shape (B, C); by default None, and the log
             loss is nan.
+        listed: scores of the order of the short list, shape (B, C), for top-5 accuracy; `scores` by default.
         specs: rows of the metric table; the default suite by default.
 
     Returns:
@@ -92,15 +97,24 @@ def suite_values(
     if log_probabilities is not None:
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
     columns, parts, start = of_all_levels(specs, taxonomy.height), [], 0
-    depth = max((spec.depth(taxonomy.num_classes) for spec in columns), default=1)
-    for ranking in rankings(scores, labels, taxonomy, depth):
+    depth, depth_of_list = (
+        _depth(columns, sources, taxonomy) for sources in (("ranking", "list", "levels"), ("list",))
+    )
+    lists = repeat(None) if listed is None else rankings(listed, labels, taxonomy, depth_of_list)
+    for ranking, short in zip(rankings(scores, labels, taxonomy, depth), lists):  # noqa: B905  # `repeat` has no end
         rows = slice(start, start + len(ranking.labels))
         start = rows.stop
         answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores[rows]
         right = level_accuracy(answers, ranking.labels, taxonomy)
-        batch = SourceBatch(ranking, right, None if log_probabilities is None else log_probabilities[rows])
+        logs = None if log_probabilities is None else log_probabilities[rows]
+        batch = SourceBatch(ranking, ranking if short is None else short, right, logs)
         parts.append(torch.stack([batch.values(spec) for spec in columns], dim=1))
     return torch.cat(parts)
+
+
+def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxonomy) -> int:
+    """Number of classes to rank for the metrics of some sources."""
+    return max((spec.depth(taxonomy.num_classes) for spec in specs if spec.source in sources), default=1)
 
 
 def suite_means(
@@ -174,9 +188,12 @@ class MetricSuite(TreeMetric):
         labels: Tensor,
         node_scores: Tensor | None = None,
         log_probabilities: Tensor | None = None,
+        listed: Tensor | None = None,
     ) -> None:
         """Add a batch; see `suite_values` for the arguments."""
-        values = suite_values(scores, labels, self.taxonomy, node_scores, log_probabilities, specs=self.specs)
+        values = suite_values(
+            scores, labels, self.taxonomy, node_scores, log_probabilities, listed=listed, specs=self.specs
+        )
         self.totals += values.nansum(dim=0)
         self.counts += values.isnan().logical_not().sum(dim=0)
         totals, counts = class_sums(values[:, self.by_class], labels, self.taxonomy.num_classes)

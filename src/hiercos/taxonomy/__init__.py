@@ -3,7 +3,13 @@
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
-from hiercos.taxonomy.distances import common_depth_block, hop_distance_block, subtree_sizes
+from hiercos.taxonomy.distances import (
+    classes_below,
+    common_depth_block,
+    hop_distance_block,
+    pair_distances,
+    subtree_sizes,
+)
 from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.formats import (
     FORMATS,
@@ -30,10 +36,14 @@ from hiercos.taxonomy.labels import (
 from hiercos.taxonomy.operations import (
     Floats,
     ancestor_sums,
+    best_children,
+    descendant_log_sums,
     descendant_maxima,
     descendant_sums,
     families,
+    is_at_or_above,
     node_values,
+    parent_values,
 )
 from hiercos.taxonomy.preferences import (
     FloatArray,
@@ -67,16 +77,20 @@ __all__ = [
     "TaxonomyError",
     "TaxonomyFacts",
     "ancestor_sums",
+    "best_children",
     "check_taxonomy_source",
+    "classes_below",
     "common_depth_block",
     "counted",
     "decay_weights",
+    "descendant_log_sums",
     "descendant_maxima",
     "descendant_sums",
     "distance_counts",
     "distance_ranks",
     "families",
     "hop_distance_block",
+    "is_at_or_above",
     "label_array",
     "label_codec",
     "label_indices",
@@ -87,6 +101,8 @@ __all__ = [
     "nodes_from_levels",
     "open_taxonomy",
     "ordered_by_rank",
+    "pair_distances",
+    "parent_values",
     "path_parts",
     "path_texts",
     "preferred_ranks",

@@ -49,6 +49,6 @@ def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.
 
 
 def test_the_default_goes_by_its_alias_as_a_reference() -> None:
-    names = ["cross-entropy", "path-softmax", "path-softmax + crm", "path-softmax + hops"]
+    names = ["cross-entropy", "path-softmax", "path-softmax + crm", "path-softmax + default"]
     found = [ComparisonOptions(reference=name).named_reference(names) for name in ("default", "default+crm", None)]
-    assert found == ["path-softmax + hops", "path-softmax + crm", None]
+    assert found == ["path-softmax + default", "path-softmax + crm", None]
