@@ -45,7 +45,7 @@ def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: in
 def of_vectors() -> Exported:
     """A model that the rule `hops` speaks for."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
-    return _exported(StoredModel(model, None, rule("hops"), 0.8))
+    return _exported(StoredModel(model, None, rule("default"), 0.8))
 
 
 @cache

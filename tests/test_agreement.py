@@ -26,6 +26,7 @@ from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_l
 from trees import random_tree
 
 TREES, ROWS = 51, 204  # 10,404 rows
+RULES = ["none", "crm", "hops", "default"]
 TEMPERATURES = (0.3, 1.0, 2.5)
 TOP = 4
 
@@ -95,10 +96,10 @@ def printed(lists: list[Listed]) -> list[Listed]:
     return [[(path, round(probability, 6)) for path, probability in listed] for listed in lists]
 
 
-@pytest.mark.parametrize("name", ["none", "crm", "hops"])
+@pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("seed", range(TREES // 3))
 def test_every_interface_gives_the_same_answer_to_the_same_scores(name: str, seed: int, tmp_path: Path) -> None:
-    taxonomy = random_tree(seed * 3 + ["none", "crm", "hops"].index(name), 3 + 2 * seed)
+    taxonomy = random_tree(seed * 3 + RULES.index(name), 3 + 2 * seed)
     scores, temperature = score_matrix(taxonomy, seed), TEMPERATURES[seed % 3]
     stored = identity_model(taxonomy, name, temperature)
     posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-MetricSource = Literal["ranking", "levels", "probabilities", "run"]
+MetricSource = Literal["ranking", "list", "levels", "probabilities", "run"]
 Average = Literal["samples", "classes"]
 
 
@@ -24,9 +24,10 @@ class MetricSpec:
         function: function of the values of the samples, as "module:name" within `hiercos.metrics.functional`, or a
             callable. Its arguments depend on `source`; it returns shape (B,), nan for a sample that does not count.
             Empty for a figure of the run.
-        source: arguments of the function. "ranking": a `Ranking` and k. "levels": whether the prediction of each level
-            is correct, shape (B, H), nan where the label lacks the level, and the level. "probabilities": natural
-            logarithm of the probability of each sample's label, shape (B,). "run": no function.
+        source: arguments of the function. "ranking": a `Ranking` and k. "list": the same, of the short list if a rule
+            has one of its own. "levels": whether the prediction of each level is correct, shape (B, H), nan where the
+            label lacks the level, and the level. "probabilities": natural logarithm of the probability of each
+            sample's label, shape (B,). "run": no function.
         inner_labels: whether samples labelled with an inner node count; a ranking needs a class.
         k: number of classes that must be ranked; all by default.
         highest: upper end of the range, whose lower end is 0; None for the height of the tree.
@@ -177,7 +178,7 @@ METRICS: tuple[MetricSpec, ...] = (
         in_results=True,
     ),
     MetricSpec(
-        *("top5", "top-5 %", True, "ranked:ranked_hits"),
+        *("top5", "top-5 %", True, "ranked:ranked_hits", "list"),
         k=5,
         scale=100,
         digits=2,

@@ -231,7 +231,7 @@ def test_evaluate_finds_the_figures_of_the_record(
     capsys.readouterr()
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
     metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out) if row["value"] is not None}
-    recorded = {name: value for name, value in Record.read(model, "hops").metrics.items() if not math.isnan(value)}
+    recorded = {name: value for name, value in Record.read(model, "default").metrics.items() if not math.isnan(value)}
     assert metrics == pytest.approx(recorded)
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--per-level"]) == 0
     assert "(all)" in capsys.readouterr().out
@@ -376,7 +376,7 @@ def test_the_figures_of_the_epochs_are_explained(
     lines = capsys.readouterr().err.splitlines()
     assert lines[-3:-1] == [
         "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept.",
-        "val HOPS is without the rule hops; the results are with it.",
+        "val HOPS is without the rule default; the results are with it.",
     ]
     assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
     assert "without the rule" not in capsys.readouterr().err

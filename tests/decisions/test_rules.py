@@ -13,7 +13,8 @@ SCORES = np.random.default_rng(0).normal(size=(5, 17)).astype(np.float32)
 
 
 def test_the_rules_are_the_published_names() -> None:
-    assert list(RULES) == ["none", "crm", "hops"]
+    ranked, stopped = ["none", "crm", "hops", "default"], ["back-off", "majority", "plurality", "speciesnet", "darts"]
+    assert sorted(RULES) == sorted([*ranked, *stopped, "hf-beta", "hie", "costs", "unknown"])
 
 
 def test_without_a_rule_the_scores_are_the_ranking() -> None:
@@ -51,7 +52,7 @@ def test_the_answer_heads_the_short_list_and_the_likeliest_follow() -> None:
     assert rule("crm").short_list(posterior, 1).classes.tolist() == [[0]]
 
 
-@pytest.mark.parametrize("name", ["none", "crm", "hops"])
+@pytest.mark.parametrize("name", ["none", "crm", "hops", "default"])
 def test_a_rule_survives_json(name: str) -> None:
     given = rule(name)
     assert rule_from_dict(json.loads(json.dumps(given.to_dict()))) == given
@@ -59,7 +60,7 @@ def test_a_rule_survives_json(name: str) -> None:
 
 
 def test_an_unknown_rule_or_parameter_is_an_error() -> None:
-    with pytest.raises(RuleError, match="unknown rule 'risk'; there are: none, crm, hops"):
+    with pytest.raises(RuleError, match=r"unknown rule 'risk'; there are: .*none, crm, hops, default"):
         rule("risk")
     with pytest.raises(RuleError, match="rule 'crm': got an unexpected keyword argument 'depth'"):
         rule("crm", depth=3)

@@ -96,3 +96,31 @@ def test_a_finished_run_is_not_taken_for_one_without_its_prior(fabric: Fabric, t
 def test_a_prior_of_another_number_of_classes_is_refused(fabric: Fabric, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="class_prior: expected a prior of each of the 17 classes, got 2"):
         train_run(fabric, blob_data(TOY17, 340), replace(CONFIG, class_prior=(0.5, 0.5)), tmp_path)
+
+
+def test_the_default_rule_is_measured_by_its_answer_its_list_and_its_order(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    records = train_run(fabric, data, CONFIG, tmp_path, rule=rule("default"), reported=["crm", "hops"])
+    stored, test = load_model(tmp_path), data.samples("test")
+    posterior = stored.posterior(class_scores(fabric, stored.model, test).numpy())
+    answers, found = stored.rule(posterior).classes, records["default"].metrics
+    assert stored.rule.to_dict()["answer"] in ("none", "crm")
+    assert found["top1"] == found["fpa"] == pytest.approx(np.mean(answers == test.labels.numpy()))
+    listed = stored.rule.short_list(posterior, 5).classes
+    assert found["top5"] == pytest.approx((listed == test.labels.numpy()[:, None]).any(axis=1).mean())
+    ranking = torch.from_numpy(stored.rule.ranking(posterior))
+    assert found["hops"] == pytest.approx(float(HF.hops(ranking, test.labels, TOY17).mean()))
+    assert found["ahd_at_5"] == pytest.approx(
+        float(HF.average_hierarchical_distance(ranking, test.labels, TOY17, k=5).mean())
+    )
+    assert found["log_loss"] == pytest.approx(records["none"].metrics["log_loss"])
+    assert found["top5"] >= records["hops"].metrics["top5"]
+
+
+def test_a_rule_that_is_fitted_is_fitted_again_where_it_is_asked_for_later(fabric: Fabric, tmp_path: Path) -> None:
+    data = blob_data(TOY17, 340)
+    together = train_run(fabric, data, CONFIG, tmp_path / "together", rule=rule("default"))
+    assert train_run(fabric, data, CONFIG, tmp_path / "together", rule=rule("default"), resume=True) == together
+    train_run(fabric, data, CONFIG, tmp_path / "later")
+    later = train_run(fabric, data, CONFIG, tmp_path / "later", reported=["default"], resume=True)
+    assert later["default"].metrics == pytest.approx(together["default"].metrics, nan_ok=True)

@@ -128,7 +128,7 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
         TOY17,
         "vectors",
         "path-softmax",
-        rule("hops"),
+        rule("default"),
         0.8,
     )
 
@@ -226,7 +226,7 @@ def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: py
     before, after = (quality(model, Vectors(features.numpy()), labels.numpy()) for model in (exact.opened(), small))
     assert f"int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) and top-1" in told
     assert "on 60 test rows" in told
-    assert f"ONNX opset {OPSET}, rule hops" in told
+    assert f"ONNX opset {OPSET}, rule default" in told
     assert (tmp_path / "small.onnx").stat().st_size < 0.7 * len(exact.content())
     assert 0 < to_int8(exact).difference < 0.5
 

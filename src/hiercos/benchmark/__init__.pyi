@@ -12,6 +12,13 @@ from .jobs import Result as Result
 from .jobs import Task as Task
 from .learning_curves import few_shot_rows as few_shot_rows
 from .learning_curves import learning_curves as learning_curves
+from .node_answers import LabelledPosterior as LabelledPosterior
+from .node_answers import curve_areas as curve_areas
+from .node_answers import curve_rows as curve_rows
+from .node_answers import labelled_posterior as labelled_posterior
+from .node_answers import node_answer_rows as node_answer_rows
+from .node_answers import node_answer_values as node_answer_values
+from .node_answers import reliability_rows as reliability_rows
 from .predictions import SampleMetrics as SampleMetrics
 from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics

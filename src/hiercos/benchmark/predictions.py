@@ -10,7 +10,8 @@ import numpy as np
 import torch
 
 from hiercos.benchmark.resampling import ClassAverages, sample_means
-from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores
+from hiercos.decisions import AnswerRequest
+from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores, ruled_tensors
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import needed_depth, suite_names, suite_values
 from hiercos.predictions import ScoreSet
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 BROKEN_DOWN = tuple(  # metrics per class or node: averages over samples that need only a ranking of the classes
-    spec.name for spec in in_shown_order(RESULTS) if spec.source == "ranking" and spec.average == "samples"
+    spec.name for spec in in_shown_order(RESULTS) if spec.source in ("ranking", "list") and spec.average == "samples"
 )
 MetricRow = Mapping[str, str | int | float]
 
@@ -61,27 +62,36 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
     return SampleMetrics(names, values, predictions.labels)
 
 
-def model_metrics(fabric: Fabric, stored: StoredModel, data: LabelledSamples) -> SampleMetrics:
+def model_metrics(
+    fabric: Fabric, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
     Without a rule or class weights, the prediction at each level is the method's own; else it is the ancestor of the
     top-ranked class.
+
+    Args:
+        fabric: launched Fabric with the device and precision.
+        stored: model with its rule and temperature.
+        data: M labelled samples.
+        request: request whose restriction to some classes is applied; none by default.
     """
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
-        _batch_values(stored, batch_scores(fabric, stored.model, inputs), data.labels[rows])
+        _batch_values(stored, batch_scores(fabric, stored.model, inputs), data.labels[rows], request or AnswerRequest())
         for rows, inputs in zip(parts, data.batches(parts), strict=True)
     ]
     return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(values), data.labels.numpy())
 
 
-def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor) -> FloatArray:
+def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:
     taxonomy = stored.model.taxonomy
-    posterior = stored.posterior(scores.classes.cpu().numpy())
-    ranking, logs = (torch.from_numpy(each) for each in (stored.rule.ranking(posterior), posterior.logs))
-    is_own = stored.rule.name == "none" and stored.class_weights is None
+    posterior = request.restricted(stored.posterior(scores.classes.cpu().numpy()))
+    is_own = stored.rule.name == "none" and stored.class_weights is None and not posterior.restricted
     node_scores = scores.nodes.cpu() if is_own else None
-    return np.asarray(suite_values(ranking, labels.cpu(), taxonomy, node_scores, logs).numpy(), dtype=np.float64)
+    given = ruled_tensors(stored.rule, posterior)
+    values = suite_values(labels=labels.cpu(), taxonomy=taxonomy, node_scores=node_scores, **given)
+    return np.asarray(values.numpy(), dtype=np.float64)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:

@@ -13,9 +13,10 @@ from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs
-    from hiercos.decisions import Posterior, Rule
+    from hiercos.decisions import HeldOutChains, Posterior, Rule
     from hiercos.engine import StoredModel
     from hiercos.onnx import OnnxModel
+    from hiercos.taxonomy import Taxonomy
 
 
 class InferenceModel(Protocol):
@@ -28,6 +29,14 @@ class InferenceModel(Protocol):
     @property
     def rule(self) -> "Rule":
         """The decision rule."""
+
+    @property
+    def taxonomy(self) -> "Taxonomy":
+        """The taxonomy of the classes."""
+
+    @property
+    def calibration(self) -> "HeldOutChains | None":
+        """Calibration samples for the targets of back-off; None if it has none."""
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
@@ -55,6 +64,7 @@ class FolderModel:
 
         self.stored: StoredModel = load_model(folder)
         self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
+        self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
@@ -82,6 +92,7 @@ class ExportedModel:
             raise OptionError(f"{file}: an ONNX file always runs on the CPU: expected no --device and no --precision")
         self.model: OnnxModel = load_onnx_model(file)
         self.kind, self.rule = self.model.kind, self.model.rule
+        self.taxonomy, self.calibration = self.model.taxonomy, self.model.description.calibration
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int

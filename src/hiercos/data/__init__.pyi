@@ -33,6 +33,7 @@ from .readers.table import Table as Table
 from .readers.table import read_table as read_table
 from .readers.table_files import DELIMITERS as DELIMITERS
 from .readers.table_files import PARQUET as PARQUET
+from .readers.table_files import SAMPLE_TABLES as SAMPLE_TABLES
 from .readers.table_files import TABLES as TABLES
 from .readers.table_files import column_names as column_names
 from .readers.table_files import delimited_file as delimited_file

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
-from hiercos.data.splits import SPLITS, TextArray
+from hiercos.data.splits import SPLITS, TextArray, calibration_rows
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 
@@ -112,6 +112,23 @@ class Dataset:
         """Row indices of the training split without samples labelled with the root, which carry no information."""
         root = self.taxonomy.num_classes + self.taxonomy.num_nodes
         return np.flatnonzero((self.split == "train") & (self.labels != root))
+
+    def run_rows(self, part: str) -> IntArray:
+        """Row indices for a part of a run, shape (M_part,).
+
+        Args:
+            part: "train" or "test"; "val" without the rows that calibrate back-off; "calibration", those rows.
+        """
+        if part not in ("val", "calibration"):
+            return self.rows(part)
+        return self._val_parts[part == "calibration"]
+
+    @cached_property
+    def _val_parts(self) -> tuple[IntArray, IntArray]:
+        """Row indices of val that training may use, and of those that calibrate back-off."""
+        rows = self.rows("val")
+        aside = calibration_rows(self.inputs.take(rows).split_keys())
+        return rows[~aside], rows[aside]
 
     @cached_property
     def fingerprint(self) -> str:

@@ -15,6 +15,8 @@ from hiercos.taxonomy import AnyArray
 
 SPLITS = ("train", "val", "test")
 FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test for data without a split
+CALIBRATION_SHARE = 1 / 3  # share of val that is set aside for the targets of back-off
+LEAST_CALIBRATION = 20  # rows of val to set aside; with fewer, none are
 VAL_SHARE = 0.1  # share of train for data with train and test only
 OTHER_NAMES = {"training": "train", "validation": "val", "valid": "val", "dev": "val", "testing": "test"}
 
@@ -71,6 +73,19 @@ def with_val_from_train(keys: Sequence[Key], split: TextArray, share: float = VA
         if split[row] == "train" and hash_fraction(key, "val") < share:
             moved[row] = "val"
     return moved
+
+
+def calibration_rows(keys: Sequence[Key]) -> NDArray[np.bool_]:
+    """Mask of the validation samples that are set aside to calibrate back-off, chosen by hash; shape (M,).
+
+    Nothing else may depend on them. All False if there would be fewer than 20. The hash is salted, so the choice is
+    independent of the split.
+
+    Args:
+        keys: content of each validation sample, M keys.
+    """
+    chosen = np.array([hash_fraction(key, "calibration") < CALIBRATION_SHARE for key in keys], dtype=bool)
+    return chosen if chosen.sum() >= LEAST_CALIBRATION else np.zeros_like(chosen)
 
 
 def completed_split(

@@ -3,10 +3,11 @@
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
+from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.decision import Decision, ShortList
 from hiercos.decisions.posterior import Posterior
 from hiercos.errors import FaultsError
@@ -18,14 +19,33 @@ class RuleError(FaultsError):
     """An unknown decision rule, or parameters that the rule does not have."""
 
 
+class Orders(NamedTuple):
+    """Orders of the classes of M samples, as scores in descending order.
+
+    Attributes:
+        ranking: scores of the whole order, shape (M, C), by which HOPS and AHD@k are measured.
+        listed: scores of the short list, shape (M, C), by which top-k accuracy is measured; None for the same order.
+    """
+
+    ranking: Floats
+    listed: Floats | None = None
+
+
 @dataclass(frozen=True)
 class Rule(ABC):
     """Decision rule; its fields are its parameters and fitted values, as JSON values.
 
     A subclass is a frozen dataclass that is registered under its name: `@RULES.register("crm")`.
+
+    Attributes:
+        name: name in `RULES`.
+        fitted: names of the fields that `fit` sets.
+        lists_by_probability: whether top-k accuracy is measured on the short list instead of the ranking.
     """
 
     name: ClassVar[str]
+    fitted: ClassVar[tuple[str, ...]] = ()
+    lists_by_probability: ClassVar[bool] = False
 
     @abstractmethod
     def __call__(self, posterior: Posterior) -> Decision:
@@ -34,6 +54,10 @@ class Rule(ABC):
     @abstractmethod
     def ranking(self, posterior: Posterior) -> Floats:
         """Scores whose descending order ranks all classes, shape (M, C); the lower index first among equals."""
+
+    def orders(self, posterior: Posterior) -> Orders:
+        """The orders by which the rule is measured: its ranking, and the order of its list if that is another."""
+        return Orders(self.ranking(posterior))
 
     @abstractmethod
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
@@ -44,6 +68,20 @@ class Rule(ABC):
             count: number of classes; at most C are listed.
         """
 
+    @property
+    def has_target(self) -> bool:
+        """Whether the rule needs calibration samples, which were used for nothing else, instead of `fit`."""
+        return False
+
+    def calibrated(self, chains: HeldOutChains | None) -> Self:  # noqa: ARG002  # most rules have no target
+        """The rule with what its target needs from calibration samples; see `BackOff.calibrated`."""
+        return self
+
+    @property
+    def guarantee(self) -> str:
+        """A guarantee of the answers, with its assumption, as a sentence; "" without one."""
+        return ""
+
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit
         """The rule fitted on held-out samples.
 
@@ -52,6 +90,11 @@ class Rule(ABC):
             labels: true node of each sample, shape (M,).
         """
         return self
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Parameters by name, without the fitted values."""
+        return {name: value for name, value in asdict(self).items() if name not in self.fitted}
 
     def to_dict(self) -> dict[str, Any]:
         """The rule as JSON values, which `rule_from_dict` reads back."""
@@ -68,18 +111,28 @@ class ClassRule(Rule):
     def class_values(self, posterior: Posterior) -> Floats:
         """Value of each class as the answer, shape (M, C), in at most one pass through the tree."""
 
+    def allowed_values(self, posterior: Posterior) -> Floats:
+        """Value of each class as the answer, shape (M, C), minus infinity for classes that are not allowed."""
+        values = self.class_values(posterior)
+        return np.where(posterior.scores > -np.inf, values, -np.inf) if posterior.restricted else values
+
     def __call__(self, posterior: Posterior) -> Decision:
         """The class with the highest value for each sample."""
-        values = self.class_values(posterior)
+        values = self.allowed_values(posterior)
         return self._decision(values, values.argmax(axis=1), posterior)
 
     def ranking(self, posterior: Posterior) -> Floats:
         """Classes ranked by their values; see `Rule.ranking`."""
-        return self.class_values(posterior)
+        return self.allowed_values(posterior)
+
+    def orders(self, posterior: Posterior) -> Orders:
+        """The ranking, and the order of the short list; see `Rule.orders`."""
+        listed = listed_scores(self(posterior).classes, posterior) if self.lists_by_probability else None
+        return Orders(self.ranking(posterior), listed)
 
     def short_list(self, posterior: Posterior, count: int) -> ShortList:
         """The answer, then the most probable other classes; see `Rule.short_list`."""
-        values = self.class_values(posterior)
+        values = self.allowed_values(posterior)
         answers = self._decision(values, values.argmax(axis=1), posterior)
         classes = listed_classes(answers.classes, posterior, count)
         return ShortList(classes, *(np.take_along_axis(each, classes, axis=1) for each in (values, posterior.classes)))
@@ -91,10 +144,34 @@ class ClassRule(Rule):
         return Decision(posterior.taxonomy.leaves[classes], probabilities, best, self.criterion, posterior.taxonomy)
 
 
+@dataclass(frozen=True)
+class NodeRule(Rule):
+    """Rule whose answer is a node of any depth; it ranks and lists the classes by probability."""
+
+    criterion: ClassVar[str] = "probability"
+
+    def ranking(self, posterior: Posterior) -> Floats:
+        """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
+        return np.asarray(posterior.scores)
+
+    def short_list(self, posterior: Posterior, count: int) -> ShortList:
+        """The answer if it is a class, then the likeliest other classes; see `Rule.short_list`."""
+        classes = listed_classes(self(posterior).classes, posterior, count)
+        probabilities = np.take_along_axis(posterior.classes, classes, axis=1)
+        return ShortList(classes, probabilities, probabilities)
+
+    def decision(self, nodes: IntArray, posterior: Posterior, values: Floats | None = None) -> Decision:
+        """The decision for the given nodes, shape (M,); their values are their probabilities by default."""
+        probabilities = posterior.of_nodes(nodes)
+        values = probabilities if values is None else values
+        return Decision(nodes, probabilities, values, self.criterion, posterior.taxonomy)
+
+
 def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntArray:
     """The answer of each sample, then the most probable other classes, shape (M, count).
 
-    The method's own scores decide between equal probabilities, then the lower index.
+    The method's own scores decide between equal probabilities, then the lower index. Where fewer classes are allowed,
+    the list ends with -1.
 
     Args:
         answers: class of each answer, shape (M,); -1 for an answer that is not a class.
@@ -103,18 +180,28 @@ def listed_classes(answers: IntArray, posterior: Posterior, count: int) -> IntAr
     """
     if count == 1 and (answers >= 0).all():
         return answers[:, None]
+    scores = listed_scores(answers, posterior)
+    listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
+    if posterior.restricted:
+        listed[np.take_along_axis(scores, listed, axis=1) == -np.inf] = -1
+    return listed
+
+
+def listed_scores(answers: IntArray, posterior: Posterior) -> Floats:
+    """The method's scores with that of the answer raised to the top, shape (M, C); see `listed_classes`."""
     scores = np.array(posterior.scores, dtype=np.float64)
     answered = np.flatnonzero(answers >= 0)
     scores[answered, answers[answered]] = np.inf
-    listed: IntArray = np.argsort(-scores, axis=1, kind="stable")[:, :count]
-    return listed
+    return scores
 
 
 RULES: Registry[type[Rule]] = Registry(
     "rule",
     RuleError,
     entry_points="hiercos.rules",
-    modules=("hiercos.decisions.rules", "hiercos.decisions.hops"),
+    modules=tuple(
+        f"hiercos.decisions.{name}" for name in ("rules", "hops", "default", "back_off", "stopping", "unknown")
+    ),
 )
 
 

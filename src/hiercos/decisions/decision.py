@@ -36,6 +36,11 @@ class Decision:
         found: IntArray = class_of_node[self.nodes]
         return found
 
+    @property
+    def levels(self) -> IntArray:
+        """Level of each answer, shape (M,); 0 for the root."""
+        return np.where(self.nodes < 0, 0, self.taxonomy.depths[self.nodes])
+
     @cached_property
     def paths(self) -> IntArray:
         """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
@@ -59,7 +64,7 @@ class ShortList:
     """The first K classes for each of M samples.
 
     Attributes:
-        classes: classes of each sample, best first, shape (M, K).
+        classes: classes of each sample, best first, shape (M, K); -1 where fewer are allowed.
         values: value of each class under the rule, shape (M, K), higher is better.
         probabilities: probability of each class, shape (M, K).
     """

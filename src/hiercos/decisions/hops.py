@@ -15,7 +15,7 @@ from hiercos.decisions.best_order import (
     likely_labels,
     ranks_along_path,
 )
-from hiercos.decisions.posterior import Posterior
+from hiercos.decisions.posterior import ROWS_AT_ONCE, Posterior
 from hiercos.decisions.rules import LeastRisk
 from hiercos.taxonomy import (
     Floats,
@@ -83,16 +83,30 @@ class HighestHops(ClassRule):
         """
         if posterior.taxonomy.most_ancestors == 1:
             return np.asarray(posterior.scores)
-        parts = [self._batch_ranking(batch) for batch in posterior.batches()]
-        return np.concatenate([np.empty((0, posterior.taxonomy.num_classes)), *parts])
+        return hops_ranking(posterior, self, exact_up_to=self.exact_up_to)
 
-    def _batch_ranking(self, posterior: Posterior) -> Floats:
-        answers = self(posterior).classes
-        starts = np.argsort(-LeastRisk().class_values(posterior), axis=1, kind="stable")  # (M, C)
-        order = best_order(posterior, starts, answers, exact_up_to=self.exact_up_to)
-        scores = np.empty(order.shape)
-        np.put_along_axis(scores, order, np.arange(order.shape[1], 0.0, -1)[None], axis=1)
-        return scores
+
+def hops_ranking(posterior: Posterior, rule: ClassRule, *, exact_up_to: int = MOST_EXACT) -> Floats:
+    """Ranking scores, shape (M, C), of the order with the highest expected HOPS that begins with a rule's answer.
+
+    Args:
+        posterior: probabilities of M samples.
+        rule: rule whose answer comes first.
+        exact_up_to: see `best_order`.
+    """
+    scores = np.empty(posterior.classes.shape)
+    for number, batch in enumerate(posterior.batches()):
+        nearest_first = np.argsort(-LeastRisk().class_values(batch), axis=1, kind="stable")  # (B, C)
+        order = best_order(batch, nearest_first, rule(batch).classes, exact_up_to=exact_up_to)
+        scores[number * ROWS_AT_ONCE :][: len(batch)] = rank_scores(order)
+    return scores
+
+
+def rank_scores(order: IntArray) -> Floats:
+    """Scores from C for the first class of an order to 1 for the last, shape (M, C)."""
+    scores = np.empty(order.shape)
+    np.put_along_axis(scores, order, np.arange(order.shape[1], 0.0, -1)[None], axis=1)
+    return scores
 
 
 def _path_sums(columns: Floats, taxonomy: Taxonomy) -> Floats:

@@ -7,9 +7,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.errors import FaultsError, row_name
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, descendant_sums, node_values
+from hiercos.errors import FaultsError, RowName, row_name
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, descendant_sums, node_values
 
+TINY = 1e-200  # sum of probabilities below which re-weighted ones are computed from the scores
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
 
 
@@ -26,6 +27,8 @@ class Posterior:
         taxonomy: taxonomy of the classes.
         scores: class scores that break ties between probabilities, shape (M, C); the probabilities by default.
         temperature: temperature of classes = softmax(scores / temperature); None for other scores.
+        restricted: whether the probabilities were restricted or re-weighted; then the score of a class that is not
+            allowed is minus infinity, and no rule answers with it.
 
     Raises:
         PosteriorError: for another shape, or for the first row with NaN or positive infinity.
@@ -41,6 +44,7 @@ class Posterior:
     taxonomy: Taxonomy
     scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
     temperature: float | None = None
+    restricted: bool = False
 
     def __post_init__(self) -> None:
         classes = _checked(self.classes, self.taxonomy)
@@ -94,7 +98,42 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
-        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature)
+        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted)
+
+    def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
+        """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
+
+        Example:
+            >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+            >>> Posterior([[0.3, 0.1, 0.6]], t).within([0]).classes  # pets
+            array([[0.75, 0.25, 0.  ]])
+        """
+        return self.reweighted(classes_at_or_below(nodes, self.taxonomy), row_name=row_name)
+
+    def reweighted(self, weights: ArrayLike, *, row_name: RowName = row_name) -> "Posterior":
+        """The posterior with every probability multiplied by a weight, each row divided by its sum.
+
+        Args:
+            weights: weights >= 0, shape (C,) or (M, C), such as 1 for allowed classes and 0 for others, or the
+                prior of each row over that of training.
+            row_name: function from a row index to its name in messages.
+
+        Raises:
+            PosteriorError: for other weights, or a row in which every weight or every weighted probability is 0.
+        """
+        given = np.broadcast_to(_checked_weights(weights, self.classes.shape, row_name), self.classes.shape)
+        classes = self.classes * given
+        totals = classes.sum(axis=1)
+        scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
+        if self.temperature is not None:
+            with np.errstate(divide="ignore"):
+                scores = self.scores + self.temperature * np.log(given)
+            tiny = np.flatnonzero((totals < TINY) & (scores > -np.inf).any(axis=1))  # products that underflow
+            classes[tiny] = softmax(scores[tiny], self.temperature)
+            totals[tiny] = 1.0
+        for row in np.flatnonzero(totals == 0)[:1]:
+            raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
+        return Posterior(classes / totals[:, None], self.taxonomy, scores, self.temperature, True)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -159,6 +198,23 @@ def prior_weights(prior: ArrayLike, counts: ArrayLike) -> Floats:
     logs = np.log(wanted) - np.log(seen)
     weights: Floats = np.exp(logs - logs.mean())
     return weights
+
+
+def classes_at_or_below(nodes: Sequence[int] | IntArray, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """Mask of the classes at or below one of the nodes, shape (C,); every class for the root, -1."""
+    marked = np.zeros((1, taxonomy.num_nodes + 1))
+    marked[:, np.asarray(nodes, dtype=np.int64)] = 1.0
+    found: NDArray[np.bool_] = ancestor_sums(marked[:, :-1], taxonomy)[0, taxonomy.leaves] + marked[0, -1] > 0
+    return found
+
+
+def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats:
+    array = np.asarray(weights, dtype=np.float64)
+    if array.shape not in (shape, shape[1:]):
+        raise PosteriorError(f"expected weights of shape {shape[1:]} or {shape}, got {array.shape}")
+    for row in np.flatnonzero(~((array >= 0) & (array < np.inf)).reshape(-1, shape[1]).all(axis=1))[:1]:
+        raise PosteriorError(f"{row_name(int(row))}: expected weights of at least 0, got another number")
+    return array
 
 
 def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.float64) -> NDArray[np.floating]:

@@ -59,6 +59,7 @@ from .scoring import class_score_batches as class_score_batches
 from .scoring import class_scores as class_scores
 from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
+from .scoring import ruled_tensors as ruled_tensors
 from .training import LOG as LOG
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress

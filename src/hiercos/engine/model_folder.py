@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from safetensors import SafetensorError
 
 from hiercos.data import Kind, TextFeatures
-from hiercos.decisions import Likeliest, Posterior, Rule, RuleError, rule_from_dict
+from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.encoders import (
     Encoder,
@@ -129,7 +129,7 @@ READABLE = (
     3,
     4,
 )  # 1 had no backbones, up to 2 a rule was a name, up to 3 text features were projected themselves
-TAXONOMY, WEIGHTS = "taxonomy.json", "model.safetensors"
+TAXONOMY, WEIGHTS, CALIBRATION = "taxonomy.json", "model.safetensors", "calibration.json"
 PROJECTION, COMPONENTS = "projection.safetensors", "components"  # file and array, shape (F, V)
 BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
@@ -161,6 +161,7 @@ class StoredModel:
         temperature: temperature of the posterior, fitted on validation data; 1 by default.
         class_weights: factor of each class's probability, shape (C,), see `prior_weights`; None by default.
         memory: features of training samples for `hiercos extend`; None for none.
+        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
     """
 
     model: Model
@@ -169,6 +170,7 @@ class StoredModel:
     temperature: float = 1.0
     class_weights: Sequence[float] | None = None
     memory: Memory | None = None
+    calibration: HeldOutChains | None = None
 
     def posterior(self, scores: ArrayLike) -> Posterior:
         """Calibrated probabilities from class scores, shape (M, C)."""
@@ -198,6 +200,9 @@ def save_model(folder: Path, stored: StoredModel) -> None:
     write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
     save_encoder(folder, stored.encoder)
     save_memory(folder, stored.memory)
+    (folder / CALIBRATION).unlink(missing_ok=True)  # of an earlier model in this folder
+    if stored.calibration is not None:
+        write_atomically(folder / CALIBRATION, json.dumps(stored.calibration.to_dict()) + "\n")
     write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
@@ -241,7 +246,18 @@ def load_model(folder: str | Path) -> StoredModel:
     rule, weights = rule_from_dict(config["rule"]), config.get("class_weights")
     if weights is not None and len(weights) != taxonomy.num_classes:
         raise ModelError(f"{folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
-    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights, memory)
+    temperature, calibration = float(config["temperature"]), _load_calibration(folder)
+    return StoredModel(model.eval(), encoder, rule, temperature, weights, memory, calibration)
+
+
+def _load_calibration(folder: Path) -> HeldOutChains | None:
+    """Calibration samples of a model folder; None if it has none, like those of older versions."""
+    if not (folder / CALIBRATION).is_file():
+        return None
+    try:
+        return HeldOutChains.from_dict(read_model_json(folder / CALIBRATION, folder))
+    except ValueError as error:
+        raise ModelError(f"{folder / CALIBRATION}: {error}") from error
 
 
 def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:

@@ -14,8 +14,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import torch
 from numpy.typing import ArrayLike, NDArray
+from torch import Tensor
 
-from hiercos.decisions import ROWS_AT_ONCE, Likeliest, Posterior, PosteriorError, Rule, fit_temperature, prior_weights
+from hiercos.decisions import (
+    ROWS_AT_ONCE,
+    HeldOutChains,
+    Likeliest,
+    Posterior,
+    PosteriorError,
+    Rule,
+    fit_temperature,
+    held_out_chains,
+    prior_weights,
+)
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples, LabelledVectors
 from hiercos.engine.checkpoint import CHECKPOINT
@@ -25,13 +36,14 @@ from hiercos.engine.memory import Memory
 from hiercos.engine.model_folder import (
     TAXONOMY,
     StoredModel,
+    load_model,
     read_model_json,
     save_model,
     stored_calibration,
     stored_rule,
 )
 from hiercos.engine.run_data import taxonomy_summary
-from hiercos.engine.scoring import class_scores, evaluate_scores
+from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.files import write_atomically
@@ -39,7 +51,7 @@ from hiercos.methods import METHODS, Model
 from hiercos.metrics import default_suite
 from hiercos.records import Record, holds_finished_run, refuse_finished_run, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
-from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
@@ -60,7 +72,7 @@ class RunData(Protocol):
         """The data in the form that a method takes, such as dense features of sparse vectors."""
 
     def samples(self, split: str) -> LabelledSamples:
-        """Samples of "train", "val" or "test", without augmentation."""
+        """Samples of "train", "val", "calibration" or "test", without augmentation; see `Dataset.run_rows`."""
 
     def training_samples(self, config: TrainConfig) -> LabelledSamples:
         """Samples of "train" with the augmentation of the config."""
@@ -116,14 +128,7 @@ def train_run(
     rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
     if finished := _finished_record(folder, identity, rule, resume=resume):
-        return _earlier_records(
-            finished,
-            folder,
-            rules,
-            temperature=temperature,
-            taxonomy=data.taxonomy,
-            write=fabric.is_global_zero,
-        )
+        return _earlier_records(fabric, data, finished, folder, rules, temperature=temperature)
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
     METHODS.check_labels(config.method, train.labels, data.taxonomy)
@@ -141,8 +146,8 @@ def train_run(
     weights = class_weights(config, train.labels.numpy(), data.taxonomy)
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
     held_out = Posterior.from_scores(val_scores[known], data.taxonomy, **calibration)
-    true_nodes = data.taxonomy.leaves[val.labels[known].numpy()]
-    rules = {name: each.fit(held_out, true_nodes) for name, each in rules.items()}
+    chains = _calibration_chains(fabric, model, data, calibration)
+    rules = _fitted(rules, held_out, val.labels[known], chains)
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, **calibration)
@@ -154,7 +159,10 @@ def train_run(
         for record in records.values():
             record.write(folder)
         kept = _memory(train, memory, config.seed)
-        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration, memory=kept))
+        stored = StoredModel(
+            model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains
+        )
+        save_model(folder, stored)
         (folder / CHECKPOINT).unlink(missing_ok=True)
         shutil.rmtree(folder / MEMBERS, ignore_errors=True)
     fabric.barrier()  # the other processes may read the folder from here on
@@ -190,7 +198,7 @@ def _memory(train: LabelledSamples, per_class: int, seed: int) -> Memory | None:
 
 
 def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
-    """Record of a run with the metrics of a rule's ranking of a posterior.
+    """Record of a run with the metrics of a rule on a posterior: of its ranking, and top-5 of its short list.
 
     Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
     top-1 accuracy.
@@ -204,34 +212,71 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
     """
     suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
-        ranking, logs = torch.from_numpy(rule.ranking(batch)), torch.from_numpy(batch.logs)
-        suite.update(ranking, true[start : start + len(batch)], log_probabilities=logs)
+        suite.update(labels=true[start : start + len(batch)], **ruled_tensors(rule, batch))
     metrics = {name: float(value) for name, value in suite.compute().items()}
     return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
 
 
+def _calibration_chains(
+    fabric: Fabric, model: Model, data: RunData, calibration: Mapping[str, Any]
+) -> HeldOutChains | None:
+    """Chains of the samples that were set aside for the targets of back-off; None if there are none.
+
+    For another class prior than that of the samples, no guarantee holds.
+    """
+    aside = data.samples("calibration")
+    if not len(aside) or not data.taxonomy.is_tree:
+        return None
+    posterior = Posterior.from_scores(class_scores(fabric, model, aside), data.taxonomy, **calibration)
+    same_prior = calibration["class_weights"] is None
+    return held_out_chains(posterior, nodes_of_labels(aside.labels.numpy(), data.taxonomy), exchangeable=same_prior)
+
+
+def _fitted(
+    rules: Mapping[str, Rule], held_out: Posterior, labels: Tensor, calibration: HeldOutChains | None
+) -> dict[str, Rule]:
+    """Rules by name, fitted on validation samples and their labels, shape (M,); targets on the calibration samples."""
+    nodes = held_out.taxonomy.leaves[labels.numpy()]
+    return {
+        name: rule.calibrated(calibration) if rule.has_target else rule.fit(held_out, nodes)
+        for name, rule in rules.items()
+    }
+
+
 def _earlier_records(
+    fabric: Fabric,
+    data: RunData,
     record: Record,
     folder: Path,
     rules: Mapping[str, Rule],
     *,
     temperature: float | None,
-    taxonomy: Taxonomy,
-    write: bool,
 ) -> dict[str, Record]:
-    """Records of a finished run under rules, read from the folder or computed from its stored scores."""
+    """Records of a finished run under rules, read from the folder or computed from its stored scores.
+
+    The validation split is scored again only for a rule that is fitted on it.
+    """
     found = {name: record if name == "none" else _earlier(record, folder, name, temperature) for name in rules}
     records = {name: earlier for name, earlier in found.items() if earlier is not None}
-    if missing := [name for name in rules if name not in records]:
-        with np.load(folder / SCORES, allow_pickle=False) as stored:
-            scores, labels = stored["scores"], stored["labels"]
-        fitted, weights = stored_calibration(folder)
-        temperature = fitted if temperature is None else temperature
-        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
-        for name in missing:
-            records[name] = ruled_record(record, rules[name], posterior, labels, temperature)
-            if write:
-                records[name].write(folder)
+    missing = {name: rule for name, rule in rules.items() if name not in records}
+    if not missing:
+        return records
+    with np.load(folder / SCORES, allow_pickle=False) as stored:
+        scores, labels = stored["scores"], stored["labels"]
+    fitted, weights = stored_calibration(folder)
+    temperature = fitted if temperature is None else temperature
+    calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
+    if any(rule.fitted for rule in missing.values()):
+        val, model = data.for_method(record.method).samples("val"), load_model(folder)
+        known = val.labels < data.taxonomy.num_classes
+        val_scores = class_scores(fabric, model.model, val)[known]
+        held_out = Posterior.from_scores(val_scores, data.taxonomy, **calibration)
+        missing = _fitted(missing, held_out, val.labels[known], model.calibration)
+    posterior = Posterior.from_scores(scores, data.taxonomy, **calibration)
+    for name, rule in missing.items():
+        records[name] = ruled_record(record, rule, posterior, labels, temperature)
+        if fabric.is_global_zero:
+            records[name].write(folder)
     return records
 
 
@@ -287,7 +332,7 @@ def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, r
     record = Record.read(folder)
     found = record.identity
     changed = sorted(key for key in identity.keys() | found.keys() if found.get(key) != identity.get(key))
-    if stored_rule(folder) != rule:
+    if (earlier := stored_rule(folder)).name != rule.name or earlier.parameters != rule.parameters:
         changed.append("rule")
     if changed:
         raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")

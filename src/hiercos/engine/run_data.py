@@ -76,8 +76,8 @@ class PreparedData:
         return replace(self, features=torch.cat(blocks), projection=projection)
 
     def samples(self, split: str) -> LabelledVectors:
-        """Vectors of one split: "train", "val" or "test"."""
-        return self._vectors(self.dataset.rows(split))
+        """Vectors of one part of the run: "train", "val", "calibration" or "test"; see `Dataset.run_rows`."""
+        return self._vectors(self.dataset.run_rows(split))
 
     def _vectors(self, rows: IntArray) -> LabelledVectors:
         features = self.features[torch.from_numpy(rows) if isinstance(self.features, torch.Tensor) else rows]
@@ -199,8 +199,8 @@ class FineTuningData:
         return self
 
     def samples(self, split: str) -> LabelledInputs:
-        """Inputs of one split: "train", "val" or "test"."""
-        rows = self.dataset.rows(split)
+        """Inputs of one part of the run: "train", "val", "calibration" or "test"; see `Dataset.run_rows`."""
+        rows = self.dataset.run_rows(split)
         return self._labelled(rows, self._raw_samples(rows))
 
     def _raw_samples(self, rows: IntArray) -> RawSamples:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from hiercos.decisions import log_softmax
+from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import launched
 from hiercos.methods import Model
@@ -111,6 +111,13 @@ def evaluate_scores(
 def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
     """`log_softmax` of the decisions for a tensor on any device, shape (B, C), float64."""
     return torch.from_numpy(log_softmax(scores.cpu().numpy(), temperature)).to(scores.device)
+
+
+def ruled_tensors(rule: Rule, posterior: Posterior) -> dict[str, Any]:
+    """Arguments of the metric suite for a rule: its orders of the classes, and the log-probabilities."""
+    ranking, listed = rule.orders(posterior)
+    arrays = {"scores": ranking, "log_probabilities": posterior.logs, **({} if listed is None else {"listed": listed})}
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:

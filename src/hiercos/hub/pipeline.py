@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data import as_inputs
+from hiercos.decisions import AnswerRequest
 from hiercos.engine import ReadConfig, launched, model_samples, posteriors
 from hiercos.hub.pretrained import PretrainedModel
 from hiercos.options import check_count
@@ -27,29 +28,34 @@ class Pipeline:
         line = line_name(stored.model.method, stored.rule.name)
         return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.fabric.device})"
 
-    def __call__(self, inputs: Any, *, top_k: int | None = None) -> list[Answer]:
-        """The best class of every input.
+    def __call__(self, inputs: Any, *, top_k: int | None = None, explain: bool = False, **request: Any) -> list[Answer]:
+        """The answer to every input.
 
         Args:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
+            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
+            **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:
             One dict per input: `label`, the class; `id`, if the taxonomy has ids; `path`, the names from level 1 down
             to the class; `score`, by which the classes are ranked; `probability` of the class; `path_probabilities`
-            of the nodes on the path; and with `top_k`, the list `top_k` of such dicts, best class first.
+            of the nodes on the path; and with `top_k`, the list `top_k` of such dicts, best class first. Under a rule
+            that answers at any level, such as `back-off`, `label` may be an inner node, or None for the root, and
+            there are also `level`, and `next` and `next_probability`, the likeliest node below.
 
         Raises:
             DataError: inputs of another kind, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
-        stored = self.pretrained.stored
+        stored, wanted = self.pretrained.stored, AnswerRequest(**request)
+        rule = wanted.chosen_rule(stored.rule, stored.calibration)
         samples = model_samples(stored, as_inputs(inputs, stored.kind), self.config)
         return [
             answer
             for posterior in posteriors(stored, samples, self.config)
-            for answer in named_answers(posterior, stored.rule, top_k=top_k)
+            for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
         ]
 
 

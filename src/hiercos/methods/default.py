@@ -20,7 +20,7 @@ from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
 DEFAULT = "default"  # name of the default method
-DEFAULT_RULE = "hops"  # a name of `hiercos.decisions.RULES`
+DEFAULT_RULE = "default"  # a name of `hiercos.decisions.RULES`
 FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
 
 Effort = Literal["quick", "normal", "best"]

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from itertools import repeat
 from typing import Any
 
 import torch
@@ -23,12 +24,14 @@ class SourceBatch:
 
     Attributes:
         ranking: classes of each sample, best first.
+        listed: classes of each sample's short list, best first.
         right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the label lacks.
         label_logs: natural logarithm of the probability of each sample's label, shape (B,); None if unknown.
         is_class: whether each sample is labelled with a class, shape (B,); the ranking of the others has no meaning.
     """
 
     ranking: Ranking
+    listed: Ranking
     right: Tensor
     label_logs: Tensor | None
     is_class: Tensor
@@ -40,8 +43,8 @@ class SourceBatch:
 
     def _all_values(self, spec: MetricSpec) -> Tensor:
         function = metric_function(spec)
-        if spec.source == "ranking":
-            return function(self.ranking, spec.k).double()
+        if spec.source in ("ranking", "list"):
+            return function(self.listed if spec.source == "list" else self.ranking, spec.k).double()
         if spec.source == "levels":
             return function(self.right, spec.level).double()
         if self.label_logs is None:
@@ -80,6 +83,7 @@ def suite_values(
     node_scores: Tensor | None = None,
     log_probabilities: Tensor | None = None,
     *,
+    listed: Tensor | None = None,
     specs: Sequence[MetricSpec] = SUITE,
 ) -> Tensor:
     """All values of the suite for each sample; nan where the sample does not count.
@@ -94,6 +98,7 @@ def suite_values(
             full path; by default the path of the best class, so that fpa equals top1.
         log_probabilities: natural logarithms of the class probabilities, shape (B, C); by default None, and the log
             loss is nan.
+        listed: scores of the order of the short list, shape (B, C), for top-5 accuracy; `scores` by default.
         specs: rows of the metric table; the default suite by default.
 
     Returns:
@@ -107,12 +112,17 @@ def suite_values(
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
         label_logs = label_log_probabilities(log_probabilities, labels, taxonomy)
     columns, parts, start = columns_of(specs, taxonomy), [], 0
-    depth = max((spec.depth(taxonomy.num_classes) for spec in columns), default=1)
-    for ranking in rankings(scores, labels.where(is_class, 0), taxonomy, depth):
+    depth, depth_of_list = (
+        _depth(columns, sources, taxonomy) for sources in (("ranking", "list", "levels"), ("list",))
+    )
+    classes = labels.where(is_class, 0)
+    lists = repeat(None) if listed is None else rankings(listed, classes, taxonomy, depth_of_list)
+    for ranking, short in zip(rankings(scores, classes, taxonomy, depth), lists):  # noqa: B905  # `repeat` has no end
         rows = slice(start, start + len(ranking.labels))
         start = rows.stop
         right = _levels_right(ranking, None if node_scores is None else node_scores[rows], labels[rows], taxonomy)
-        batch = SourceBatch(ranking, right, None if label_logs is None else label_logs[rows], is_class[rows])
+        logs = None if label_logs is None else label_logs[rows]
+        batch = SourceBatch(ranking, ranking if short is None else short, right, logs, is_class[rows])
         parts.append(torch.stack([batch.values(spec) for spec in columns], dim=1))
     return torch.cat(parts)
 
@@ -123,6 +133,11 @@ def _levels_right(ranking: Ranking, node_scores: Tensor | None, labels: Tensor, 
         return torch.empty(len(labels), 0, dtype=torch.float64, device=labels.device)
     answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores
     return level_accuracy(answers, labels, taxonomy)
+
+
+def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxonomy) -> int:
+    """Number of classes to rank for the metrics of some sources."""
+    return max((spec.depth(taxonomy.num_classes) for spec in specs if spec.source in sources), default=1)
 
 
 def suite_means(
@@ -196,9 +211,12 @@ class MetricSuite(TreeMetric):
         labels: Tensor,
         node_scores: Tensor | None = None,
         log_probabilities: Tensor | None = None,
+        listed: Tensor | None = None,
     ) -> None:
         """Add a batch; see `suite_values` for the arguments."""
-        values = suite_values(scores, labels, self.taxonomy, node_scores, log_probabilities, specs=self.specs)
+        values = suite_values(
+            scores, labels, self.taxonomy, node_scores, log_probabilities, listed=listed, specs=self.specs
+        )
         self.ignored += (labels >= self.taxonomy.num_classes).sum()
         self.totals += values.nansum(dim=0)
         self.counts += values.isnan().logical_not().sum(dim=0)

@@ -110,6 +110,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
         stored.rule,
         stored.temperature,
         transform,
+        calibration=stored.calibration,
     )
     projection = stored.model.projection if start == "inputs" and stored.encoder is None else None
     module = ExportedModule(stored.model, stored.temperature, backbone or projection, stored.class_weights).eval()

@@ -15,7 +15,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from hiercos.data import Float32Array, Kind, TextFeatures
-from hiercos.decisions import Rule, rule_from_dict
+from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
 from hiercos.errors import FaultsError
 from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
@@ -78,6 +78,7 @@ class OnnxDescription:
         temperature: calibration temperature of the probabilities.
         transform: preprocessing of images; None for other kinds.
         text_file: file with the map from texts to features; None for other kinds.
+        calibration: calibration samples for the targets of back-off; None if the model has none.
     """
 
     taxonomy: Taxonomy
@@ -87,6 +88,7 @@ class OnnxDescription:
     temperature: float
     transform: PixelTransform | None = None
     text_file: TextFile | None = None
+    calibration: HeldOutChains | None = None
 
     def properties(self) -> dict[str, str]:
         """The metadata as strings by name; structured values as JSON."""
@@ -103,6 +105,8 @@ class OnnxDescription:
             values["preprocessing"] = json.dumps(self.transform.to_dict())
         if self.text_file is not None:
             values["text_features"] = json.dumps(vars(self.text_file))
+        if self.calibration is not None:
+            values["calibration"] = json.dumps(self.calibration.to_dict())
         return {PREFIX + name: value for name, value in values.items()}
 
 
@@ -130,7 +134,8 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
 def _description(values: Mapping[str, str]) -> OnnxDescription:
     check_choice("kind", values["kind"], get_args(Kind))
     rule = values["rule"] if values["version"] == "1" else json.loads(values["rule"])
-    transform, text_file = (_optional(values, name) for name in ("preprocessing", "text_features"))
+    names = ("preprocessing", "text_features", "calibration")
+    transform, text_file, calibration = (_optional(values, name) for name in names)
     return OnnxDescription(
         taxonomy_from_dict(json.loads(values["taxonomy"])),
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
@@ -139,6 +144,7 @@ def _description(values: Mapping[str, str]) -> OnnxDescription:
         json.loads(values["temperature"]),
         None if transform is None else PixelTransform(**transform),
         None if text_file is None else TextFile(**text_file),
+        None if calibration is None else HeldOutChains.from_dict(calibration),
     )
 
 

@@ -38,7 +38,8 @@ def to_int8(export: OnnxExport) -> OnnxExport:
         )
         graph = onnx.load_model(str(target))
     graph.ClearField("metadata_props")
-    smaller = replace(export, graph=with_rounded_convolutions(graph))
+    description = replace(export.description, calibration=None)  # its samples were scored by the exact weights
+    smaller = replace(export, graph=with_rounded_convolutions(graph), description=description)
     return replace(smaller, difference=disagreement(smaller.opened().session, export.module, export.sample))
 
 

@@ -18,7 +18,7 @@ from hiercos.data import (
     UnlabelledInputs,
     as_inputs,
 )
-from hiercos.decisions import Posterior, Rule
+from hiercos.decisions import AnswerRequest, Posterior, Rule
 from hiercos.errors import DataError
 from hiercos.onnx.format import (
     LEAVES,
@@ -97,14 +97,24 @@ class OnnxModel:
         line = line_name(self.description.method, self.rule.name)
         return f"OnnxModel({line}, {self.kind}, {self.taxonomy!r})"
 
-    def predict(self, inputs: Any, *, top_k: int | None = None, config: InferenceConfig | None = None) -> list[Answer]:
-        """The best class of every text, image or vector under the model's rule.
+    def predict(
+        self,
+        inputs: Any,
+        *,
+        top_k: int | None = None,
+        explain: bool = False,
+        config: InferenceConfig | None = None,
+        **request: Any,
+    ) -> list[Answer]:
+        """The answer to every text, image or vector under the model's rule or another one.
 
         Args:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
+            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
             config: settings of the pass.
+            **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:
             One dict per input, as `hiercos.hub.Pipeline` returns it.
@@ -113,10 +123,12 @@ class OnnxModel:
             DataError: inputs of another kind or width, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
+        wanted = AnswerRequest(**request)
+        rule = wanted.chosen_rule(self.rule, self.description.calibration)
         return [
             answer
             for posterior in self.posteriors(as_inputs(inputs, self.kind), config or InferenceConfig())
-            for answer in named_answers(posterior, self.rule, top_k=top_k)
+            for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
         ]
 
     def outputs(self, batch: Float32Array, names: Sequence[str] | None = None) -> dict[str, NDArray[Any]]:

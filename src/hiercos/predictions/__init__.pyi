@@ -3,7 +3,14 @@ from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
 from .answers import named_answers as named_answers
+from .costs import read_costs as read_costs
+from .explanations import explanation_columns as explanation_columns
+from .explanations import explanations as explanations
 from .guesses import LabelledImages as LabelledImages
 from .guesses import read_labelled_images as read_labelled_images
+from .probabilities import probability_columns as probability_columns
+from .row_weights import RowWeights as RowWeights
+from .row_weights import read_row_nodes as read_row_nodes
+from .row_weights import read_row_priors as read_row_priors
 from .score_tables import ScoreSet as ScoreSet
 from .scores import read_scores as read_scores

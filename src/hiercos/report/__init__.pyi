@@ -1,5 +1,6 @@
 from .ablation import AblationGroup as AblationGroup
 from .ablation import ablation_results as ablation_results
+from .curves import write_curve_figure as write_curve_figure
 from .document import Results as Results
 from .document import Section as Section
 from .document import comparison_results as comparison_results

@@ -109,7 +109,10 @@ th:first-child, td:first-child { text-align: left; }
 td.best { font-weight: 600; } td small { color: #495057; font-weight: 400; }
 .small, footer { color: #5c636a; font-size: .9rem; }
 """
-RULES_LEGEND = "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS."
+RULES_LEGEND = (
+    "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
+    "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
+)
 
 
 def write_report(results: Results, path: Path) -> str:

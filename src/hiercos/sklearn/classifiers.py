@@ -20,15 +20,16 @@ class HierarchicalClassifier(TaxonomyClassifier):
     """A classifier over a taxonomy, trained by any registered method.
 
     The default method is a committee of linear and wide heads, with and without the tree, weighted by held-out
-    log-loss.
+    log-loss. Under its rule, `default`, the likeliest class answers, and the others are ranked for the highest expected
+    HOPS.
 
     Args:
         taxonomy: `Taxonomy`, file, or list of paths or of edges (see `taxonomy_argument`); None to build it from
             labels that are paths or have a column for each level, and for other labels a flat one.
         method: name of a method in `METHODS`.
         options: options of the method by name, except `width` and `dropout`.
-        rule: decision rule: "none", "crm" or "hops", see the page on decision rules; None for "hops" with the
-            default method and "none" with any other.
+        rule: decision rule: "none", "crm", "hops" or "default", see the page on decision rules; None for "default"
+            with the default method and "none" with any other.
         width: width of the hidden layers; None for 512 with the default method, and for the published width with
             others.
         dropout: dropout rate of the hidden layers, if the method has one; 0 with the default method to choose it.
@@ -43,6 +44,8 @@ class HierarchicalClassifier(TaxonomyClassifier):
         validation_fraction: share of the samples that is held out to choose the best epoch and the temperature of
             the probabilities; nothing is held out if that is fewer than 32 samples. None for the default method's own
             choice (a seventh, or cross-validation of small data), and 0.1 with any other.
+        calibration_fraction: share of the samples that is set aside, at random, for the targets of `predict_node` and
+            used for nothing else.
         sparse_components: maximum number of features of sparse samples, by a truncated SVD of the training samples.
         warm_start: whether `fit` continues from the last fit.
         random_state: seed or generator for the initial weights, the order of the samples, dropout and the choice of
@@ -86,6 +89,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
         learning_rate: float | None = None,
         weight_decay: float | None = None,
         validation_fraction: float | None = None,
+        calibration_fraction: float = 0.0,
         sparse_components: int = 512,
         warm_start: bool = False,
         random_state: Any = None,
@@ -103,6 +107,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
+        self.calibration_fraction = calibration_fraction
         self.sparse_components = sparse_components
         self.warm_start = warm_start
         self.random_state = random_state
@@ -158,7 +163,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         penalty: see `HierCOSLoss`.
         grouping: see `HierCOSLoss`.
         basis: see `HierCOSHead`.
-        rule: "none" (the published ranking), "crm" or "hops".
+        rule: "none" (the published ranking), "crm", "hops" or "default".
         width: width of the transformation module; None for the number of nodes, as published.
         dropout: see `HierCOSHead`.
         epochs: see `HierarchicalClassifier`.
@@ -166,6 +171,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         learning_rate: see `HierarchicalClassifier`.
         weight_decay: see `HierarchicalClassifier`.
         validation_fraction: see `HierarchicalClassifier`.
+        calibration_fraction: see `HierarchicalClassifier`.
         sparse_components: see `HierarchicalClassifier`.
         warm_start: see `HierarchicalClassifier`.
         random_state: see `HierarchicalClassifier`.
@@ -200,6 +206,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         learning_rate: float = DEFAULTS.learning_rate,
         weight_decay: float = DEFAULTS.weight_decay,
         validation_fraction: float = VALIDATION_FRACTION,
+        calibration_fraction: float = 0.0,
         sparse_components: int = 512,
         warm_start: bool = False,
         random_state: Any = None,
@@ -221,6 +228,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
         self.validation_fraction = validation_fraction
+        self.calibration_fraction = calibration_fraction
         self.sparse_components = sparse_components
         self.warm_start = warm_start
         self.random_state = random_state

@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from hiercos.decisions import Posterior, Rule
+from hiercos.decisions import AnswerRequest, Decision, HeldOutChains, Posterior, Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
 from hiercos.errors import DataError
@@ -52,6 +52,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     learning_rate: float | None
     weight_decay: float | None
     validation_fraction: float | None
+    calibration_fraction: float
     sparse_components: int
     warm_start: bool
     random_state: Any
@@ -107,6 +108,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             codec.taxonomy,
             config,
             held_out=self._default_share() if self.validation_fraction is None else self.validation_fraction,
+            set_aside=self.calibration_fraction,
             most_features=self.sparse_components,
             device=self.device,
             start=start,
@@ -143,7 +145,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             stream = self._stream or OnlineTraining(self.model_, None)
             stream = stream if codec is self.labels_ else stream.grown(codec.taxonomy, config.seed)
         stream.learn(data, config, self.device)
-        self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_))
+        rule = None if first else self._fitted_rule()
+        self._keep(codec, Trained(stream.model, 1.0 if first else self.temperature_), rule)
         self._stream = stream
         self.n_iter_ = stream.calls
         return self
@@ -158,6 +161,29 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
         answers = self._answers(X)
         return hiclass_labels(answers, self.taxonomy_)
+
+    def predict_node(self, X: Any, **request: Any) -> Decision:
+        """The answer to each sample at any level, only as deep as it is sure: a class, an inner node or the root.
+
+        Args:
+            X: samples, shape (M, F).
+            **request: arguments of `AnswerRequest`: `confidence=0.9` (the default), `target_containment=0.95`,
+                `within=["fungi"]`, `rule="majority"` and so on. A target needs samples that `fit` set aside, see
+                `calibration_fraction`.
+
+        Returns:
+            Nodes and their probabilities, `decision.nodes` and `decision.probabilities`, shape (M,), -1 for the root.
+
+        Raises:
+            RuleError: for a target that the calibration samples do not support.
+        """
+        wanted = AnswerRequest(**request)
+        rule = wanted.chosen_rule(named_rule("back-off"), self._calibration())
+        return rule(wanted.restricted(self._posterior(X)))
+
+    def _calibration(self) -> HeldOutChains | None:
+        check_is_fitted(self, "model_")
+        return self._trained.calibration
 
     def predict_proba(self, X: Any) -> AnyArray:
         """Probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1.
@@ -181,8 +207,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def decision_function(self, X: Any) -> AnyArray:
         """Scores by which the rule ranks the classes, higher is better, columns as in `classes_`.
 
-        The highest score belongs to the class that `predict` returns. With the rule `hops` this takes milliseconds
-        per sample, unlike `predict`.
+        The highest score belongs to the class that `predict` returns. With the rules `default` and `hops` this takes
+        milliseconds per sample, unlike `predict`.
 
         Returns:
             Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
@@ -199,7 +225,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """
         check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
-        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_, self._trained.class_weights)
+        weights, calibration = self._trained.class_weights, self._trained.calibration
+        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_, weights, calibration=calibration)
         stored = StoredEstimator(
             model,
             self.labels_,
@@ -228,9 +255,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if stored.column_names is not None:
             estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
         model = stored.model
-        trained = Trained(model.model, model.temperature, model.class_weights)
-        estimator._keep(stored.codec, trained)
-        estimator.rule_, estimator._stream = stored.model.rule, None
+        trained = Trained(model.model, model.temperature, model.class_weights, calibration=model.calibration)
+        estimator._keep(stored.codec, trained, model.rule)
+        estimator._stream = None
         return estimator
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -318,8 +345,11 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _seed(self) -> int:
         return int(check_random_state(self.random_state).randint(MAX_SEED))
 
-    def _keep(self, codec: LabelCodec, trained: Trained) -> None:
-        self.labels_, self._trained, self.rule_ = codec, trained, named_rule(self._rule())
+    def _keep(self, codec: LabelCodec, trained: Trained, rule: Rule | None = None) -> None:
+        """Set the fitted attributes; the rule is fitted on the held-out samples if none is given."""
+        new = named_rule(self._rule())
+        self.rule_ = rule or (new if trained.held_out is None else new.fit(*trained.held_out))
+        self.labels_, self._trained = codec, trained
         self._taxonomy_given = self.taxonomy
         self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
         self.model_, self.temperature_ = trained.model, trained.temperature

@@ -58,6 +58,7 @@ KINDS: dict[str, Any] = {
     "learning_rate": float | None,
     "weight_decay": float | None,
     "validation_fraction": float | None,
+    "calibration_fraction": float,
     "dropout": float,
     "sparse_components": int,
     "warm_start": bool,

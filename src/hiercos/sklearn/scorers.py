@@ -56,7 +56,8 @@ class HierarchicalScorer:
         specs = [spec for spec in MEASURED if self.metric is None or _has(spec, self.metric, taxonomy)]
         logs = _log_probabilities(estimator, X, taxonomy) if any(map(_reads_probabilities, specs)) else None
         true = torch.tensor(labels)
-        values = suite_values(scores, true, taxonomy, log_probabilities=logs, specs=specs)
+        listed = _listed(estimator, X, scores, taxonomy) if any(map(_reads_list, specs)) else None
+        values = suite_values(scores, true, taxonomy, log_probabilities=logs, listed=listed, specs=specs)
         means = suite_means(values, true, taxonomy, torch.tensor(weights), specs=specs)
         found = dict(zip(scorer_names(taxonomy, specs), _signed(means, specs, taxonomy), strict=True))
         return found if self.metric is None else found[self.metric]
@@ -82,6 +83,22 @@ def _has(spec: MetricSpec, metric: str, taxonomy: Taxonomy) -> bool:
 
 def _reads_probabilities(spec: MetricSpec) -> bool:
     return spec.source == "probabilities"
+
+
+def _reads_list(spec: MetricSpec) -> bool:
+    return spec.source == "list"
+
+
+def _listed(estimator: Any, X: Any, scores: Tensor, taxonomy: Taxonomy) -> Tensor | None:
+    """Scores of the list of an estimator whose rule has another order for it, shape (M, C); None for others.
+
+    That is the answer, which is first in the ranking, and then the likeliest classes.
+    """
+    last = _last_step(estimator)
+    if not (isinstance(last, TaxonomyClassifier) and last._fitted_rule().lists_by_probability):
+        return None
+    logs = _by_class(estimator, np.asarray(estimator.predict_log_proba(X), dtype=np.float64), taxonomy)
+    return logs.scatter(1, scores.argmax(dim=1, keepdim=True), torch.inf)
 
 
 def _signed(means: Tensor, specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> list[float]:

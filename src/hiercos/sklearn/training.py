@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hiercos.decisions import fit_temperature
+from hiercos.decisions import HeldOutChains, Posterior, fit_temperature, held_out_chains
 from hiercos.engine import (
     RunProgress,
     TrainConfig,
@@ -28,7 +28,7 @@ from hiercos.engine import (
 from hiercos.methods import METHODS, Model
 from hiercos.nn import CONSTANT, Projection
 from hiercos.sklearn.samples import LabelledArrays, fitted_projection
-from hiercos.taxonomy import IntArray, Taxonomy, taxonomy_change
+from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels, taxonomy_change
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200
 LOGIT_STEP = 2.5  # maximum change of a linear layer's logit in a step; best on 4 to 1,280 features
@@ -44,11 +44,16 @@ class Trained:
         model: trained model, on the CPU, with its projection of sparse samples.
         temperature: calibration temperature of the probabilities; 1 if nothing was held out.
         class_weights: factor of each class's probability, shape (C,), of a loaded model; None by default.
+        held_out: posterior of the held-out samples and their nodes, shape (M,), for rules to be fitted on; None if
+            nothing was held out.
+        calibration: chains of the samples that were set aside for the targets of back-off; None if there are none.
     """
 
     model: Model
     temperature: float
     class_weights: Sequence[float] | None = None
+    held_out: tuple[Posterior, IntArray] | None = None
+    calibration: HeldOutChains | None = None
 
 
 def train(
@@ -57,6 +62,7 @@ def train(
     config: TrainConfig,
     *,
     held_out: float,
+    set_aside: float = 0.0,
     most_features: int,
     device: str,
     start: Trained | None = None,
@@ -71,6 +77,7 @@ def train(
         taxonomy: taxonomy of the classes.
         config: training settings.
         held_out: share of the samples used to choose the epoch and the temperature; see `held_out_rows`.
+        set_aside: share of the samples used for the targets of back-off alone.
         most_features: maximum number of features of sparse samples, see `fitted_projection`.
         device: name of the device in Lightning Fabric.
         start: earlier result to continue from, with its projection and scale; a new model by default.
@@ -79,6 +86,7 @@ def train(
     Returns:
         The trained model, and the history of its training.
     """
+    data, reserved = _set_aside(data, set_aside, config.seed)
     aside = held_out_rows(data.labels, held_out, config.seed)
     learned = data.rows(~aside)
     raw_inputs = METHODS.traits(config.method).raw_inputs
@@ -92,9 +100,32 @@ def train(
         model = start.model if start else fresh_model(taxonomy, vectors.features.shape[1], config, projection)
         fabric = launched(device)
         progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), callback=callback)
-        temperature = 1.0 if val is None else _temperature(class_scores(fabric, model, val), val.labels)
+        temperature, fitted_on, calibration = 1.0, None, None
+        if val is not None:
+            scores, known = class_scores(fabric, model, val), val.labels < taxonomy.num_classes
+            temperature = _temperature(scores, val.labels)
+            posterior = Posterior.from_scores(scores[known], taxonomy, temperature=temperature)
+            fitted_on = (posterior, taxonomy.leaves[val.labels[known].numpy()])
+        if reserved is not None:
+            scores = class_scores(fabric, model, reserved.vectors(projection, raw_inputs=raw_inputs))
+            posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)
+            calibration = held_out_chains(posterior, nodes_of_labels(reserved.labels, taxonomy))
     model.cpu().eval()
-    return Trained(model, temperature), progress
+    return Trained(model, temperature, None, fitted_on, calibration), progress
+
+
+def _set_aside(data: LabelledArrays, share: float, seed: int) -> tuple[LabelledArrays, LabelledArrays | None]:
+    """The samples to learn from, and a share of all drawn at random; None for a share of 0.
+
+    Raises:
+        ValueError: for a share below 0, or one that leaves no sample on either side.
+    """
+    if share == 0:
+        return data, None
+    chosen = np.random.default_rng([seed, 1]).random(len(data.labels)) < share
+    if not 0 < share < 1 or chosen.all() or not chosen.any():
+        raise ValueError(f"expected calibration_fraction from 0 to below 1 that leaves samples to learn, got {share}")
+    return data.rows(~chosen), data.rows(chosen)
 
 
 def _temperature(scores: Tensor, labels: Tensor) -> float:

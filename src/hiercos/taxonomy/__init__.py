@@ -5,6 +5,7 @@ from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_ta
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
 from hiercos.taxonomy.distances import (
+    classes_below,
     common_depth_block,
     distance_block,
     hop_distance_block,
@@ -42,10 +43,14 @@ from hiercos.taxonomy.operations import (
     Floats,
     ancestor_matrix,
     ancestor_sums,
+    best_children,
+    descendant_log_sums,
     descendant_maxima,
     descendant_sums,
     families,
+    is_at_or_above,
     node_values,
+    parent_values,
 )
 from hiercos.taxonomy.preferences import (
     FloatArray,
@@ -81,11 +86,14 @@ __all__ = [
     "TaxonomyFacts",
     "ancestor_matrix",
     "ancestor_sums",
+    "best_children",
     "check_taxonomy_source",
     "check_tree",
+    "classes_below",
     "common_depth_block",
     "counted",
     "decay_weights",
+    "descendant_log_sums",
     "descendant_maxima",
     "descendant_sums",
     "distance_block",
@@ -94,6 +102,7 @@ __all__ = [
     "families",
     "hop_distance_block",
     "inner_label_notes",
+    "is_at_or_above",
     "kept_parents",
     "label_array",
     "label_codec",
@@ -107,6 +116,7 @@ __all__ = [
     "open_taxonomy",
     "ordered_by_rank",
     "pair_distances",
+    "parent_values",
     "path_parts",
     "path_texts",
     "preferred_ranks",

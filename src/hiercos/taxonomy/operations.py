@@ -71,6 +71,66 @@ def descendant_maxima(values: Floats, taxonomy: Taxonomy) -> Floats:
     return maxima
 
 
+def descendant_log_sums(values: Floats, taxonomy: Taxonomy) -> Floats:
+    """Logarithm of the sum of exp(value) over every node and its descendants: (M, N) to (M, N)."""
+    sums = np.array(values, dtype=np.float64)
+    for level in range(taxonomy.height, 1, -1):
+        nodes = taxonomy.level(level)
+        parents, starts = families(taxonomy, nodes)
+        sums[:, parents] = np.logaddexp(sums[:, parents], np.logaddexp.reduceat(sums[:, nodes], starts, axis=1))
+    return sums
+
+
+def best_children(values: Floats, taxonomy: Taxonomy) -> IntArray:
+    """The child of every node with the highest value, the lower index among equals: (M, N) to (M, N + 1).
+
+    The last column, index -1, is that of the root; -1 for a node without children.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> best_children(np.array([[0.75, 0.25, 0.25, 0.5, 0.25]]), t)
+        array([[ 3,  4, -1, -1, -1,  0]])
+    """
+    best = np.full((len(values), taxonomy.num_nodes + 1), -1)
+    for level in range(1, taxonomy.height + 1):
+        nodes = taxonomy.level(level)
+        parents, starts = families(taxonomy, nodes)
+        block = values[:, nodes]
+        sizes = np.diff(np.append(starts, block.shape[1]))
+        highest = np.repeat(np.maximum.reduceat(block, starts, axis=1), sizes, axis=1)
+        candidates = np.where(block == highest, np.arange(nodes.start, nodes.stop), taxonomy.num_nodes)
+        best[:, parents] = np.minimum.reduceat(candidates, starts, axis=1)
+    return best
+
+
+def is_at_or_above(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    """Whether each node is the label of its row or an ancestor of it: (M, K) and (M,) to (M, K).
+
+    The root (-1) is above every label, and no other node is above the root.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> is_at_or_above(np.array([[-1, 0, 2], [-1, 0, 2]]), np.array([2, 3]), t).tolist()
+        [[True, True, True], [True, True, False]]
+    """
+    known = labels >= 0
+    if not taxonomy.is_tree:
+        above = np.asarray(ancestor_matrix(taxonomy)[np.maximum(labels, 0)[:, None], np.maximum(nodes, 0)].todense())
+        return (nodes < 0) | ((above.reshape(nodes.shape) > 0) & known[:, None])
+    paths = np.full((len(labels), taxonomy.height), -2)
+    paths[known] = taxonomy.path_table(labels[known])
+    on_level = np.where(nodes < 0, 0, taxonomy.depths[nodes] - 1)
+    found: NDArray[np.bool_] = (nodes < 0) | (np.take_along_axis(paths, on_level, axis=1) == nodes)
+    return found
+
+
+def parent_values(values: Floats, taxonomy: Taxonomy, *, root: float) -> Floats:
+    """Value of the parent of every node, `root` just under the root: (M, N) to (M, N)."""
+    above = np.concatenate([values, np.full((len(values), 1), root)], axis=1)
+    parents: Floats = above[:, taxonomy.parents]
+    return parents
+
+
 def families(taxonomy: Taxonomy, nodes: slice) -> tuple[IntArray, IntArray]:
     """Distinct parents of a level's nodes, and the offset of each one's first child within the level."""
     parents, starts = np.unique(taxonomy.parents[nodes], return_index=True)

@@ -45,7 +45,7 @@ def compare(
     rules: Annotated[
         str | None,
         typer.Option(
-            help="Decision rules, separated by commas: none, crm, hops; rule@method for one method.",
+            help="Decision rules, separated by commas: none, crm, hops, default; rule@method for one method.",
             show_default="none,crm, and the default method's rule for it and for cross-entropy-mlp",
         ),
     ] = None,

@@ -1,7 +1,7 @@
 """`hiercos evaluate`: metrics of a model, or of predictions in a file."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +15,18 @@ from hiercos.cli.display.metric_tables import (
     read_sample_metrics,
     write_rows,
 )
-from hiercos.cli.display.output import check_format, chosen_format
+from hiercos.cli.display.output import Row, check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
-from hiercos.cli.options.common import check_model_folder
+from hiercos.cli.options.answers import Answering, AnswerOptions
+from hiercos.cli.options.common import check_model_folder, check_target
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
-    from hiercos.benchmark import SampleMetrics
-    from hiercos.engine import ReadConfig
+    from lightning_fabric import Fabric
+
+    from hiercos.benchmark import LabelledPosterior, SampleMetrics
+    from hiercos.engine import LabelledSamples, ReadConfig, StoredModel
     from hiercos.predictions import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
@@ -67,8 +70,16 @@ def evaluate(
     files: ScoreFiles,
     columns: ColumnOptions,
     device_options: DeviceOptions,
+    answers: AnswerOptions,
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
+    reliability: Annotated[
+        bool, typer.Option("--reliability", help="For each level, how often answers of some probability are right.")
+    ] = False,
+    curve: Annotated[
+        Path | None,
+        typer.Option(help="File (.csv) for precision against coverage of every rule; a figure beside it."),
+    ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
         str | None,
@@ -84,47 +95,105 @@ def evaluate(
     """
     chosen = chosen_format(format, output, "table")
     check_format(chosen, output)
-    if sum((files.against is not None, per_class, per_level)) > 1:
-        raise OptionError("expected at most one of --against, --per-class and --per-level")
+    check_target("--curve", curve)
+    if sum((files.against is not None, per_class, per_level, reliability)) > 1:
+        raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
     for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
         if files.scores is None and given is not None:
             raise OptionError(f"{name}: expected --scores with it; a model and its data have their own")
+    answers.request()  # raises for impossible values
+    if files.scores is not None and (answers != AnswerOptions() or reliability or curve is not None):
+        raise OptionError("--scores: expected no option for answers with it; the order of the classes is given")
     if files.scores is not None and model is not None:
         raise OptionError(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
             "value, and --output names the file to write"
         )
+    breakdown = "class" if per_class else "level" if per_level else "reliability" if reliability else None
     if files.scores is not None:
-        tree, labels = files.read(columns)
-        samples = read_sample_metrics(files.scores, tree, labels)
+        rows = _file_rows(files, columns, breakdown, seed)
     elif files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, partial(device_options.read_config, batch_size, workers))
+        opened = _open(model, data, columns, answers, partial(device_options.read_config, batch_size, workers))
+        rows = opened.rows(breakdown, seed)
+        if curve is not None:
+            _write_curve(opened, curve, seed)
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
-    from hiercos.benchmark import class_rows, node_rows
-
-    if files.scores is not None and files.against is not None:
-        other = read_sample_metrics(files.against, tree, labels)
-        check_same_samples(samples, other, files.scores, files.against, tree)
-        rows = difference_rows(samples, other, seed=seed)
-    elif per_class:
-        rows = class_rows(samples, tree)
-    else:
-        rows = node_rows(samples, tree) if per_level else metric_rows(samples, seed=seed)
     write_rows(rows, chosen, output)
 
 
-def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, read_config: Callable[..., "ReadConfig"]
-) -> tuple["SampleMetrics", "Taxonomy"]:
+def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":
+    """Rows of the metrics of a prediction file, or of its differences to another one."""
+    assert files.scores is not None
+    tree, labels = files.read(columns)
+    samples = read_sample_metrics(files.scores, tree, labels)
+    if files.against is None:
+        return _metric_rows(samples, tree, breakdown, seed)
+    other = read_sample_metrics(files.against, tree, labels)
+    check_same_samples(samples, other, files.scores, files.against, tree)
+    return difference_rows(samples, other, seed=seed)
+
+
+def _metric_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | None, seed: int) -> "Sequence[Row]":
+    from hiercos.benchmark import class_rows, node_rows
+
+    if breakdown == "class":
+        return class_rows(samples, tree)
+    return node_rows(samples, tree) if breakdown == "level" else metric_rows(samples, seed=seed)
+
+
+@dataclass(frozen=True)
+class OpenedModel:
+    """A model with the samples to test it on, and how it is to answer."""
+
+    fabric: "Fabric"
+    stored: "StoredModel"
+    data: "LabelledSamples"
+    answering: Answering
+
+    def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
+        """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
+        from hiercos.benchmark import model_metrics, node_answer_rows, reliability_rows
+        from hiercos.decisions import NodeRule
+
+        if breakdown == "reliability":
+            return reliability_rows(self.tested())
+        if isinstance(self.answering.rule, NodeRule) and breakdown is None:
+            return node_answer_rows(self.tested(), self.answering.rule, seed=seed)
+        samples = model_metrics(self.fabric, self.stored, self.data, self.answering.request)
+        return _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
+
+    def tested(self) -> "LabelledPosterior":
+        """Probabilities of the samples."""
+        from hiercos.benchmark import labelled_posterior
+
+        return labelled_posterior(self.fabric, self.stored, self.data, self.answering.request)
+
+
+def _open(
+    model: Path, data: str, columns: ColumnOptions, answers: AnswerOptions, read_config: Callable[..., "ReadConfig"]
+) -> OpenedModel:
     check_model_folder(model)
     import torch
 
-    from hiercos.benchmark import model_metrics
     from hiercos.engine import LabelledInputs, load_model, model_samples
 
     stored = load_model(model)
     samples = held_out_samples(model, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels))
-    return model_metrics(config.fabric, stored, tested), stored.model.taxonomy
+    answering = Answering.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
+    return OpenedModel(config.fabric, replace(stored, rule=answering.rule), tested, answering)
+
+
+def _write_curve(opened: OpenedModel, path: Path, seed: int) -> None:
+    """Write the operating points of every rule as a table, the areas to stderr, and a figure beside the table."""
+    from hiercos.benchmark import curve_areas, curve_rows
+    from hiercos.cli.display.output import emit
+    from hiercos.report import write_curve_figure
+
+    rows = curve_rows(opened.tested(), seed=seed)
+    emit(rows, "csv", path)
+    areas = ", ".join(f"{name} {area:.4f}" for name, area in curve_areas(rows).items())
+    typer.echo(f"Area under containment against coverage: {areas}.", err=True)
+    typer.echo(write_curve_figure(rows, path.with_suffix(".html")), err=True)

@@ -14,6 +14,7 @@ from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
+from hiercos.cli.options.answers import Answering, AnswerOptions, RowOptions
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 
@@ -50,12 +51,20 @@ def predict(
     ],
     device_options: DeviceOptions,
     columns: InputColumnOptions,
+    answers: AnswerOptions,
+    by_row: RowOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     top: Annotated[
         int | None,
         typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
     ] = None,
+    explain: Annotated[
+        bool, typer.Option("--explain", help="Probabilities along the path of the answer and of the runner-up.")
+    ] = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
+    ] = False,
     format: Annotated[
         str | None,
         typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
@@ -64,29 +73,38 @@ def predict(
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
-    The levels are the ancestors of the predicted class, so they always form a path of the taxonomy. The column score is
-    the value of the class under the decision rule, confidence its probability: the predicted class is not always the
-    most probable one.
+    The levels are the ancestors of the answer, so they always form a path of the taxonomy. The column score is the
+    value of the answer under the decision rule, confidence its probability: the predicted class is not always the most
+    probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
     """
     chosen = chosen_format(format, output, "csv")
     if chosen != FIFTYONE:
         check_format(chosen, output)
     elif top is not None:
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
+    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
+        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
     check_target("--output", output)
+    answers.request()  # raises for impossible values
     from hiercos.data import read_inputs
-    from hiercos.predictions import answer_columns
+    from hiercos.predictions import answer_columns, probability_columns
 
     opened = open_model(model, device_options)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
+    weights = by_row.weights(inputs, opened.taxonomy)
+    answering = Answering.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            write(answer_columns(batch, posterior, opened.rule, top=top))
+            allowed = answering.posterior(posterior, batch.numbers)
+            if probabilities:
+                write(probability_columns(batch, allowed))
+            else:
+                write(answer_columns(batch, allowed, answering.rule, top=top, explain=explain))
             advance(len(posterior))
 
         with in_background(answer) as answer_later:  # while the network computes the next batch

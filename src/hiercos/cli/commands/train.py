@@ -26,8 +26,8 @@ def train(
     rule: Annotated[
         str | None,
         typer.Option(
-            help="Decision rule: none, crm or hops.",
-            show_default="hops for the default method, else none",
+            help="Decision rule: none, crm, hops or default.",
+            show_default="default for the default method, else none",
         ),
     ] = None,
     set_: options.Set = None,

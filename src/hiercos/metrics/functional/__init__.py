@@ -1,5 +1,6 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
+from hiercos.metrics.functional.answers import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     full_path_accuracy,
@@ -21,6 +22,8 @@ from hiercos.metrics.functional.ranked import (
 from hiercos.metrics.functional.retrieval import ndcg, normalized_rank, reciprocal_rank
 
 __all__ = [
+    "ANSWER_METRICS",
+    "answer_values",
     "average_hierarchical_distance",
     "calibration_error",
     "correct_order",

@@ -1,0 +1,177 @@
+"""Options for the answers of a model: the decision rule, how sure it must be, and the classes that are allowed."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from hiercos.cli.options.groups import OptionError
+
+if TYPE_CHECKING:
+    from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
+    from hiercos.predictions import RowWeights
+    from hiercos.taxonomy import Taxonomy
+
+
+@dataclass(frozen=True)
+class AnswerOptions:
+    """Options for the decision rule, its confidence or target, and the classes that are allowed."""
+
+    rule: Annotated[
+        str | None,
+        typer.Option(
+            help="Decision rule: none, crm, hops, default, hie; or one that answers at any level: back-off, majority, "
+            "plurality, darts, hf-beta, speciesnet.",
+            show_default="the model's rule",
+        ),
+    ] = None
+    rule_option: Annotated[
+        list[str] | None, typer.Option(help="Parameter of --rule, as name=value, such as beta=0.5; repeatable.")
+    ] = None
+    costs: Annotated[
+        Path | None, typer.Option(help="Table of costs: answer with the least expected cost.", show_default=False)
+    ] = None
+    confidence: Annotated[
+        str | None,
+        typer.Option(help="Answer only as deep as this probability; or one for each level: 0.5,0.8,0.9."),
+    ] = None
+    min_level: Annotated[int, typer.Option(min=0, help="Answer at least at this level, sure or not.")] = 0
+    target_containment: Annotated[
+        float | None, typer.Option(help="Answer only so deep that this share of the answers contains the truth.")
+    ] = None
+    target_precision: Annotated[
+        float | None, typer.Option(help="The same share among the answers other than 'cannot say'.")
+    ] = None
+    max_overshoot: Annotated[
+        float | None, typer.Option(help="Most levels, on average, that an answer may be too deep.")
+    ] = None
+    within: Annotated[
+        list[str] | None, typer.Option(help="Node that the true class is below, by name, id or path; repeatable.")
+    ] = None
+    allow: Annotated[
+        Path | None, typer.Option(help="File of allowed classes or nodes, one per line.", show_default=False)
+    ] = None
+    deny: Annotated[
+        Path | None, typer.Option(help="File of classes or nodes that are not allowed.", show_default=False)
+    ] = None
+
+    def request(self, taxonomy: "Taxonomy | None" = None) -> "AnswerRequest":
+        """The request of these options; without a taxonomy, only their values are checked and no table is read.
+
+        Raises:
+            RuleError: for an unknown rule or impossible values.
+            OptionError: for options that exclude each other, or a file that cannot be read.
+        """
+        from hiercos.decisions import AnswerRequest
+
+        if self.costs is not None and (self.rule is not None or self.rule_option):
+            raise OptionError("--costs: expected no --rule with it")
+        confidence = _numbers("--confidence", self.confidence)
+        return AnswerRequest(
+            rule=self._rule(taxonomy),
+            confidence=confidence[0] if confidence is not None and len(confidence) == 1 else confidence,
+            target_containment=self.target_containment,
+            target_precision=self.target_precision,
+            max_overshoot=self.max_overshoot,
+            min_level=self.min_level,
+            within=tuple(self.within or ()),
+            allow=_lines("--allow", self.allow),
+            deny=_lines("--deny", self.deny),
+        )
+
+    def _rule(self, taxonomy: "Taxonomy | None") -> "str | Rule | None":
+        from hiercos.cli.options.common import named_values
+        from hiercos.decisions import rule
+        from hiercos.predictions import read_costs
+
+        if self.rule_option:
+            if self.rule is None:
+                raise OptionError("--rule-option: expected --rule with it")
+            return rule(self.rule, **named_values(self.rule_option, "--rule-option"))
+        return self.rule if self.costs is None or taxonomy is None else read_costs(self.costs, taxonomy)
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Options for classes and priors that differ from row to row."""
+
+    within_column: Annotated[
+        str | None,
+        typer.Option(help="Column of the input table with the nodes that each row is within, separated by ';'."),
+    ] = None
+    row_prior: Annotated[
+        Path | None,
+        typer.Option(help="Table of prior weights: columns row, label, weight.", show_default=False),
+    ] = None
+
+    def weights(self, inputs: str, taxonomy: "Taxonomy") -> "list[RowWeights]":
+        """The weights of the rows, from the input table and the file of priors."""
+        from hiercos.data import SAMPLE_TABLES
+        from hiercos.predictions import read_row_nodes, read_row_priors
+
+        found = []
+        if self.within_column is not None:
+            if not Path(inputs).is_file() or Path(inputs).suffix.lower() not in SAMPLE_TABLES:
+                raise OptionError(f"--within-column {self.within_column}: expected a table as input, got {inputs}")
+            found.append(read_row_nodes(Path(inputs), self.within_column, taxonomy))
+        if self.row_prior is not None:
+            found.append(read_row_priors(self.row_prior, taxonomy))
+        return found
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A model's rule under a request, and the classes allowed in each row.
+
+    Attributes:
+        request: request of the options.
+        rule: rule to answer by.
+        weights: weights of the rows.
+    """
+
+    request: "AnswerRequest"
+    rule: "Rule"
+    weights: "Sequence[RowWeights]" = ()
+
+    @classmethod
+    def of(
+        cls,
+        request: "AnswerRequest",
+        stored: "Rule",
+        calibration: "HeldOutChains | None",
+        weights: "Sequence[RowWeights]" = (),
+    ) -> "Answering":
+        """The rule of a request for a model; its guarantee goes to stderr unless the answers are restricted."""
+        rule = request.chosen_rule(stored, calibration)
+        if not weights and (guarantee := request.guarantee(rule)):
+            typer.echo(guarantee, err=True)
+        return cls(request, rule, weights)
+
+    def posterior(self, posterior: "Posterior", numbers: Sequence[int]) -> "Posterior":
+        """The posterior over the allowed classes of a batch with these row numbers."""
+        restricted = self.request.restricted(posterior, row_name=lambda row: f"row {numbers[row]}")
+        for weights in self.weights:
+            restricted = weights.applied(restricted, numbers)
+        return restricted
+
+
+def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
+    try:
+        return None if text is None else tuple(float(part) for part in text.split(","))
+    except ValueError as error:
+        raise OptionError(f"{option} {text}: expected a number, or several separated by commas") from error
+
+
+def _lines(option: str, path: Path | None) -> tuple[str, ...]:
+    if path is None:
+        return ()
+    try:
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{option} {path}: the file cannot be read ({error})") from error
+    found = tuple(line.strip() for line in lines if line.strip())
+    if not found:
+        raise OptionError(f"{option} {path}: expected one class or node per line, got none")
+    return found

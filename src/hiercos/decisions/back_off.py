@@ -1,0 +1,248 @@
+"""Rules that answer with the deepest node that is sure enough, with or without a guarantee."""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+from scipy import special, stats
+
+from hiercos.decisions.base import RULES, NodeRule, RuleError
+from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
+from hiercos.decisions.decision import Decision
+from hiercos.decisions.posterior import Posterior
+from hiercos.taxonomy import Floats, IntArray
+
+USUAL_CONFIDENCE = 0.9  # of a rule without any threshold or target
+THRESHOLDS = 1 - np.geomspace(1e-6, 1, 400)  # the fixed sequence that targets with confidence 1 - delta are tested on
+
+
+@RULES.register("back-off")
+@dataclass(frozen=True)
+class BackOff(NodeRule):
+    """The deepest node of the chain of likeliest children that is sure enough, or the root.
+
+    Probabilities fall along the chain, so answers are nested: a higher threshold answers with an ancestor. The
+    threshold is one confidence, one for each level, or chosen for a target by `fit` or `calibrated`, with a guarantee
+    [goren2024]; see `guarantee`. Exactly one of these is given, 0.9 confidence by default.
+
+    Args:
+        confidence: least probability of an answer.
+        level_confidences: least probability of an answer at each level, from level 1; the last one holds below.
+        target_containment: least probability that the answer contains the truth, i.e. is at or above it.
+        target_precision: least share of the answered samples, those whose answer is not the root, that contain it.
+        max_overshoot: greatest mean number of levels by which the answer goes on beyond the last right node.
+        delta: probability that the guarantee of a precision or an overshoot fails for the calibration samples drawn.
+        min_level: level that every answer reaches, sure or not; 0 to allow the root. Above 0 no guarantee holds.
+        threshold: threshold chosen for the target; None before `fit`.
+        samples: number of calibration samples that it was chosen on.
+        exchangeable: see `HeldOutChains`.
+
+    Raises:
+        RuleError: for values out of range or more than one threshold or target.
+
+    Example:
+        >>> from hiercos.taxonomy import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> BackOff(confidence=0.7)(Posterior([[0.45, 0.4, 0.15], [0.4, 0.1, 0.5]], t)).nodes  # pet, and cannot say
+        array([ 0, -1])
+    """
+
+    confidence: float | None = None
+    level_confidences: tuple[float, ...] | None = None
+    target_containment: float | None = None
+    target_precision: float | None = None
+    max_overshoot: float | None = None
+    delta: float = 0.05
+    min_level: int = 0
+    threshold: float | None = None
+    samples: int = 0
+    exchangeable: bool = True
+    fitted = ("threshold", "samples", "exchangeable")
+
+    def __post_init__(self) -> None:
+        if self.level_confidences is not None:
+            object.__setattr__(self, "level_confidences", tuple(self.level_confidences))
+        given = {name: value for name, value in self._choices().items() if value is not None}
+        if not given:
+            object.__setattr__(self, "confidence", USUAL_CONFIDENCE)
+        if len(given) > 1:
+            raise RuleError(f"rule 'back-off': expected one threshold or target, got {' and '.join(given)}")
+        for name, value in given.items():
+            highest = np.inf if name == "max_overshoot" else 1
+            for each in value if isinstance(value, tuple) else (value,):
+                if not 0 < each <= highest or (name.startswith("target") and each == 1):
+                    bounds = "above 0" if name == "max_overshoot" else "above 0 and below 1"
+                    raise RuleError(f"rule 'back-off': expected a {name} {bounds}, got {each}")
+        if not 0 < self.delta < 1:
+            raise RuleError(f"rule 'back-off': expected a delta above 0 and below 1, got {self.delta}")
+        if self.min_level < 0:
+            raise RuleError(f"rule 'back-off': expected a min_level of at least 0, got {self.min_level}")
+
+    def _choices(self) -> dict[str, float | tuple[float, ...] | None]:
+        names = ("confidence", "level_confidences", "target_containment", "target_precision", "max_overshoot")
+        return {name: getattr(self, name) for name in names}
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the threshold must be chosen on calibration samples."""
+        return self.confidence is None and self.level_confidences is None
+
+    def __call__(self, posterior: Posterior) -> Decision:
+        """The deepest node of each sample's chain that is sure enough; the root if none is."""
+        chains = likeliest_chains(posterior)
+        sure = (chains.probabilities >= self.thresholds(posterior.taxonomy.height)) & (chains.nodes >= 0)
+        deepest = np.where(sure, np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
+        return self.decision(chains.down_to(np.maximum(deepest, self.min_level)), posterior)
+
+    def thresholds(self, height: int) -> Floats:
+        """Least probability of an answer at each level, shape (H,).
+
+        Raises:
+            RuleError: if it is still to be chosen on calibration samples.
+        """
+        if self.level_confidences is not None:
+            return np.array([*self.level_confidences, *[self.level_confidences[-1]] * height])[:height]
+        chosen = self.threshold if self.has_target else self.confidence
+        if chosen is None:
+            raise RuleError("rule 'back-off': a target needs calibration samples: expected a fitted rule")
+        return np.full(height, chosen)
+
+    def fit(self, posterior: Posterior, labels: IntArray) -> Self:
+        """The rule with the threshold for its target, from samples that were used for nothing else; see `Rule.fit`."""
+        return self.calibrated(held_out_chains(posterior, labels)) if self.has_target else self
+
+    def calibrated(self, chains: HeldOutChains | None) -> Self:
+        """The rule with the threshold for its target; unchanged without a target.
+
+        Args:
+            chains: chains of the calibration samples; None if a model has none.
+
+        Raises:
+            RuleError: if there are no samples, or too few for the target.
+        """
+        if not self.has_target:
+            return self
+        if chains is None:
+            raise RuleError(f"{self._target}: this model has no calibration samples; use a confidence instead")
+        threshold = self._chosen_threshold(chains)
+        return replace(self, threshold=threshold, samples=len(chains), exchangeable=chains.exchangeable)
+
+    def _chosen_threshold(self, chains: HeldOutChains) -> float:
+        if self.target_containment is not None:
+            return containment_threshold(chains, self.target_containment)
+        if self.target_precision is not None:
+            return precision_threshold(chains, self.target_precision, self.delta)
+        assert self.max_overshoot is not None
+        return overshoot_threshold(chains, self.max_overshoot, self.delta)
+
+    @property
+    def _target(self) -> str:
+        """The target as in messages, such as "target_containment 0.95"."""
+        return next(f"{name} {value}" for name, value in self._choices().items() if value is not None)
+
+    @property
+    def guarantee(self) -> str:
+        """The guarantee of the target with its assumption, as a sentence; "" without one."""
+        if self.threshold is None or self.min_level or not self.exchangeable:
+            return ""
+        if self.target_containment is not None:
+            return (
+                f"P(the answer contains the truth) >= {self.target_containment:g} by split conformal calibration on "
+                f"{self.samples} samples, if new samples are exchangeable with them."
+            )
+        samples = f"({self.samples} calibration samples, if new samples are drawn independently like them)"
+        if self.target_precision is not None:
+            return (
+                f"With confidence {1 - self.delta:g}, at least {self.target_precision:g} of the answered samples "
+                f"contain the truth, by Clopper-Pearson bounds over a fixed sequence of thresholds {samples}."
+            )
+        return (
+            f"With confidence {1 - self.delta:g}, the mean overshoot is at most {self.max_overshoot:g} levels, by "
+            f"Hoeffding-Bentkus bounds over a fixed sequence of thresholds {samples}."
+        )
+
+
+def containment_threshold(chains: HeldOutChains, target: float) -> float:
+    """The threshold just above the ceil((n + 1) target)-th smallest calibration score.
+
+    A new sample's answer is wrong if its score is at least the threshold. Its rank among the n + 1 scores is uniform if
+    they are exchangeable, so that happens with probability at most 1 - target.
+
+    Raises:
+        RuleError: for fewer than target / (1 - target) samples.
+    """
+    rank = int(np.ceil(round((len(chains) + 1) * target, 9)))
+    if rank > len(chains):
+        needed = int(np.ceil(round(target / (1 - target), 9)))
+        raise RuleError(
+            f"target_containment {target:g}: expected at least {needed} calibration samples, got {len(chains)}"
+        )
+    return float(np.nextafter(np.sort(chains.scores)[rank - 1], np.inf))
+
+
+def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> float:
+    """The lowest threshold of a fixed sequence up to which every bound of the precision holds.
+
+    From the highest threshold with enough answered samples downwards, each is tested: the Clopper-Pearson lower bound
+    of the precision among the answered must reach the target. The sequence ends at the first that fails, so the
+    probability of ever passing a threshold with a lower precision is at most delta. Enough is log(delta) / log(target),
+    below which no bound can hold, and a tenth of the samples, so that a single error does not end the sequence.
+
+    Raises:
+        RuleError: if no threshold passes.
+    """
+    first, scores = np.array(chains.first), chains.scores
+    needed = int(np.ceil(round(np.log(delta) / np.log(target), 9)))
+    passed = None
+    for threshold in THRESHOLDS:
+        answered = first >= threshold
+        count, right = int(answered.sum()), int((answered & (scores < threshold)).sum())
+        if count < max(needed, len(chains) // 10):
+            continue
+        if stats.beta.ppf(delta, right, count - right + 1) < target:
+            break
+        passed = float(threshold)
+    if passed is None:
+        raise RuleError(
+            f"target_precision {target:g}: {len(chains)} calibration samples do not support it (at least {needed} "
+            "answered ones must be right); choose a lower target"
+        )
+    return passed
+
+
+def overshoot_threshold(chains: HeldOutChains, most: float, delta: float) -> float:
+    """The lowest threshold of a fixed sequence up to which the mean overshoot is surely at most `most`.
+
+    The overshoot of a sample falls as the threshold rises, so the sequence ends at the first threshold that fails
+    [bates2021].
+
+    Raises:
+        RuleError: if no threshold passes.
+    """
+    passed = None
+    for threshold in THRESHOLDS:
+        if mean_p_value(chains.overshoots(threshold) / chains.height, most / chains.height) > delta:
+            break
+        passed = float(threshold)
+    if passed is None:
+        raise RuleError(
+            f"max_overshoot {most:g}: {len(chains)} calibration samples do not support it; choose a higher one"
+        )
+    return passed
+
+
+def mean_p_value(losses: Floats, most: float) -> float:
+    """P-value of the hypothesis that losses in [0, 1] have a mean above `most`, by Hoeffding-Bentkus [bates2021].
+
+    Args:
+        losses: independent losses, shape (n,).
+        most: bound of the mean; a bound of 1 or more always holds.
+    """
+    if most >= 1:
+        return 0.0
+    if not len(losses) or (mean := float(losses.mean())) >= most:
+        return 1.0
+    divergence = special.rel_entr(mean, most) + special.rel_entr(1 - mean, 1 - most)
+    hoeffding = np.exp(-len(losses) * divergence)
+    bentkus = np.e * stats.binom.cdf(np.ceil(round(float(losses.sum()), 9)), len(losses), most)
+    return float(min(hoeffding, bentkus, 1.0))

@@ -1,0 +1,134 @@
+"""Chains of likeliest children, and the held-out samples that back-off is calibrated on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from hiercos.decisions.posterior import Posterior
+from hiercos.taxonomy import Floats, IntArray, best_children, is_at_or_above
+
+
+@dataclass(frozen=True, eq=False)
+class Chains:
+    """The way from the root always to the likeliest child, for each of M samples.
+
+    Attributes:
+        nodes: nodes from level 1 down to a leaf, shape (M, H), -1 beyond it.
+        probabilities: probability of each of these nodes, shape (M, H), falling, 0 beyond the leaf.
+    """
+
+    nodes: IntArray
+    probabilities: Floats
+
+    def down_to(self, counts: IntArray) -> IntArray:
+        """The node after so many steps from the root, (M,) to (M,); -1 for none, at most the leaf."""
+        steps = np.minimum(counts, (self.nodes >= 0).sum(axis=1))
+        found = np.take_along_axis(self.nodes, np.maximum(steps - 1, 0)[:, None], axis=1)[:, 0]
+        return np.where(steps > 0, found, -1)
+
+
+def likeliest_chains(posterior: Posterior) -> Chains:
+    """The chain of each sample; the lower node among equally likely children."""
+    following, rows = best_children(posterior.nodes, posterior.taxonomy), np.arange(len(posterior))
+    nodes = np.full((len(posterior), posterior.taxonomy.height), -1)
+    current, going = nodes[:, -1], np.ones(len(posterior), dtype=bool)
+    for level in range(posterior.taxonomy.height):
+        nodes[:, level] = np.where(going, following[rows, current], -1)
+        current, going = nodes[:, level], nodes[:, level] >= 0
+    padded = np.concatenate([np.minimum(posterior.nodes, 1.0), np.zeros((len(posterior), 1))], axis=1)
+    probabilities = np.take_along_axis(padded, nodes, axis=1)  # 0 for -1, the last column
+    return Chains(nodes, np.minimum.accumulate(probabilities, axis=1))
+
+
+def rival_probabilities(posterior: Posterior, chains: Chains) -> Floats:
+    """Highest probability of a sibling of each node of a chain, shape (M, H); 0 without siblings."""
+    others, taxonomy = posterior.nodes.copy(), posterior.taxonomy
+    rows, levels = np.nonzero(chains.nodes >= 0)
+    others[rows, chains.nodes[rows, levels]] = 0.0
+    following = best_children(others, taxonomy)
+    parents = np.concatenate([np.full((len(posterior), 1), -1), chains.nodes[:, :-1]], axis=1)
+    rivals = np.zeros(chains.nodes.shape)
+    rivals[rows, levels] = others[rows, following[rows, parents[rows, levels]]]
+    return rivals
+
+
+@dataclass(frozen=True)
+class HeldOutChains:
+    """The chains of held-out samples as far as back-off needs them, to choose a threshold for any target.
+
+    Attributes:
+        first: probability of the first node of each chain, n numbers.
+        wrong: for each sample the probabilities of the wrong nodes of its chain, the shallowest first; empty where
+            the leaf is right.
+        height: height H of the tree, the largest number of wrong nodes.
+        exchangeable: whether new samples may be exchangeable with these; False where they were scored by several
+            models, each trained without some of them, or for another class prior: then no guarantee holds.
+    """
+
+    first: tuple[float, ...]
+    wrong: tuple[tuple[float, ...], ...]
+    height: int
+    exchangeable: bool = True
+
+    def __len__(self) -> int:
+        return len(self.first)
+
+    @property
+    def scores(self) -> Floats:
+        """Calibration scores: probability of the shallowest wrong node, 0 where the leaf is right, shape (n,)."""
+        return np.array([chain[0] if chain else 0.0 for chain in self.wrong])
+
+    def overshoots(self, threshold: float) -> IntArray:
+        """Number of wrong nodes that each sample's chain has above a threshold, shape (n,)."""
+        return np.array([sum(value >= threshold for value in chain) for chain in self.wrong], dtype=np.int64)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The chains as JSON values, which `from_dict` reads back."""
+        return {
+            "first": list(self.first),
+            "wrong": [list(chain) for chain in self.wrong],
+            "height": self.height,
+            "exchangeable": self.exchangeable,
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "HeldOutChains":
+        """Chains from the JSON values of `to_dict`.
+
+        Raises:
+            ValueError: for values that are not chains.
+        """
+        try:
+            first = tuple(map(float, values["first"]))
+            wrong = tuple(tuple(map(float, chain)) for chain in values["wrong"])
+            height = int(values["height"])
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"not calibration samples ({error})") from error
+        if len(first) != len(wrong):
+            raise ValueError(f"expected as many chains as first nodes, got {len(wrong)} and {len(first)}")
+        return cls(first, wrong, height, bool(values.get("exchangeable", True)))
+
+
+def held_out_chains(posterior: Posterior, labels: IntArray, *, exchangeable: bool = True) -> HeldOutChains:
+    """The chains of labelled samples.
+
+    A node of the chain is right if it is the label or above it. Below a label at an inner node nothing is known, so
+    nodes there count as wrong: targets are then met with room to spare.
+
+    Args:
+        posterior: probabilities of n samples that were used for nothing else.
+        labels: true node of each sample, shape (n,).
+        exchangeable: see `HeldOutChains`.
+    """
+    first: list[float] = []
+    wrong: list[tuple[float, ...]] = []
+    start = 0
+    for batch in posterior.batches():
+        chains, own = likeliest_chains(batch), labels[start : start + len(batch)]
+        start += len(batch)
+        is_wrong = (chains.nodes >= 0) & ~is_at_or_above(chains.nodes, own, posterior.taxonomy)
+        first += chains.probabilities[:, 0].tolist()
+        wrong += [tuple(values[mask].tolist()) for values, mask in zip(chains.probabilities, is_wrong, strict=True)]
+    return HeldOutChains(tuple(first), tuple(wrong), posterior.taxonomy.height, exchangeable)

@@ -1,0 +1,129 @@
+"""A request for answers: which rule, how sure, and among which classes."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.decisions.back_off import BackOff
+from hiercos.decisions.base import Rule, RuleError
+from hiercos.decisions.base import rule as named_rule
+from hiercos.decisions.chains import HeldOutChains
+from hiercos.decisions.posterior import Posterior, PosteriorError, classes_at_or_below
+from hiercos.errors import RowName, row_name
+from hiercos.taxonomy import LabelReader, Taxonomy
+
+BACK_OFF = ("confidence", "target_containment", "target_precision", "max_overshoot")
+
+
+@dataclass(frozen=True)
+class AnswerRequest:
+    """How inputs are to be answered; the same in the command, the estimators, the pipeline and ONNX models.
+
+    With a confidence, a target or a `min_level` the rule is `back-off`, see `BackOff`.
+
+    Args:
+        rule: decision rule or its name; None for the model's.
+        confidence: least probability of an answer, or one for each level.
+        target_containment: see `BackOff`.
+        target_precision: see `BackOff`.
+        max_overshoot: see `BackOff`.
+        delta: see `BackOff`.
+        min_level: see `BackOff`.
+        within: nodes that the true class is at or below one of, by name, id or path; all by default.
+        allow: classes that may be answered, by name, id or path; all by default.
+        deny: classes or nodes that may not be answered, by name, id or path.
+
+    Raises:
+        RuleError: for an unknown rule, or another rule than `back-off` with a confidence or a target.
+    """
+
+    rule: str | Rule | None = None
+    confidence: float | Sequence[float] | None = None
+    target_containment: float | None = None
+    target_precision: float | None = None
+    max_overshoot: float | None = None
+    delta: float = 0.05
+    min_level: int = 0
+    within: Sequence[str] = ()
+    allow: Sequence[str] = ()
+    deny: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        name = self.rule.name if isinstance(self.rule, Rule) else self.rule
+        if self._backs_off and name not in (None, "back-off"):
+            raise RuleError(f"rule {name!r}: expected 'back-off' with a confidence, a target or a least level")
+        if isinstance(self.rule, str):
+            named_rule(self.rule)  # raises for an unknown one
+        if self._backs_off:
+            self._back_off()  # raises for impossible values
+
+    @property
+    def _backs_off(self) -> bool:
+        return self.min_level != 0 or any(getattr(self, name) is not None for name in BACK_OFF)
+
+    def _back_off(self) -> BackOff:
+        values: dict[str, Any] = {name: getattr(self, name) for name in (*BACK_OFF, "delta", "min_level")}
+        if self.confidence is not None and not isinstance(self.confidence, float | int):
+            values |= {"confidence": None, "level_confidences": tuple(self.confidence)}
+        return BackOff(**values)
+
+    @property
+    def restricts(self) -> bool:
+        """Whether classes are left out."""
+        return bool(self.within or self.allow or self.deny)
+
+    def chosen_rule(self, stored: Rule, calibration: HeldOutChains | None) -> Rule:
+        """The rule to answer by.
+
+        Args:
+            stored: rule of the model, which is kept, with what it was fitted to, if the request names the same.
+            calibration: calibration samples of the model; None if it has none.
+
+        Raises:
+            RuleError: for a target without calibration samples, or with too few.
+        """
+        if self._backs_off:
+            return self._back_off().calibrated(calibration)
+        if isinstance(self.rule, Rule):
+            return self.rule
+        return stored if self.rule in (None, stored.name) else named_rule(str(self.rule))
+
+    def guarantee(self, rule: Rule) -> str:
+        """The guarantee of a rule's answers as a sentence; "" without one, or for restricted answers."""
+        return "" if self.restricts else rule.guarantee
+
+    def allowed(self, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+        """Mask of the classes that may be answered, shape (C,).
+
+        Raises:
+            DataError: for a name that is not in the taxonomy or not unique.
+            PosteriorError: if no class is left.
+        """
+        mask = np.ones(taxonomy.num_classes, dtype=bool)
+        for names, source in ((self.within, "within"), (self.allow, "allow")):
+            if names:
+                mask &= named_classes(names, taxonomy, source=source)
+        if self.deny:
+            mask &= ~named_classes(self.deny, taxonomy, source="deny")
+        if not mask.any():
+            raise PosteriorError("no class is left: expected within, allow and deny to leave at least one")
+        return mask
+
+    def restricted(self, posterior: Posterior, *, row_name: RowName = row_name) -> Posterior:
+        """The posterior over the classes that are allowed."""
+        if not self.restricts:
+            return posterior
+        return posterior.reweighted(self.allowed(posterior.taxonomy), row_name=row_name)
+
+
+def named_classes(names: Sequence[str], taxonomy: Taxonomy, *, source: str) -> NDArray[np.bool_]:
+    """Mask of the classes at or below nodes given by name, id or path, shape (C,).
+
+    Raises:
+        DataError: for a name that is not in the taxonomy or not unique; it names the source and the position.
+    """
+    nodes = LabelReader(taxonomy).read(list(names), source=source, inner=True)
+    return classes_at_or_below(nodes, taxonomy)

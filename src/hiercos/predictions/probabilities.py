@@ -1,0 +1,19 @@
+"""Probabilities of all nodes as columns of a table."""
+
+import numpy as np
+
+from hiercos.data import InputBatch
+from hiercos.decisions import Posterior
+from hiercos.predictions.answers import AnswerColumns
+
+
+def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumns:
+    """Probabilities of a batch of inputs, one column for each node, level by level; its heading is the path.
+
+    Args:
+        batch: B inputs.
+        posterior: probabilities of the inputs.
+    """
+    taxonomy, values = posterior.taxonomy, np.minimum(posterior.nodes, 1.0)
+    nodes = {taxonomy.path_text(node): values[:, node].tolist() for node in range(taxonomy.num_nodes)}
+    return {"row": list(batch.numbers), **nodes}

@@ -1,0 +1,200 @@
+"""Answers that are sure enough, restricted and explained, through predict and evaluate."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from blobs import cloud
+from hiercos import HierarchicalClassifier
+from hiercos.cli.app import run
+from hiercos.engine import load_model
+from hiercos.hub import load_pipeline
+from trees import TOY17
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Noisy data and a model of them that set calibration rows aside."""
+    folder = tmp_path_factory.mktemp("answers")
+    TOY17.write(folder / "tree.csv")
+    features, labels = cloud(TOY17, 1200)
+    noisy = features.numpy() + np.random.default_rng(0).normal(scale=4.0, size=features.shape).astype(np.float32)
+    np.savez(folder / "data.npz", features=noisy, labels=labels.numpy())
+    np.savez(folder / "new.npz", features=noisy[:40])
+    command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--out", str(folder / "m")]
+    assert run([*command, "--epochs", "3", "--device", "cpu"]) == 0
+    return folder
+
+
+def predicted(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[list[dict[str, str]], str]:
+    capsys.readouterr()
+    out = folder / "out.csv"
+    assert run(["predict", str(folder / "m"), str(folder / "new.npz"), *options, "--output", str(out)]) == 0
+    with out.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file)), capsys.readouterr().err
+
+
+def test_the_calibration_rows_are_stored_and_used_for_nothing_else(folder: Path) -> None:
+    from hiercos.data import load_dataset
+
+    data = load_dataset(folder / "data.npz", taxonomy=folder / "tree.csv")
+    val, aside = data.run_rows("val"), data.run_rows("calibration")
+    assert sorted([*val, *aside]) == data.rows("val").tolist()
+    assert 0.2 < len(aside) / len(data.rows("val")) < 0.47
+    stored = load_model(folder / "m")
+    assert stored.calibration is not None
+    assert len(stored.calibration) == len(aside)
+
+
+def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows, told = predicted(folder, capsys, "--confidence", "0.8")
+    assert "P(" not in told
+    assert any(row["class"] == "" for row in rows)
+    for row in rows:
+        path = [row[f"level_{level}"] for level in range(1, 5) if row[f"level_{level}"]]
+        assert len(path) == int(row["level"])
+        assert float(row["confidence"]) >= 0.8 or not path
+        assert (row["next"] == "") == (row["class"] != "")
+        assert row["next"] == "" or float(row["next_confidence"]) < 0.8
+    forced, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "1")
+    assert all(row["level_1"] for row in forced)
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (["--target-containment", "0.8"], "P(the answer contains the truth) >= 0.8 by split conformal calibration on"),
+        (["--max-overshoot", "2"], "With confidence 0.95, the mean overshoot is at most 2 levels"),
+        (["--target-containment", "0.8", "--within", "A1"], None),
+        (["--target-containment", "0.8", "--min-level", "1"], None),
+    ],
+)
+def test_a_guarantee_is_named_only_where_it_holds(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], told: str | None
+) -> None:
+    _, err = predicted(folder, capsys, *options)
+    assert (told in err) if told else ("calibration" not in err)
+
+
+def test_the_command_the_pipeline_and_the_estimator_agree(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("onnxruntime")
+    from hiercos.onnx import load_onnx_model
+
+    assert run(["export", str(folder / "m"), "--onnx", str(folder / "m.onnx")]) == 0
+    features = np.load(folder / "new.npz")["features"]
+    request: dict[str, Any] = {"target_containment": 0.8}
+    rows, _ = predicted(folder, capsys, "--target-containment", "0.8")
+    expected = [[row[f"level_{level}"] for level in range(1, 5) if row[f"level_{level}"]] for row in rows]
+    for answers in (
+        load_pipeline(folder / "m", device="cpu")(features, **request),
+        load_onnx_model(folder / "m.onnx").predict(features, **request),
+    ):
+        assert [answer["path"] for answer in answers] == expected
+        assert [answer["level"] for answer in answers] == list(map(len, expected))
+    decision = HierarchicalClassifier.load(folder / "m").predict_node(features, **request)
+    assert [[TOY17.names[node] for node in TOY17.path(node)] for node in decision.nodes.tolist()] == expected
+    only = load_pipeline(folder / "m", device="cpu")(features, within=["A1"], explain=True)
+    assert all(answer["path"][0] == "A1" for answer in only)
+    assert all(answer["explanation"]["path"][0]["node"] == "A1" for answer in only)
+
+
+def test_answers_stay_within_what_is_allowed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "allow.txt").write_text("A1 > B2\nA2\n")
+    (folder / "deny.txt").write_text("D6\n")
+    options = ["--allow", str(folder / "allow.txt"), "--deny", str(folder / "deny.txt"), "--top", "20"]
+    rows, _ = predicted(folder, capsys, *options)
+    assert {row["class"] for row in rows} == {"A2", "C5", "C6", "D7", "D8", "D9", "D10"}
+    (folder / "prior.csv").write_text("row,label,weight\n1,A3,1\n")
+    rows, _ = predicted(folder, capsys, "--row-prior", str(folder / "prior.csv"))
+    assert rows[0]["class"] == "A3"
+
+
+def test_explanations_and_probabilities_are_columns(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = predicted(folder, capsys, "--explain")
+    assert float(rows[0]["probability_1"]) >= float(rows[0]["confidence"]) - 1e-6
+    assert rows[0]["runner_up_1"]
+    rows, _ = predicted(folder, capsys, "--probabilities")
+    assert list(rows[0])[1:6] == ["A2", "A3", "A4", "A5", "A1"]
+    below = sum(float(rows[0][name]) for name in ("A1 > B1", "A1 > B2"))
+    assert float(rows[0]["A1"]) == pytest.approx(below, abs=1e-9)
+
+
+def test_every_rule_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options in (["majority"], ["plurality"], ["speciesnet"], ["hf-beta", "--rule-option", "beta=0.5"], ["hie"]):
+        assert len(predicted(folder, capsys, "--rule", *options)[0]) == 40
+    names = list(TOY17.class_names)
+    table = io.StringIO()
+    writer = csv.writer(table)
+    writer.writerows([["answer", *names], ["A1", *[0.0] * len(names)], ["A2", *[1.0] * len(names)]])
+    (folder / "costs.csv").write_text(table.getvalue())
+    rows, _ = predicted(folder, capsys, "--costs", str(folder / "costs.csv"))
+    assert {row["level_1"] for row in rows} == {"A1"}
+
+
+def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    def metrics(*options: str) -> dict[str, float]:
+        capsys.readouterr()
+        assert run(["evaluate", str(folder / "m"), str(folder / "data.npz"), *options, "--format", "json"]) == 0
+        return {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+
+    low, high = metrics("--confidence", "0.3"), metrics("--confidence", "0.95")
+    assert high["containment"] >= low["containment"]
+    assert high["depth"] < low["depth"]
+    own, hops = metrics(), metrics("--rule", "hops")
+    assert own["top5"] >= hops["top5"]
+    assert metrics("--within", "A1")["top1"] != own["top1"]
+    assert run(["evaluate", str(folder / "m"), str(folder / "data.npz"), "--reliability"]) == 0
+    assert "calibration_error" in capsys.readouterr().out
+    curve = folder / "curve.csv"
+    assert run(["evaluate", str(folder / "m"), str(folder / "data.npz"), "--curve", str(curve)]) == 0
+    assert "Area under containment against coverage: back-off" in capsys.readouterr().err
+    written = csv.DictReader(io.StringIO(curve.read_text(encoding="utf-8")))
+    assert {row["rule"] for row in written} >= {"back-off", "darts", "speciesnet"}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--rule", "crm", "--confidence", "0.9"], "rule 'crm': expected 'back-off' with a confidence"),
+        (["--confidence", "high"], "--confidence high: expected a number"),
+        (["--confidence", "2"], "expected a confidence above 0 and below 1, got 2"),
+        (["--target-containment", "0.999"], "target_containment 0.999: expected at least 999 calibration samples"),
+        (["--within", "fish"], "within: row 1: unknown label 'fish'"),
+        (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
+        (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),
+        (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
+        (["--costs", "c.csv", "--rule", "crm"], "--costs: expected no --rule with it"),
+        (["--explain", "--top", "3"], "--explain, --probabilities and --top: expected one of them"),
+        (["--within-column", "region"], "--within-column region: expected a table as input, got"),
+    ],
+)
+def test_what_cannot_be_answered_is_one_sentence_and_nothing_written(
+    folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
+) -> None:
+    out = folder / "never.csv"
+    assert run(["predict", str(folder / "m"), str(folder / "new.npz"), *options, "--output", str(out)]) == 2
+    err = capsys.readouterr().err
+    assert message in err
+    assert "Traceback" not in err
+    assert not out.exists()
+
+
+def test_an_estimator_that_set_nothing_aside_supports_no_target() -> None:
+    from hiercos.decisions import RuleError
+
+    features, labels = cloud(TOY17, 400)
+    plain = HierarchicalClassifier(TOY17, random_state=0, epochs=2).fit(features.numpy(), labels.numpy())
+    with pytest.raises(RuleError, match="no calibration samples"):
+        plain.predict_node(features.numpy(), target_containment=0.9)
+    aside = HierarchicalClassifier(TOY17, random_state=0, epochs=2, calibration_fraction=0.2)
+    decision = aside.fit(features.numpy(), labels.numpy()).predict_node(features.numpy(), target_containment=0.9)
+    assert len(decision) == 400
+    with pytest.raises(ValueError, match="calibration_fraction"):
+        HierarchicalClassifier(TOY17, calibration_fraction=1.5, epochs=2).fit(features.numpy(), labels.numpy())

@@ -1,0 +1,192 @@
+"""Back-off against a walk down the tree, and its guarantees against their laws."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+from decisions.distributions import random_probabilities
+from decisions.node_search import ROOT, AllNodes
+from hiercos import Taxonomy
+from hiercos.decisions import BackOff, HeldOutChains, Posterior, RuleError, held_out_chains, rule, rule_from_dict
+from hiercos.decisions.back_off import mean_p_value
+from hiercos.taxonomy import IntArray
+from trees import TOY, TOY17, random_tree, taxonomies
+
+SIMPLE = settings(deadline=None, max_examples=60)
+
+
+@SIMPLE
+@given(taxonomies(), st.integers(0, 1000), st.sampled_from([0.3, 0.5, 0.9, 1.0]), st.integers(0, 3))
+def test_the_answer_is_the_deepest_sure_node_of_the_chain(
+    taxonomy: Taxonomy, seed: int, confidence: float, least: int
+) -> None:
+    probabilities = random_probabilities(taxonomy, seed)
+    nodes = rule("back-off", confidence=confidence, min_level=least)(Posterior(probabilities, taxonomy)).nodes
+    for row, node in zip(probabilities, nodes.tolist(), strict=True):
+        every = AllNodes(taxonomy, row)
+        chain = every.chain()
+        sure = [step for step in chain if every.probability[step] >= confidence - 1e-12]
+        expected = sure[-1] if sure else ROOT
+        if len(sure) < least:
+            expected = chain[min(least, len(chain)) - 1]
+        assert node == expected or abs(every.probability[node] - confidence) < 1e-9
+
+
+def test_every_level_has_its_own_confidence_and_the_last_holds_below() -> None:
+    posterior = Posterior([[0.5, 0.3, 0.2]], TOY)
+    for levels, node in (((0.7, 0.4), 2), ((0.9, 0.4), 2), ((0.7, 0.6), 0), ((0.9, 0.6), -1), ((0.5,), 2)):
+        assert rule("back-off", level_confidences=levels)(posterior).nodes.tolist() == [node]
+
+
+def sampled(taxonomy: Taxonomy, seed: int, rows: int) -> tuple[Posterior, IntArray]:
+    """Posteriors and labels that were drawn from flatter ones, so that the posterior is too sure."""
+    generator = np.random.default_rng(seed)
+    true = random_probabilities(taxonomy, seed, rows)
+    classes = np.array([generator.choice(len(row), p=row) for row in true])
+    sharper = true**1.5
+    return Posterior(sharper / sharper.sum(axis=1, keepdims=True), taxonomy), taxonomy.leaves[classes]
+
+
+def contained(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> float:
+    return float(
+        np.mean(
+            [node < 0 or node in taxonomy.path(int(label)) for node, label in zip(nodes.tolist(), labels, strict=True)]
+        )
+    )
+
+
+@SIMPLE
+@given(taxonomies(), st.integers(0, 1000))
+def test_the_calibration_score_is_the_probability_of_the_shallowest_wrong_node(taxonomy: Taxonomy, seed: int) -> None:
+    posterior, labels = sampled(taxonomy, seed, 6)
+    chains = held_out_chains(posterior, labels)
+    for row in range(6):
+        every = AllNodes(taxonomy, posterior.classes[row])
+        wrong = [node for node in every.chain() if node not in taxonomy.path(int(labels[row]))]
+        assert chains.wrong[row] == pytest.approx([every.probability[node] for node in wrong])
+        assert chains.scores[row] == pytest.approx(every.probability[wrong[0]] if wrong else 0.0)
+        assert chains.first[row] == pytest.approx(every.probability[every.chain()[0]])
+        for threshold in (0.2, 0.6):
+            node = rule("back-off", confidence=threshold)(posterior.rows([row])).nodes.tolist()[0]
+            path, true = set(taxonomy.path(node)), set(taxonomy.path(int(labels[row])))
+            assert chains.overshoots(threshold)[row] == len(path - true)
+
+
+def test_nodes_below_a_label_at_an_inner_node_count_as_wrong() -> None:
+    chains = held_out_chains(Posterior([[0.75, 0.125, 0.125]] * 2, TOY), np.array([0, 1]))  # a pet, a vehicle
+    assert chains == HeldOutChains((0.875, 0.875), ((0.75,), (0.875, 0.75)), 2)
+    assert HeldOutChains.from_dict(json.loads(json.dumps(chains.to_dict()))) == chains
+
+
+def test_the_threshold_is_just_above_the_score_of_the_right_rank() -> None:
+    chains = HeldOutChains((1.0,) * 9, tuple((score,) for score in np.arange(1, 10) / 10), 1)
+    fitted = BackOff(target_containment=0.8).calibrated(chains)
+    assert fitted.threshold == np.nextafter(0.8, 1)  # ceil(10 * 0.8) = 8
+    assert BackOff(target_containment=0.9).calibrated(chains).threshold == np.nextafter(0.9, 1)
+    with pytest.raises(RuleError, match=r"target_containment 0.95: expected at least 19 calibration samples, got 9"):
+        BackOff(target_containment=0.95).calibrated(chains)
+
+
+@pytest.mark.parametrize("target", [0.8, 0.95])
+def test_realised_containment_follows_its_beta_law(target: float) -> None:
+    taxonomy = random_tree(5, 60)
+    posterior, labels = sampled(taxonomy, 2, 3000)
+    generator, count, realised = np.random.default_rng(0), 99, []
+    for _ in range(200):
+        order = generator.permutation(3000)
+        cal, test = order[:count], order[count:]
+        fitted = rule("back-off", target_containment=target).fit(posterior.rows(cal), labels[cal])
+        realised.append(contained(fitted(posterior.rows(test)).nodes, labels[test], taxonomy))
+    rank = int(np.ceil((count + 1) * target))
+    law = stats.beta(rank, count + 1 - rank)  # never less, and equal but for ties and the finite test set
+    assert np.mean(realised) == pytest.approx(law.mean(), abs=4 * law.std() / 200**0.5 + 0.003)
+    assert np.std(realised) == pytest.approx(law.std(), rel=0.3)
+    assert np.mean(np.array(realised) < law.ppf(0.05)) < 0.12
+
+
+def test_a_precision_holds_for_most_calibration_sets_and_an_overshoot_too() -> None:
+    taxonomy = random_tree(5, 60)
+    posterior, labels = sampled(taxonomy, 2, 6000)
+    generator, failed = np.random.default_rng(0), {"target_precision": 0, "max_overshoot": 0}
+    for _ in range(60):
+        order = generator.permutation(6000)
+        cal, test = order[:400], order[400:]
+        for name, value in (("target_precision", 0.8), ("max_overshoot", 0.3)):
+            fitted = rule("back-off", delta=0.1, **{name: value}).fit(posterior.rows(cal), labels[cal])
+            nodes = fitted(posterior.rows(test)).nodes
+            if name == "target_precision":
+                answered = nodes >= 0
+                failed[name] += contained(nodes[answered], labels[test][answered], taxonomy) < value
+            else:
+                failed[name] += (
+                    held_out_chains(posterior.rows(test), labels[test]).overshoots(fitted.threshold).mean() > value
+                )  # type: ignore[attr-defined]
+    assert failed["target_precision"] <= 12
+    assert failed["max_overshoot"] <= 12
+
+
+def test_the_precision_bound_is_that_of_clopper_and_pearson() -> None:
+    sure = HeldOutChains((0.9999,) * 59, ((),) * 59, 1)  # 0.95 ** 59 < 0.05
+    assert BackOff(target_precision=0.95).calibrated(sure).threshold == pytest.approx(0.0)
+    with pytest.raises(RuleError, match="58 calibration samples do not support it"):
+        BackOff(target_precision=0.95).calibrated(HeldOutChains(sure.first[1:], sure.wrong[1:], 1))
+    mixed = HeldOutChains((0.9999,) * 59 + (0.5,), ((),) * 59 + ((0.5,),), 1)
+    threshold = BackOff(target_precision=0.95).calibrated(mixed).threshold
+    assert threshold is not None
+    assert 0.5 < threshold < 0.52
+
+
+def test_the_p_value_of_a_mean_is_small_only_where_the_mean_is_surely_below() -> None:
+    assert mean_p_value(np.zeros(100), 0.05) == pytest.approx(0.95**100)
+    assert mean_p_value(np.full(100, 0.2), 0.1) == 1.0
+    assert mean_p_value(np.empty(0), 0.1) == 1.0
+    assert mean_p_value(np.ones(3), 1.5) == 0.0
+
+
+def test_guarantees_are_named_with_their_assumption_and_withheld_where_they_do_not_hold() -> None:
+    posterior, labels = sampled(TOY17, 0, 300)
+    fitted = rule("back-off", target_containment=0.9).fit(posterior, labels)
+    assert isinstance(fitted, BackOff)
+    assert fitted.guarantee == (
+        "P(the answer contains the truth) >= 0.9 by split conformal calibration on 300 samples, if new samples are "
+        "exchangeable with them."
+    )
+    assert rule_from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+    assert BackOff(target_containment=0.9, min_level=1).calibrated(held_out_chains(posterior, labels)).guarantee == ""
+    crossed = held_out_chains(posterior, labels, exchangeable=False)
+    assert BackOff(target_containment=0.9).calibrated(crossed).guarantee == ""
+    assert BackOff(confidence=0.9).guarantee == ""
+    precise = BackOff(target_precision=0.5, delta=0.1).calibrated(held_out_chains(posterior, labels))
+    assert precise.guarantee.startswith("With confidence 0.9, at least 0.5 of the answered samples contain the truth")
+    bounded = BackOff(max_overshoot=2.0).calibrated(held_out_chains(posterior, labels))
+    assert bounded.guarantee.startswith("With confidence 0.95, the mean overshoot is at most 2 levels")
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"confidence": 0.5, "target_precision": 0.5}, "one threshold or target, got confidence and target_precision"),
+        ({"confidence": 1.5}, "expected a confidence above 0 and below 1, got 1.5"),
+        ({"level_confidences": (0.5, -1.0)}, "expected a level_confidences above 0"),
+        ({"target_containment": 1.0}, "expected a target_containment above 0 and below 1, got 1"),
+        ({"max_overshoot": 0.0}, "expected a max_overshoot above 0, got 0"),
+        ({"delta": 0.0}, "expected a delta above 0 and below 1, got 0"),
+        ({"min_level": -1}, "expected a min_level of at least 0, got -1"),
+    ],
+)
+def test_impossible_targets_are_refused(values: dict[str, float], message: str) -> None:
+    with pytest.raises(RuleError, match=message):
+        rule("back-off", **values)
+
+
+def test_a_target_without_calibration_is_refused_and_a_confidence_needs_none() -> None:
+    with pytest.raises(RuleError, match="a target needs calibration samples"):
+        rule("back-off", target_containment=0.9)(Posterior([[0.5, 0.25, 0.25]], TOY))
+    with pytest.raises(RuleError, match=r"target_containment 0.9: this model has no calibration samples"):
+        BackOff(target_containment=0.9).calibrated(None)
+    assert BackOff().calibrated(None) == BackOff(confidence=0.9)
+    assert rule("back-off").fit(Posterior([[0.5, 0.25, 0.25]], TOY), np.array([2])) == BackOff(confidence=0.9)

@@ -1,0 +1,106 @@
+"""Restricted and re-weighted posteriors, and requests for answers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from decisions.distributions import random_probabilities
+from hiercos import Taxonomy
+from hiercos.decisions import (
+    RULES,
+    AnswerRequest,
+    BackOff,
+    HeldOutChains,
+    Posterior,
+    PosteriorError,
+    RuleError,
+    rule,
+)
+from hiercos.errors import DataError
+from trees import TOY, TOY17, descendant_sets, taxonomies
+
+NAMES = sorted(set(RULES) - {"costs", "darts", "unknown"})
+
+
+@settings(deadline=None, max_examples=60)
+@given(taxonomies(), st.integers(0, 1000), st.booleans())
+def test_within_renormalises_over_the_classes_below_the_nodes(taxonomy: Taxonomy, seed: int, scored: bool) -> None:
+    generator, probabilities = np.random.default_rng(seed), random_probabilities(taxonomy, seed)
+    nodes = generator.choice(taxonomy.num_nodes, size=min(2, taxonomy.num_nodes), replace=False)
+    below = set().union(*(descendant_sets(taxonomy)[node] for node in nodes))
+    allowed = np.array([leaf in below for leaf in taxonomy.leaves.tolist()])
+    posterior = Posterior(probabilities, taxonomy)
+    if scored:
+        posterior = Posterior.from_scores(2 * np.log(probabilities + 1e-30), taxonomy, temperature=2.0)
+    expected = probabilities * allowed / (probabilities * allowed).sum(axis=1, keepdims=True)
+    found = posterior.within(nodes)
+    np.testing.assert_allclose(found.classes, expected, atol=1e-9)
+    for name in NAMES:
+        decision = rule(name)(found)
+        assert all(node < 0 or descendant_sets(taxonomy)[node] & below for node in decision.nodes.tolist())
+        listed = rule(name).short_list(found, taxonomy.num_classes).classes
+        assert ((listed >= 0).sum(axis=1) == allowed.sum()).all()
+        assert allowed[listed[listed >= 0]].all()
+
+
+def test_weights_multiply_and_rows_have_their_own() -> None:
+    posterior = Posterior.from_scores(np.log([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]]), TOY)
+    found = posterior.reweighted([[1.0, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    np.testing.assert_allclose(found.classes, [[0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+    assert posterior.within([-1]).classes == pytest.approx(posterior.classes)
+
+
+def test_an_improbable_allowed_class_is_answered_even_where_its_probability_underflows() -> None:
+    posterior = Posterior.from_scores([[0.0, -3000.0, -2000.0]], TOY)
+    assert posterior.within([1]).classes.tolist() == [[0.0, 0.0, 1.0]]
+    assert posterior.within([3, 4]).classes.tolist() == [[0.0, 0.0, 1.0]]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        ([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]], "row 2: no class is left"),
+        ([1.0, -1.0, 1.0], "row 1: expected weights of at least 0"),
+        ([1.0, 1.0], r"expected weights of shape \(3,\) or \(2, 3\), got \(2,\)"),
+    ],
+)
+def test_weights_that_leave_nothing_are_refused(weights: list[float], message: str) -> None:
+    with pytest.raises(PosteriorError, match=message):
+        Posterior([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], TOY).reweighted(weights)
+
+
+def test_a_request_names_nodes_and_leaves_at_least_one_class() -> None:
+    assert AnswerRequest(within=["pet"], deny=["dog"]).allowed(TOY).tolist() == [True, False, False]
+    assert AnswerRequest(allow=["cat", "vehicle > car"]).allowed(TOY).tolist() == [True, False, True]
+    with pytest.raises(PosteriorError, match="no class is left"):
+        AnswerRequest(within=["pet"], deny=["pet"]).allowed(TOY)
+    with pytest.raises(DataError, match="within: row 1: unknown label 'fish'"):
+        AnswerRequest(within=["fish"]).allowed(TOY)
+
+
+def test_a_request_chooses_the_rule() -> None:
+    stored = rule("default", answer="crm")
+    assert AnswerRequest().chosen_rule(stored, None) is stored
+    assert AnswerRequest(rule="default").chosen_rule(stored, None) is stored
+    assert AnswerRequest(rule="crm").chosen_rule(stored, None) == rule("crm")
+    assert AnswerRequest(confidence=0.7, min_level=1).chosen_rule(stored, None) == BackOff(confidence=0.7, min_level=1)
+    levels = AnswerRequest(confidence=(0.5, 0.7)).chosen_rule(stored, None)
+    assert levels == BackOff(level_confidences=(0.5, 0.7))
+    with pytest.raises(RuleError, match="rule 'crm': expected 'back-off' with a confidence"):
+        AnswerRequest(rule="crm", confidence=0.5)
+    with pytest.raises(RuleError, match="unknown rule 'risk'"):
+        AnswerRequest(rule="risk")
+    with pytest.raises(RuleError, match="no calibration samples"):
+        AnswerRequest(target_containment=0.9).chosen_rule(stored, None)
+
+
+def test_the_guarantee_is_withheld_from_restricted_answers() -> None:
+    chains = HeldOutChains((1.0,) * 50, ((0.5,),) * 50, 4)
+    for request, named in (
+        (AnswerRequest(target_containment=0.9), True),
+        (AnswerRequest(target_containment=0.9, within=["A1"]), False),
+    ):
+        decided = request.chosen_rule(rule("none"), chains)
+        assert bool(request.guarantee(decided)) == named
+        assert request.restricted(Posterior(np.full((1, 17), 1 / 17), TOY17)).restricted != named

@@ -1,0 +1,74 @@
+"""Answers for inputs that may belong to no class."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hiercos import Taxonomy
+from hiercos.decisions import Posterior, RuleError, rule, rule_from_dict
+from hiercos.decisions.unknown import separation, without_own_class
+from hiercos.taxonomy import descendant_log_sums, node_values
+from trees import TOY, TOY17, descendant_sets, taxonomies
+
+GENERA = Taxonomy.from_paths([(f"genus {genus}", f"species {genus}{kind}") for genus in range(4) for kind in range(4)])
+
+
+def scores(seed: int, rows: int, species: float = 6.0, genus: float = 3.0) -> tuple[np.ndarray, np.ndarray]:
+    """Scores of samples that point to a species by so much, and to its genus by so much."""
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(0, 16, size=rows)
+    values = generator.normal(size=(rows, 16))
+    values[np.arange(rows), labels] += species
+    values += genus * (np.arange(16) // 4 == (labels // 4)[:, None])
+    return values, labels
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000))
+def test_log_sums_over_descendants_are_those_of_the_classes_below(taxonomy: Taxonomy, seed: int) -> None:
+    values = np.random.default_rng(seed).normal(size=(3, taxonomy.num_classes)) * 400
+    found = descendant_log_sums(node_values(values, taxonomy, empty=-np.inf), taxonomy)
+    below = descendant_sets(taxonomy)
+    for node in range(taxonomy.num_nodes):
+        own = [label for label, leaf in enumerate(taxonomy.leaves.tolist()) if leaf in below[node]]
+        np.testing.assert_allclose(found[:, node], np.logaddexp.reduce(values[:, own], axis=1))
+
+
+def test_the_separation_is_the_share_of_ordered_pairs() -> None:
+    generator = np.random.default_rng(0)
+    known, unknown = generator.integers(0, 5, size=20).astype(float), generator.integers(0, 5, size=30).astype(float)
+    pairs = [(a > b) + 0.5 * (a == b) for a in known for b in unknown]
+    assert separation(known, unknown) == pytest.approx(np.mean(pairs))
+
+
+def test_known_samples_keep_their_class_and_unknown_species_get_their_genus() -> None:
+    values, labels = scores(0, 400)
+    held_out = Posterior.from_scores(values, GENERA)
+    fitted = rule("unknown", keep=0.95).fit(held_out, GENERA.leaves[labels])
+    assert np.mean(fitted(held_out).classes >= 0) == pytest.approx(0.95, abs=0.01)
+    strange, own = scores(1, 300, species=0.0, genus=4.0)  # of a genus, but of none of its species
+    answers = fitted(Posterior.from_scores(strange, GENERA))
+    genus = GENERA.parents[GENERA.leaves[own]]
+    assert np.mean(answers.nodes == genus) > 0.5
+    assert np.mean(answers.classes >= 0) < 0.3
+    nothing = fitted(Posterior.from_scores(np.random.default_rng(2).normal(size=(300, 16)), GENERA))
+    assert np.mean(nothing.nodes < 0) > 0.7
+    assert rule_from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
+
+
+def test_a_sample_without_its_own_class_has_the_others_alone() -> None:
+    posterior = without_own_class(Posterior([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], TOY), np.array([2, 0]))
+    assert posterior.classes.tolist() == [[0.0, 0.5, 0.5], [0.5, 0.25, 0.25]]  # a pet of no known class stays
+
+
+def test_what_cannot_be_fitted_is_refused() -> None:
+    posterior = Posterior(np.full((3, 17), 1 / 17), TOY17)
+    with pytest.raises(RuleError, match="expected a rule fitted on held-out samples"):
+        rule("unknown")(posterior)
+    with pytest.raises(RuleError, match="at least 20 held-out samples, got 3"):
+        rule("unknown").fit(posterior, TOY17.leaves[:3])
+    with pytest.raises(RuleError, match="expected keep above 0 and below 1, got 1"):
+        rule("unknown", keep=1.0)

@@ -1,0 +1,31 @@
+import pytest
+
+from hiercos.decisions import Posterior, rule
+from hiercos.predictions import explanation_columns, explanations
+from trees import TOY
+
+POSTERIOR = Posterior([[0.5, 0.125, 0.375], [0.4, 0.35, 0.25], [0.3, 0.3, 0.4]], TOY)
+
+
+def test_an_explanation_has_the_probabilities_of_the_answers_path_and_the_runner_ups() -> None:
+    found = explanations(POSTERIOR, rule("back-off", confidence=0.7)(POSTERIOR))
+    assert [step["node"] for step in found[1]["path"]] == ["pet"]
+    assert [step["probability"] for step in found[1]["path"]] == pytest.approx([0.75])
+    assert [step["node"] for step in found[1]["runner_up"]] == ["vehicle", "car"]  # the likeliest class that is no pet
+    assert found[2]["path"] == found[2]["runner_up"] == []  # the root: nothing is outside
+    own = explanations(POSTERIOR, rule("none")(POSTERIOR))
+    assert [[step["node"] for step in each["runner_up"]] for each in own] == [
+        ["vehicle", "car"],
+        ["pet", "dog"],
+        ["pet", "cat"],
+    ]
+    assert (own[0]["criterion"], own[0]["value"]) == ("class score", 0.5)
+
+
+def test_the_columns_have_one_cell_for_each_level() -> None:
+    columns = explanation_columns(POSTERIOR, rule("back-off", confidence=0.7)(POSTERIOR))
+    assert columns["probability_1"] == [None, 0.75, None]
+    assert columns["probability_2"] == [None, None, None]
+    assert columns["runner_up_1"] == ["", "vehicle", ""]
+    assert columns["runner_up_probability_2"] == [None, 0.25, None]
+    assert set(map(len, columns.values())) == {3}
