@@ -26,8 +26,8 @@ class MetricSpec:
             Empty for a figure of the run.
         source: arguments of the function. "ranking": a `Ranking` and k. "list": the same, of the short list if a rule
             has one of its own. "levels": whether the prediction of each level is correct, shape (B, H), nan where the
-            label lacks the level, and the level. "probabilities": natural logarithm of the probability of each sample's
-            label, shape (B,). "run": no function.
+            label lacks the level, and the level. "probabilities": natural logarithm of the probability of each
+            sample's label, shape (B,). "run": no function.
         inner_labels: whether samples labelled with an inner node count; a ranking needs a class.
         k: number of classes that must be ranked; all by default.
         highest: upper end of the range, whose lower end is 0; None for the height of the tree.

@@ -13,7 +13,7 @@ from hiercos.benchmark.resampling import bootstrap_interval
 from hiercos.decisions import AnswerRequest, Posterior, Rule, rule
 from hiercos.engine import LabelledSamples, StoredModel, class_scores
 from hiercos.metrics import functional as HF
-from hiercos.taxonomy import FloatArray, IntArray
+from hiercos.taxonomy import FloatArray, IntArray, nodes_of_labels
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -42,7 +42,7 @@ def labelled_posterior(
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
     posterior = stored.posterior(class_scores(fabric, stored.model, data).numpy())
-    nodes = stored.model.taxonomy.leaves[data.labels.numpy()]
+    nodes = nodes_of_labels(data.labels.numpy(), stored.model.taxonomy)
     return LabelledPosterior((request or AnswerRequest()).restricted(posterior), nodes)
 
 

@@ -159,8 +159,10 @@ def train_run(
         for record in records.values():
             record.write(folder)
         kept = _memory(train, memory, config.seed)
-        own_parts = {**calibration, "memory": kept, "calibration": chains}
-        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **own_parts))
+        stored = StoredModel(
+            model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains
+        )
+        save_model(folder, stored)
         (folder / CHECKPOINT).unlink(missing_ok=True)
         shutil.rmtree(folder / MEMBERS, ignore_errors=True)
     fabric.barrier()  # the other processes may read the folder from here on
@@ -266,8 +268,10 @@ def _earlier_records(
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
     if any(rule.fitted for rule in missing.values()):
         val, model = data.for_method(record.method).samples("val"), load_model(folder)
-        held_out = Posterior.from_scores(class_scores(fabric, model.model, val), data.taxonomy, **calibration)
-        missing = _fitted(missing, held_out, val.labels, model.calibration)
+        known = val.labels < data.taxonomy.num_classes
+        val_scores = class_scores(fabric, model.model, val)[known]
+        held_out = Posterior.from_scores(val_scores, data.taxonomy, **calibration)
+        missing = _fitted(missing, held_out, val.labels[known], model.calibration)
     posterior = Posterior.from_scores(scores, data.taxonomy, **calibration)
     for name, rule in missing.items():
         records[name] = ruled_record(record, rule, posterior, labels, temperature)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
 from hiercos.options import check_count
-from hiercos.predictions.explanations import explanation_columns, explanations
+from hiercos.predictions.explanations import explanation_columns, explanations, nodes_down_to
 from hiercos.taxonomy import IntArray, Taxonomy, best_children
 
 Answer = dict[str, Any]
@@ -49,7 +49,7 @@ def answer_columns(
 
 
 def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList) -> AnswerColumns:
-    """AnswerColumns of short lists, one row for each listed class."""
+    """Columns of short lists, one row for each listed class."""
     rows, ranks = np.nonzero(listed.classes >= 0)
     return {
         "row": [batch.numbers[row] for row in rows.tolist()],
@@ -106,12 +106,7 @@ def _named(taxonomy: Taxonomy, nodes: IntArray) -> AnswerColumns:
 
 def _ancestor_names(taxonomy: Taxonomy, node: int) -> list[str]:
     """Names of a node's ancestors, the shallowest first, without its own."""
-    return [taxonomy.names[above] for above in _ancestor_path(taxonomy, node)[:-1]]
-
-
-def _ancestor_path(taxonomy: Taxonomy, node: int) -> list[int]:
-    """A node's ancestors in a graph, the shallowest first and the node last; none for the root."""
-    return taxonomy.ancestors.list(node).tolist() if node >= 0 else []
+    return [taxonomy.names[above] for above in taxonomy.ancestors.list(node)[:-1].tolist()]
 
 
 def _rounded(values: NDArray[np.floating[Any]]) -> list[float]:
@@ -163,7 +158,7 @@ def _named_node(posterior: Posterior, row: int, node: int, value: float) -> Answ
     In a graph `path` and `path_probabilities` are those of the ancestors, the shallowest first and the node last.
     """
     taxonomy = posterior.taxonomy
-    path = list(taxonomy.path(node)) if taxonomy.is_tree else _ancestor_path(taxonomy, node)
+    path = list(nodes_down_to(node, taxonomy))
     along = np.minimum(posterior.nodes[row, path], 1).tolist()  # sums can exceed 1 by rounding
     return {
         "label": taxonomy.names[node] if path else None,

@@ -1,11 +1,12 @@
 """Explanations of answers: the probabilities along the path of the answer and of its runner-up."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from hiercos.decisions import Decision, Posterior
-from hiercos.taxonomy import IntArray, is_at_or_above
+from hiercos.taxonomy import IntArray, Taxonomy, is_at_or_above
 
 
 def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
@@ -16,6 +17,14 @@ def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
         scores[np.ix_(decision.nodes == node, inside)] = -np.inf
     best = scores.argmax(axis=1)
     return np.where(np.take_along_axis(scores, best[:, None], axis=1)[:, 0] == -np.inf, -1, best)
+
+
+def nodes_down_to(node: int, taxonomy: Taxonomy) -> Sequence[int]:
+    """Nodes from level 1 down to a node; in a graph its ancestors, the shallowest first; none for the root."""
+    if node < 0 or taxonomy.is_tree:
+        return taxonomy.path(node)
+    above: list[int] = taxonomy.ancestors.list(node).tolist()
+    return above
 
 
 def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any]]:
@@ -53,7 +62,7 @@ def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
     taxonomy = posterior.taxonomy
     return [
         {"node": taxonomy.names[step], "probability": min(float(posterior.nodes[row, step]), 1.0)}
-        for step in taxonomy.path(node)
+        for step in nodes_down_to(node, taxonomy)
     ]
 
 

@@ -225,8 +225,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """
         check_is_fitted(self, "model_")
         names = getattr(self, "feature_names_in_", None)
-        kept = {"class_weights": self._trained.class_weights, "calibration": self._trained.calibration}
-        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_, **kept)  # type: ignore[arg-type]
+        weights, calibration = self._trained.class_weights, self._trained.calibration
+        model = StoredModel(self.model_, None, self._fitted_rule(), self.temperature_, weights, calibration=calibration)
         stored = StoredEstimator(
             model,
             self.labels_,
@@ -349,7 +349,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Set the fitted attributes; the rule is fitted on the held-out samples if none is given."""
         new = named_rule(self._rule())
         self.rule_ = rule or (new if trained.held_out is None else new.fit(*trained.held_out))
-        self.labels_, self._trained, self._taxonomy_given = codec, trained, self.taxonomy
+        self.labels_, self._trained = codec, trained
+        self._taxonomy_given = self.taxonomy
         self.classes_, self.taxonomy_ = codec.classes, codec.taxonomy
         self.model_, self.temperature_ = trained.model, trained.temperature
 

@@ -102,11 +102,11 @@ def train(
         progress = fit(fabric, model, vectors, val, config, weights=learned.weight_tensor(), callback=callback)
         temperature, fitted_on, calibration = 1.0, None, None
         if val is not None:
-            scores = class_scores(fabric, model, val)
-            temperature, known = _temperature(scores, val.labels), val.labels < taxonomy.num_classes
+            scores, known = class_scores(fabric, model, val), val.labels < taxonomy.num_classes
+            temperature = _temperature(scores, val.labels)
             posterior = Posterior.from_scores(scores[known], taxonomy, temperature=temperature)
-            fitted_on = (posterior, taxonomy.leaves[val.labels[known].numpy()]) if known.any() else None
-        if reserved is not None and taxonomy.is_tree:
+            fitted_on = (posterior, taxonomy.leaves[val.labels[known].numpy()])
+        if reserved is not None:
             scores = class_scores(fabric, model, reserved.vectors(projection, raw_inputs=raw_inputs))
             posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature)
             calibration = held_out_chains(posterior, nodes_of_labels(reserved.labels, taxonomy))
