@@ -16,7 +16,17 @@ def stored(**options: object) -> StoredModel:
     return StoredModel(model.eval(), None)
 
 
-@pytest.mark.parametrize("options", [{}, {"width": 8}, {"basis": "random"}, {"width": 8, "basis": "random"}])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"width": 8},
+        {"basis": "random"},
+        {"width": 8, "basis": "random", "activation": "norm-prelu"},
+        {"activation": "prelu"},
+        {"width": 8, "activation": "norm-prelu"},
+    ],
+)
 @pytest.mark.parametrize("level", [1, 2, 4])
 def test_the_pruned_model_has_the_coordinates_of_its_level_and_fewer_weights(options: dict, level: int) -> None:
     whole, features = stored(**options), torch.randn(6, 5)

@@ -66,16 +66,16 @@ def _pruned_head(head: HierCOSHead, nodes: Tensor) -> nn.Module:
     """The head with the given axes alone."""
     if head.basis is not None:
         rows = _linear(head.basis[nodes], None)
-        return nn.Sequential(head.transformation, head.expand, rows)
+        return nn.Sequential(head.transformation, head.expand, head.activation, rows)
+    activation = _pruned_activation(head.activation, nodes)
     if isinstance(head.expand, nn.Linear):
-        return nn.Sequential(head.transformation, _linear(head.expand.weight[nodes], head.expand.bias[nodes]))
+        axes = _linear(head.expand.weight[nodes], head.expand.bias[nodes])
+        return nn.Sequential(head.transformation, axes, activation)
     block: Any = head.transformation.blocks[1]  # its width is N, and that of the block before
-    *first, last, norm, activation = block.body
-    slopes = nn.PReLU(len(nodes))
-    slopes.weight = nn.Parameter(activation.weight[nodes].detach())
-    block.body = nn.Sequential(*first, _linear(last.weight[nodes], None), _pruned_norm(norm, nodes), slopes)
+    *first, last, norm, slopes = block.body
+    block.body = nn.Sequential(*first, _linear(last.weight[nodes], None), _pruned(norm, nodes), _pruned(slopes, nodes))
     block.shortcut = Coordinates(nodes)
-    return head.transformation
+    return nn.Sequential(head.transformation, activation)
 
 
 def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
@@ -86,8 +86,16 @@ def _linear(weight: Tensor, bias: Tensor | None) -> nn.Linear:
     return layer
 
 
-def _pruned_norm(norm: nn.BatchNorm1d, nodes: Tensor) -> nn.BatchNorm1d:
-    pruned = nn.BatchNorm1d(len(nodes), eps=norm.eps, momentum=norm.momentum)
-    state = {name: value if value.ndim == 0 else value[nodes] for name, value in norm.state_dict().items()}
+def _pruned_activation(activation: nn.Module, nodes: Tensor) -> nn.Module:
+    """The activation of the given axes: the identity, or layers with a weight for each axis."""
+    return nn.Sequential(*(_pruned(layer, nodes) for layer in activation.children()))
+
+
+def _pruned(layer: nn.Module, nodes: Tensor) -> nn.Module:
+    """A batch norm or PReLU of the given axes alone."""
+    pruned: nn.Module = nn.PReLU(len(nodes))
+    if isinstance(layer, nn.BatchNorm1d):
+        pruned = nn.BatchNorm1d(len(nodes), eps=layer.eps, momentum=layer.momentum)
+    state = {name: value if value.ndim == 0 else value[nodes] for name, value in layer.state_dict().items()}
     pruned.load_state_dict(state)
     return pruned

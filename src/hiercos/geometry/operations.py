@@ -258,7 +258,7 @@ LEAST_SUM = 1e-290  # smallest sum of exponentials in float64 whose logarithm is
 def _sparse_sums(matrix: Tensor, values: Tensor) -> Tensor:
     """Sums of the values of each node's row of a sparse matrix: (B, N) to (B, N)."""
     sums: Tensor = torch.sparse.mm(matrix.to(values.dtype), values.T)  # (N, B)
-    return sums.T
+    return sums.T.contiguous()
 
 
 _operations: "weakref.WeakKeyDictionary[Taxonomy, dict[torch.device, NodeOperations]]" = weakref.WeakKeyDictionary()

@@ -74,7 +74,7 @@ class DefaultSolver(CommitteeSolver):
     def __call__(
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
     ) -> Solved:
-        """See `Solver`; few samples without validation have one linear head, chosen by cross-validation."""
+        """See `Solver`; few samples of classes without validation have one linear head, chosen by cross-validation."""
         if val is not None or len(train) >= FEW or not self._is_class(train).all():
             return super().__call__(train, val, seed=seed, train_member=train_member)
         (name,) = _linear_heads(self.head.taxonomy)

@@ -85,6 +85,7 @@ def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys:
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"], seed=1)
     train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *FAST]
+    train += ["--method", "path-softmax"]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     accuracy = {}
