@@ -18,12 +18,12 @@ from hiercos.cli.display.metric_tables import (
 from hiercos.cli.display.output import check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
-from hiercos.cli.options.common import check_model_folder
+from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
-    from hiercos.engine import ReadConfig
+    from hiercos.engine import ReadConfig, StoredModel
     from hiercos.predictions import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
@@ -67,6 +67,7 @@ def evaluate(
     files: ScoreFiles,
     columns: ColumnOptions,
     device_options: DeviceOptions,
+    loading: LoadOptions,
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
@@ -77,6 +78,7 @@ def evaluate(
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     output: options.Output = None,
+    csv_safe: options.CsvSafe = False,
 ) -> None:
     """Metrics with 95% intervals of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
 
@@ -94,11 +96,14 @@ def evaluate(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
             "value, and --output names the file to write"
         )
+    check_target("--output", output, [model, data, files.scores, files.taxonomy, files.labels, files.against])
     if files.scores is not None:
         tree, labels = files.read(columns)
         samples = read_sample_metrics(files.scores, tree, labels)
     elif files.against is None and model is not None and data is not None:
-        samples, tree = _model_metrics(model, data, columns, partial(device_options.read_config, batch_size, workers))
+        stored = loading.load(model)
+        read_config = partial(device_options.read_config, batch_size, workers)
+        samples, tree = _model_metrics(model, stored, data, columns, read_config), stored.model.taxonomy
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     from hiercos.benchmark import class_rows, node_rows
@@ -111,20 +116,18 @@ def evaluate(
         rows = class_rows(samples, tree)
     else:
         rows = node_rows(samples, tree) if per_level else metric_rows(samples, seed=seed)
-    write_rows(rows, chosen, output)
+    write_rows(rows, chosen, output, csv_safe=csv_safe)
 
 
 def _model_metrics(
-    model: Path, data: str, columns: ColumnOptions, read_config: Callable[..., "ReadConfig"]
-) -> tuple["SampleMetrics", "Taxonomy"]:
-    check_model_folder(model)
+    model: Path, stored: "StoredModel", data: str, columns: ColumnOptions, read_config: Callable[..., "ReadConfig"]
+) -> "SampleMetrics":
     import torch
 
     from hiercos.benchmark import model_metrics
-    from hiercos.engine import LabelledInputs, load_model, model_samples
+    from hiercos.engine import LabelledInputs, model_samples
 
-    stored = load_model(model)
     samples = held_out_samples(model, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels))
-    return model_metrics(config.fabric, stored, tested), stored.model.taxonomy
+    return model_metrics(config.fabric, stored, tested)

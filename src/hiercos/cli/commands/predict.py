@@ -14,7 +14,7 @@ from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
-from hiercos.cli.options.common import check_target
+from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class InputColumnOptions:
     root: Annotated[
         Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
     ] = None
-    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail, or skip with a note.")] = "fail"
+    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
 
 
 @grouped
@@ -50,6 +50,7 @@ def predict(
     ],
     device_options: DeviceOptions,
     columns: InputColumnOptions,
+    loading: LoadOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     top: Annotated[
@@ -61,6 +62,7 @@ def predict(
         typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
     ] = None,
     output: options.Output = None,
+    csv_safe: options.CsvSafe = False,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
@@ -73,17 +75,18 @@ def predict(
         check_format(chosen, output)
     elif top is not None:
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
-    check_target("--output", output)
+    check_target("--output", output, [model, inputs])
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns
 
-    opened = open_model(model, device_options)
+    opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
+    counting = counting_rows(opened.kind, "predicting", unlabelled.count)
+    with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write:
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
             write(answer_columns(batch, posterior, opened.rule, top=top))
