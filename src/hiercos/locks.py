@@ -22,17 +22,23 @@ class LockError(FaultsError):
 
 @contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, which is made if it is missing; temporary files of ended processes are removed.
+    """Hold the lock of a folder, which is made if it is missing, and removed again if nothing was written.
 
-    The operating system releases the lock when the process ends, however it ends.
+    Temporary files of ended processes are removed. The operating system releases the lock when the process ends, however it ends.
 
     Raises:
         LockError: if another process holds the lock; the message has its process id.
     """
+    is_new = not folder.exists()
     folder.mkdir(parents=True, exist_ok=True)
-    with _held(folder / LOCK, wait=False):
-        sweep_temporaries(folder, again=True)
-        yield
+    try:
+        with _held(folder / LOCK, wait=False):
+            sweep_temporaries(folder, again=True)
+            yield
+    finally:
+        if is_new:
+            with suppress(OSError):  # it is no longer empty
+                folder.rmdir()
 
 
 @contextmanager
