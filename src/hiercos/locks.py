@@ -24,7 +24,7 @@ class LockError(FaultsError):
 def locked_folder(folder: Path) -> Iterator[None]:
     """Hold the lock of a folder, which is made if it is missing, and removed again if nothing was written.
 
-    Temporary files of ended processes are removed. The operating system releases the lock when the process ends, however it ends.
+    Temporary files of ended processes are removed. The operating system releases the lock when the process ends.
 
     Raises:
         LockError: if another process holds the lock; the message has its process id.
