@@ -9,7 +9,7 @@ ifneq ($(SHARED),)
 export HIERCOS_SHARED ?= $(abspath $(SHARED))
 endif
 
-.PHONY: demo test check lint types tests docs bench clean
+.PHONY: demo test check lint types tests docs bench torture fuzz audit clean
 
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
 	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --patience 2 --max-epochs 20 --jobs 2 --out demo
@@ -33,7 +33,19 @@ docs: $(VENV)/.docs  ## build the documentation strictly into site/
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.test  ## every figure of benchmarks/
-	for script in benchmarks/*.py; do $(BIN)/python $$script || exit 1; done
+	for script in $(filter-out benchmarks/torture.py benchmarks/fuzz.py,$(wildcard benchmarks/*.py)); do \
+		$(BIN)/python $$script || exit 1; done
+
+torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files
+	$(BIN)/python benchmarks/torture.py
+	$(BIN)/python benchmarks/byte_changes.py
+
+fuzz: $(VENV)/.test  ## a million mutated files through every reader
+	$(BIN)/python benchmarks/fuzz.py --inputs 1000000
+
+audit: $(VENV)/.test  ## known vulnerabilities of the pinned packages
+	$(INSTALL) pip-audit
+	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 clean:
 	rm -rf $(VENV) site demo

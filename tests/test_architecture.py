@@ -7,7 +7,10 @@ from pathlib import Path
 import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
-OPEN_TO_ALL = {"callbacks", "errors", "files", "metric_table", "options", "pixels", "records", "registry"}
+OPEN_TO_ALL = {
+    *("callbacks", "errors", "files", "json_files", "limits", "locks", "manifest", "metric_table", "options", "pixels"),
+    *("records", "registry"),
+}
 NETWORKS = {"taxonomy", "geometry", "nn", "losses"}
 LEFT_OF_ENGINE = NETWORKS | {"decisions", "methods", "metrics", "data"}
 LEFT_OF_BRIDGES = LEFT_OF_ENGINE | {"predictions", "engine"}

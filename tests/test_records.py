@@ -1,11 +1,12 @@
 import json
 import math
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from hiercos.records import Record, RecordError, RunError, holds_finished_run, refuse_finished_run
+from hiercos.manifest import committed
+from hiercos.records import SCHEMA, Record, RecordError, RunError, holds_finished_run, refuse_finished_run
 from records import record
 
 
@@ -22,7 +23,7 @@ def test_a_record_reads_back_as_it_was_written_and_nan_becomes_null(tmp_path: Pa
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": {}}', '{"metrics": 3}'])
 def test_what_is_not_a_record_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
     (tmp_path / "record.json").write_text(text)
-    with pytest.raises(RecordError, match=r"record\.json: not a record of a run"):
+    with pytest.raises(RecordError, match=r"record\.json: (not a record|not JSON|expected an object)"):
         Record.read(tmp_path)
 
 
@@ -50,11 +51,25 @@ def test_records_with_the_same_undefined_metric_are_equal(tmp_path: Path) -> Non
     assert before != "a record"
 
 
-def test_a_run_is_finished_only_with_the_configuration_that_is_written_last(tmp_path: Path) -> None:
+def test_a_run_is_finished_only_with_the_manifest_that_is_written_last(tmp_path: Path) -> None:
     record().write(tmp_path)
     refuse_finished_run(tmp_path)
     assert not holds_finished_run(tmp_path)
-    (tmp_path / "config.json").write_text("{}")
+    (tmp_path / "config.json").write_text('{"version": 5}')
+    assert not holds_finished_run(tmp_path)
+    with committed(tmp_path) as write:
+        write("record.json", record().to_json())
+        assert not holds_finished_run(tmp_path)
     assert holds_finished_run(tmp_path)
     with pytest.raises(RunError, match="already holds a finished run; choose another folder"):
         refuse_finished_run(tmp_path)
+
+
+def test_a_run_of_a_version_without_manifests_is_finished_with_its_configuration(tmp_path: Path) -> None:
+    record().write(tmp_path)
+    (tmp_path / "config.json").write_text('{"version": 4}')
+    assert holds_finished_run(tmp_path)
+
+
+def test_the_schema_has_every_field_of_a_record() -> None:
+    assert SCHEMA.keys() == {field.name for field in fields(Record)}

@@ -1,7 +1,8 @@
 """Errors that list every fault of an input, and suggestions for misspelt names."""
 
 import difflib
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 MOST_FAULTS = 20  # faults shown in one message; the rest are counted
 MOST_NAMES = 20  # known names listed if none of them is similar
@@ -46,6 +47,51 @@ def suggestion(name: str, known: Collection[str]) -> str:
         return f"; did you mean {near[0]!r}?"
     listed = [*list(known)[:MOST_NAMES], *["…"] * (len(known) > MOST_NAMES)]
     return f"; there are: {', '.join(listed)}" if listed else "; there are none"
+
+
+@contextmanager
+def reading(what: str, error: "type[FaultsError]") -> Iterator[None]:
+    """Turn anything that another library's parser raises into one error type, with the name of the file.
+
+    Errors of this package and of the operating system, which name what they are about, pass.
+
+    Args:
+        what: begin of the message, such as "data.npz: array 'features' is damaged".
+        error: type of the error that is raised instead.
+    """
+    try:
+        yield
+    except FaultsError:
+        raise
+    except OSError as fault:
+        if fault.errno is not None and fault.filename is not None:
+            raise
+        raise error(f"{what} ({one_line(fault)})") from fault
+    except MemoryError as fault:
+        raise error(f"{what} (it needs more memory than there is)") from fault
+    except Exception as fault:  # a damaged file can make a parser raise anything
+        raise error(f"{what} ({one_line(fault)})") from fault
+
+
+def one_line(error: BaseException) -> str:
+    """Message of an error on one line of at most 200 characters, without its full stop; its type if it has none."""
+    return " ".join(str(error).split()).rstrip(".")[:200] or type(error).__name__
+
+
+def visible(text: str) -> str:
+    r"""A text for a terminal: control characters, and those that change the direction of text, are escaped.
+
+    Example:
+        >>> visible("a\x1b[31mb\u202ec")
+        'a\\x1b[31mb\\u202ec'
+    """
+    if text.isprintable():
+        return text
+    return "".join(sign if sign.isprintable() or sign == " " else repr(sign)[1:-1] for sign in text)
+
+
+class HiercosWarning(UserWarning):
+    """Something that does not stop the work but that the user should know; the command prints it as one line."""
 
 
 class DataError(FaultsError):

@@ -1,12 +1,27 @@
-"""Atomic writing of files. Plain Python, open to every package."""
+"""Atomic, durable writing of files, and checks of output paths. Plain Python, open to every package.
+
+A regular file is written under a temporary name in its own folder, forced to disk and renamed. Devices, pipes and the
+process's own streams (`/dev/stdout`) are written directly, and symbolic links are followed.
+"""
 
 import errno
 import os
 import secrets
+import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
+
+try:
+    import fcntl
+except ImportError:  # Windows has no such locks: temporary files of other processes are kept for a day
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX, ENDING = ".hiercos-", ".tmp"  # of temporary files; short, because the longest names leave no room
+DAY = 86400.0  # seconds
+_swept: set[str] = set()  # folders whose stale temporary files this process has removed
 
 
 def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
@@ -30,16 +45,194 @@ def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
 def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """Stream that writes a file piece by piece and renames it into place at the end of the block.
 
+    The content and the new name are on disk at the end of the block. An existing file keeps its mode, and its owner
+    where the system allows it; a symbolic link stays one and the file behind it is replaced. A device or a pipe is
+    written directly.
+
     Raises:
-        OSError: if the folder is missing or cannot be written.
+        OSError: if the file cannot be written; the message names `path`, never the temporary file.
     """
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "No such folder", str(target.parent))
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
-    try:
-        with temporary.open("xb") as stream:
+    if _is_stream(Path(path)):
+        with open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
             yield stream
-        os.replace(temporary, target)
+        return
+    with _named(path) as target:
+        temporary = target.with_name(f"{PREFIX}{secrets.token_hex(6)}{ENDING}")
+    try:
+        with _named(path), temporary.open("xb") as stream:
+            _lock(stream)
+            _copy_ownership(target, stream.fileno())
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        with _named(path):
+            os.replace(temporary, target)
+            sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def _named(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """The file behind a path, links followed; errors of the operating system inside name the path itself."""
+    try:
+        yield _target(Path(path))
+    except OSError as error:
+        if error.errno is None or error.filename is None:
+            raise
+        hidden = {os.fspath(name) for name in (error.filename, error.filename2) if isinstance(name, str | os.PathLike)}
+        if not any(Path(name).name.startswith(PREFIX) or Path(name) == _resolved(path) for name in hidden):
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
+
+
+def _target(path: Path) -> Path:
+    """The file that is replaced when a path is written; an OSError if it cannot be."""
+    target = _resolved(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(errno.ENOENT, "No such folder", str(path.parent))
+    sweep_temporaries(target.parent)
+    try:
+        mode = os.stat(path).st_mode  # also for a name that is too long, and a circle of links
+    except FileNotFoundError:
+        return target
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    if not os.access(path, os.W_OK):
+        raise PermissionError(errno.EACCES, "The file is read-only", str(path))
+    return target
+
+
+def _resolved(path: str | os.PathLike[str]) -> Path:
+    return Path(os.path.realpath(path))
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path is a device, a pipe or an open stream of this process, which are written without a rename."""
+    folder = os.path.realpath(path.parent)
+    if folder == "/dev" or folder.startswith("/proc/"):  # /dev/stdout may lead to a regular file: append to it
+        return path.exists()
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _copy_ownership(target: Path, descriptor: int) -> None:
+    """Give a new file the mode of the one that it replaces, and its owner where the system allows it."""
+    try:
+        old = target.stat()
+    except FileNotFoundError:
+        return
+    if hasattr(os, "fchown"):
+        with suppress(PermissionError):  # only an administrator may give files away; the mode is what protects them
+            os.fchown(descriptor, old.st_uid, old.st_gid)
+    os.chmod(descriptor if os.chmod in os.supports_fd else target, stat.S_IMODE(old.st_mode))
+
+
+def sync_folder(folder: Path) -> None:
+    """Force the names in a folder to disk, after a rename; does nothing where folders cannot be opened (Windows)."""
+    if os.name != "posix":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # some network file systems sync at close instead
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _lock(stream: BinaryIO) -> None:
+    """Mark a temporary file as in use; the mark disappears with the process."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks: the file is swept a day later
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def sweep_temporaries(folder: Path, *, again: bool = False) -> None:
+    """Remove temporary files that ended processes left in a folder, once in each process.
+
+    Args:
+        folder: folder to look through, without its subfolders.
+        again: whether to look again if this process did before.
+    """
+    if str(folder) in _swept and not again:
+        return
+    _swept.add(str(folder))
+    with os.scandir(folder) as entries:
+        stale = [Path(entry.path) for entry in entries if _is_temporary(entry.name)]
+    for file in stale:
+        if _is_abandoned(file):
+            file.unlink(missing_ok=True)
+
+
+def _is_temporary(name: str) -> bool:
+    return name.startswith(PREFIX) and name.endswith(ENDING)
+
+
+def _is_abandoned(file: Path) -> bool:
+    """Whether no process writes a temporary file any more."""
+    try:
+        with file.open("rb") as stream:
+            if fcntl is None:
+                return time.time() - file.stat().st_mtime > DAY
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # in use, removed meanwhile, or another user's
+        return False
+    return True
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Try whether a file can be written, without changing it.
+
+    Raises:
+        OSError: with the path, if its folder is missing or read-only, or the name is too long or that of a folder.
+    """
+    if _is_stream(Path(path)):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(path))
+        return
+    with _named(path) as target:
+        _try_folder(target.parent)
+
+
+def check_folder_writable(folder: str | os.PathLike[str]) -> None:
+    """Try whether files can be written to a folder, which is made and removed again if it is missing.
+
+    Raises:
+        OSError: with the folder that cannot be made or written to.
+    """
+    place = Path(folder)
+    missing = [each for each in (place, *place.parents) if not os.path.lexists(each)]
+    made: list[Path] = []
+    try:
+        for each in reversed(missing):
+            each.mkdir()
+            made.append(each)
+        if not place.is_dir():
+            raise NotADirectoryError(errno.ENOTDIR, "Expected a folder, got a file", str(place))
+        _try_folder(place)
+    finally:
+        for each in reversed(made):
+            each.rmdir()
+
+
+def _try_folder(folder: Path) -> None:
+    """Make and remove a temporary file; an OSError that names the folder if that fails."""
+    trial = folder / f"{PREFIX}{secrets.token_hex(6)}{ENDING}"
+    try:
+        trial.touch(exist_ok=False)
+        trial.unlink()
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(folder)) from error
+
+
+def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
+    """Whether two paths lead to one existing file or folder."""
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):  # one of them does not exist
+        return False

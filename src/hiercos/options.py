@@ -10,7 +10,15 @@ from hiercos.errors import FaultsError, suggestion
 
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
 
-NAMES = {int: "an integer", float: "a number", bool: "true or false", str: "a text", NoneType: "none"}
+NAMES = {
+    int: "an integer",
+    float: "a number",
+    bool: "true or false",
+    str: "a text",
+    dict: "an object",
+    list: "a list",
+    NoneType: "none",
+}
 
 
 def fits(value: object, kind: Any) -> bool:
@@ -18,7 +26,8 @@ def fits(value: object, kind: Any) -> bool:
 
     Args:
         value: value to check.
-        kind: annotation: int, float, bool, str, None, a Literal, a Sequence of one of these, or a union of them.
+        kind: annotation: int, float, bool, str, None, dict, list, a Literal, a Sequence of one of these, or a
+            union of them.
 
     Example:
         >>> fits(3, float | None), fits("3", float | None), fits(True, int), fits([1, 2], Sequence[int])

@@ -9,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.errors import FaultsError
-from hiercos.files import write_atomically
+from hiercos.json_files import json_object, positive_fault, schema_faults
+from hiercos.manifest import MANIFEST, Manifest, replace_file
+from hiercos.options import fits
 
 RECORD_FILE = "record.json"
-CONFIG = "config.json"  # of the model; written last, so that it marks a complete folder
+CONFIG = "config.json"  # of the model
+MANIFEST_VERSION = 5  # first version of model folders with a manifest
 
 
 def record_file(rule: str) -> str:
@@ -35,7 +38,10 @@ class RunError(FaultsError):
 
 def holds_finished_run(folder: Path) -> bool:
     """Whether a folder holds the record of a run and its complete model."""
-    return (folder / RECORD_FILE).exists() and (folder / CONFIG).exists()
+    if (folder / MANIFEST).exists() or not (folder / CONFIG).exists():
+        return RECORD_FILE in Manifest.of(folder) and (folder / MANIFEST).exists()
+    version = json_object(folder / CONFIG, (folder / CONFIG).read_bytes(), RunError).get("version")
+    return (folder / RECORD_FILE).exists() and isinstance(version, int) and version < MANIFEST_VERSION
 
 
 def refuse_finished_run(folder: Path) -> None:
@@ -62,6 +68,8 @@ class Record:
         best_epoch: number of the epoch whose weights were kept.
         train_seconds: seconds spent in training and validation.
         versions: versions of Python and of the packages that a result depends on.
+        environment: threads, processes, device and numerical libraries, which can change the last bits of a result;
+            None in older records.
         tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
             trials with their settings and values; None without a search.
         choice: what the method's solver chose and why, as a sentence; "" without one.
@@ -80,6 +88,7 @@ class Record:
     train_seconds: float
     versions: Mapping[str, str]
     temperature: float | None = None
+    environment: Mapping[str, Any] | None = None
     tuning: Mapping[str, Any] | None = None
     choice: str = ""
 
@@ -105,9 +114,13 @@ class Record:
         """Settings, data and taxonomy, equal for two runs that are the same run."""
         return run_identity(self.config, self.data, self.taxonomy)
 
+    def to_json(self) -> str:
+        """The record as JSON text; nan becomes null."""
+        return json.dumps(self._values(), indent=2) + "\n"
+
     def write(self, folder: Path) -> None:
-        """Write the record into a folder, atomically; nan becomes null."""
-        write_atomically(folder / record_file(self.rule), json.dumps(self._values(), indent=2) + "\n")
+        """Write the record into a folder, atomically, and list it in the folder's manifest if there is one."""
+        replace_file(folder, record_file(self.rule), self.to_json())
 
     @classmethod
     def read(cls, folder: Path, rule: str = "none") -> "Record":
@@ -115,19 +128,67 @@ class Record:
 
         Raises:
             RecordError: for a file that is not a record.
+            ManifestError: for a file that was changed after it was written.
         """
         path = folder / record_file(rule)
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}
-            return cls(**{**values, "metrics": metrics})
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise RecordError(f"{path}: not a record of a run ({error})") from error
+        values = json_object(path, Manifest.of(folder).content(path.name), RecordError, finite=False)
+        if faults := record_faults(values):
+            raise RecordError(f"{path}: not a record of a run: {fault}" for fault in faults)
+        metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}
+        return cls(**{**values, "metrics": metrics})
 
     @classmethod
     def find(cls, folder: Path, rule: str) -> "Record | None":
         """Record of a folder under a rule, see `read`; None if the folder has none."""
-        return cls.read(folder, rule) if (folder / record_file(rule)).is_file() else None
+        return cls.read(folder, rule) if record_file(rule) in Manifest.of(folder) else None
+
+
+SCHEMA: dict[str, Any] = {
+    "method": str,
+    "uses_tree": bool,
+    "rule": str,
+    "seed": int,
+    "config": dict,
+    "data": dict,
+    "taxonomy": dict,
+    "metrics": dict,
+    "history": list,
+    "best_epoch": int,
+    "train_seconds": float,
+    "versions": dict,
+    "temperature": float | None,
+    "environment": dict | None,
+    "tuning": dict | None,
+    "choice": str | None,
+}
+FINGERPRINTED = ("data", "taxonomy")  # objects that a run is identified by
+
+
+def record_faults(values: Mapping[str, Any]) -> list[str]:
+    """Faults of the JSON values of a record: unknown or missing keys, wrong types, values out of range."""
+    faults = [f"unknown key {key!r}" for key in values if key not in SCHEMA] + schema_faults(values, SCHEMA)
+    if faults:
+        return faults
+    faults += [
+        f"{owner}.fingerprint: expected a text, got {values[owner].get('fingerprint')!r}"
+        for owner in FINGERPRINTED
+        if not isinstance(values[owner].get("fingerprint"), str)
+    ]
+    faults += [
+        f"metrics.{name}: expected a number or null, got {value!r}"
+        for name, value in values["metrics"].items()
+        if not fits(value, float | None)
+    ]
+    faults += [
+        f"history[{index}]: expected an object, got {each!r}"
+        for index, each in enumerate(values["history"])
+        if not isinstance(each, dict)
+    ]
+    if values["best_epoch"] < 0 or (values["history"] and values["best_epoch"] > len(values["history"])):
+        faults.append(f"best_epoch: expected at most {len(values['history'])}, got {values['best_epoch']}")
+    if values.get("temperature") is not None:
+        faults += positive_fault("temperature", values["temperature"])
+    return faults
 
 
 def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -5,13 +6,17 @@ import torch
 from torch import nn
 
 from hiercos.engine.checkpoint import (
+    CHECKPOINT,
+    PREVIOUS,
     Checkpoint,
     CheckpointError,
+    find_checkpoint,
     optimizer_tensors,
     read_checkpoint,
     restore_optimizer,
     write_checkpoint,
 )
+from hiercos.errors import HiercosWarning
 
 CONFIG = {"epochs": 3, "seed": 0}
 
@@ -72,3 +77,28 @@ def test_an_optimizer_goes_on_as_if_it_had_never_stopped(kind: type[torch.optim.
     step(layer, optimizer)
     step(twin, resumed)
     assert torch.equal(layer.weight, twin.weight)
+
+
+def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> None:
+    first, second = (replace(written(tmp_path / "any"), progress={"epochs": number}) for number in (1, 2))
+    write_checkpoint(tmp_path / CHECKPOINT, first)
+    write_checkpoint(tmp_path / CHECKPOINT, second)
+    found = find_checkpoint(tmp_path, CONFIG)
+    assert found is not None
+    assert found.progress == {"epochs": 2}
+    content = (tmp_path / CHECKPOINT).read_bytes()
+    for place in (*range(0, len(content), 7), len(content) - 1):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        (tmp_path / CHECKPOINT).write_bytes(damaged)
+        with pytest.warns(HiercosWarning, match="resuming from checkpoint-previous.safetensors"):
+            found = find_checkpoint(tmp_path, CONFIG)
+        assert found is not None
+        assert found.progress == {"epochs": 1}
+    (tmp_path / PREVIOUS).write_bytes(b"")
+    with pytest.raises(CheckpointError, match="remove it to train from the beginning"):
+        find_checkpoint(tmp_path, CONFIG)
+
+
+def test_a_folder_without_checkpoints_has_none(tmp_path: Path) -> None:
+    assert find_checkpoint(tmp_path, CONFIG) is None

@@ -20,6 +20,7 @@ from hiercos.data.images.collections import EncodedImages, ImageError, ImageFile
 from hiercos.engine import EmbeddingError, ReadConfig, embed
 from hiercos.engine.embedding import embed_dataset, feature_key
 from hiercos.engine.streaming import AHEAD
+from hiercos.errors import HiercosWarning
 from pictures import encoded
 from trees import TOY
 
@@ -101,14 +102,14 @@ def test_a_stopped_embedding_goes_on_where_it_was(fabric: Fabric, cache: Path) -
     found = embed(ReadConfig(fabric, 8, callback=resumed), small_backbone(), colour_images(COUNT))
     assert (resumed.already, resumed.done, found.computed) == (16, COUNT, COUNT - 16)
     torch.testing.assert_close(torch.from_numpy(np.load(found.path)), expected_features())
-    assert [file.suffix for file in cache.iterdir()] == [".npy"]
+    assert sorted(file.suffix for file in cache.iterdir()) == [".npy", ".sums"]
 
 
 def test_an_embedding_killed_after_its_last_batch_is_only_renamed(fabric: Fabric, cache: Path) -> None:
     found = embed(ReadConfig(fabric), small_backbone(), colour_images(COUNT))
     found.path.rename(found.path.with_suffix(".partial"))
     assert embed(ReadConfig(fabric), small_backbone(), colour_images(COUNT)).computed == 0
-    assert [file.name for file in cache.iterdir()] == [found.path.name]
+    assert {file.name for file in cache.iterdir()} == {found.path.name, found.path.with_suffix(".sums").name}
 
 
 def test_a_killed_embedding_loses_and_repeats_at_most_the_batch_it_was_at(
@@ -199,3 +200,36 @@ def test_bfloat16_features_are_near_and_kept_apart() -> None:
     assert features.dtype == np.float32
     np.testing.assert_allclose(features, expected_features(), rtol=0.05, atol=0.05)
     assert not np.array_equal(features, expected_features())
+
+
+def test_damaged_features_in_the_cache_are_found_named_and_computed_again(fabric: Fabric, cache: Path) -> None:
+    config, images = ReadConfig(fabric, batch_size=7), colour_images(COUNT)
+    path = embed(config, small_backbone(), images).path
+    whole, sums = path.read_bytes(), path.with_suffix(".sums").read_bytes()
+    places = np.random.default_rng(0).integers(len(whole), size=12).tolist()
+    contents = [whole[:place] + bytes([whole[place] ^ 16]) + whole[place + 1 :] for place in places]
+    for content in [b"", whole[: HEADER // 2], whole[:-1], whole + b"more", *contents]:
+        path.write_bytes(content)
+        if content[: len(whole)] != whole:
+            with pytest.warns(HiercosWarning, match=rf"{path}: \d+ of 50 cached features are damaged"):
+                assert embed(config, small_backbone(), images).computed > 0
+            assert path.read_bytes() == whole
+        assert embed(config, small_backbone(), images).computed == 0
+    for damaged in [b"", sums[:-1], b"\x07" * len(sums), sums[:20] + b"!" + sums[21:]]:
+        path.with_suffix(".sums").write_bytes(damaged)
+        with pytest.warns(HiercosWarning, match="cached features are damaged"):
+            assert embed(config, small_backbone(), images).computed > 0
+        assert path.read_bytes() == whole
+        assert path.with_suffix(".sums").is_file()
+
+
+def test_a_damaged_batch_of_an_interrupted_embedding_is_computed_again(fabric: Fabric, cache: Path) -> None:
+    images = colour_images(COUNT)
+    with pytest.raises(KeyboardInterrupt):
+        embed(ReadConfig(fabric, batch_size=10, callback=Watch(30)), small_backbone(), images)
+    (partial,) = cache.glob("*.partial")
+    content = bytearray(partial.read_bytes())
+    content[HEADER + 15 * (len(content) - HEADER) // 20] ^= 1
+    partial.write_bytes(content)
+    path = embed(ReadConfig(fabric, batch_size=10), small_backbone(), images).path
+    np.testing.assert_allclose(np.load(path), expected_features(), rtol=1e-5, atol=1e-6)

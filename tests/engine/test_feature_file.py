@@ -14,7 +14,7 @@ ROWS = torch.arange(12, dtype=torch.float32).reshape(6, 2)
 
 def test_a_file_that_grew_batch_by_batch_is_an_npy_file(tmp_path: Path) -> None:
     path = tmp_path / "f.npy"
-    with GrowingFeatures(path, (6, 2), batch_size=2) as file:
+    with GrowingFeatures(path, (6, 2)) as file:
         for batch in ROWS.split(2):
             file.append(batch)
     assert np.array_equal(np.load(path), ROWS)
@@ -26,11 +26,11 @@ def test_a_file_that_grew_batch_by_batch_is_an_npy_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("missing", "kept"), [(0, 4), (1, 2), (9, 2), (17, 0)])
 def test_opening_it_again_keeps_whole_batches(tmp_path: Path, missing: int, kept: int) -> None:
     path = tmp_path / "f.partial"
-    with GrowingFeatures(path, (6, 2), batch_size=2) as file:
+    with GrowingFeatures(path, (6, 2)) as file:
         file.append(ROWS[:2])
         file.append(ROWS[2:4])
     path.write_bytes(path.read_bytes()[: path.stat().st_size - missing])
-    with GrowingFeatures(path, (6, 2), batch_size=2) as file:
+    with GrowingFeatures(path, (6, 2)) as file:
         assert file.done == kept
         file.append(ROWS[kept:])
     assert np.array_equal(np.load(path), ROWS)
@@ -39,7 +39,7 @@ def test_opening_it_again_keeps_whole_batches(tmp_path: Path, missing: int, kept
 def test_a_file_of_another_shape_is_begun_anew(tmp_path: Path) -> None:
     path = tmp_path / "f.partial"
     path.write_bytes(b"something else that is longer than a header" * 9)
-    with GrowingFeatures(path, (6, 2), batch_size=4) as file:
+    with GrowingFeatures(path, (6, 2)) as file:
         assert file.done == 0
         file.append(ROWS)
     assert np.array_equal(np.load(path), ROWS)

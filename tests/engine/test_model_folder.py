@@ -8,10 +8,12 @@ from lightning_fabric import Fabric
 
 from answer_rows import stored_rows
 from colours import TREE, colour_images
+from folders import resealed, unsealed
 from hiercos.data import UnlabelledInputs
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import ModelError, StoredModel, frozen_encoder, load_model, save_model
 from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.manifest import ManifestError
 from hiercos.methods import Model
 from hiercos.nn import Projection, csr_tensor
 from hiercos.nn.backbones import load_backbone
@@ -45,6 +47,7 @@ def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
     names = {file.name for file in (tmp_path / "m").iterdir()}
     assert names == {
         "config.json",
+        "manifest.json",
         "taxonomy.json",
         "model.safetensors",
         "projection.safetensors",
@@ -57,6 +60,9 @@ def test_a_model_folder_holds_no_pickle(tmp_path: Path) -> None:
 def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
     stored(tmp_path / "m")
     (tmp_path / "m" / missing).unlink()
+    with pytest.raises(ManifestError, match=f"{missing}: the file is missing, but manifest.json lists it"):
+        load_model(tmp_path / "m")
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match=f"m: not a model folder, it has no {missing}"):
         load_model(tmp_path / "m")
 
@@ -65,7 +71,8 @@ def test_another_version_is_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "version": 99}))
-    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 4, got 'hiercos-model' version 99"):
+    resealed(tmp_path / "m")
+    with pytest.raises(ModelError, match="expected 'hiercos-model' version 1 to 5, got 'hiercos-model' version 99"):
         load_model(tmp_path / "m")
 
 
@@ -73,6 +80,7 @@ def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "in_features": 7}))
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match="the parts of the model do not fit together"):
         load_model(tmp_path / "m")
 
@@ -80,7 +88,7 @@ def test_weights_of_another_model_are_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        ("in_features", "x", "in_features: expected a whole number, got 'x'"),
+        ("in_features", "x", "in_features: expected an integer, got 'x'"),
         ("rule", "best", "rule: unknown rule 'best'; there are: none, crm, hops"),
         ("temperature", None, "temperature: expected a number, got None"),
     ],
@@ -89,6 +97,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, key: str, value: object, messa
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match=message):
         load_model(tmp_path / "m")
 
@@ -97,6 +106,7 @@ def test_a_wrong_setting_is_named(tmp_path: Path, key: str, value: object, messa
 def test_a_damaged_configuration_is_named(tmp_path: Path, text: str) -> None:
     stored(tmp_path / "m")
     (tmp_path / "m" / "config.json").write_text(text)
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match=r"config\.json: "):
         load_model(tmp_path / "m")
 
@@ -107,6 +117,7 @@ def test_a_folder_of_the_first_version_still_loads(tmp_path: Path) -> None:
     config = json.loads(path.read_text())
     assert config.pop("backbone") is None
     path.write_text(json.dumps({**config, "version": 1}))
+    unsealed(tmp_path / "m")
     after = load_model(tmp_path / "m")
     assert after.kind == "texts"
     vectors = torch.randn(5, 6)
@@ -152,6 +163,7 @@ def test_a_backbone_found_by_name_leaves_no_weights_and_must_be_the_same(tmp_pat
     config = json.loads(path.read_text())
     config["backbone"]["weights"] = "0" * 64
     path.write_text(json.dumps(config))
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match="'efficientnet-lite0' found here has other weights than the one"):
         load_model(tmp_path / "m")
 
@@ -159,5 +171,46 @@ def test_a_backbone_found_by_name_leaves_no_weights_and_must_be_the_same(tmp_pat
 def test_damaged_weights_of_a_backbone_are_an_error(tmp_path: Path, weights: str) -> None:
     frozen(tmp_path / "m", weights=weights)
     (tmp_path / "m" / "backbone.safetensors").write_bytes(b"damaged")
+    resealed(tmp_path / "m")
     with pytest.raises(ModelError, match="the weights of the backbone cannot be read"):
+        load_model(tmp_path / "m")
+
+
+def test_a_folder_without_its_manifest_is_refused(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    unsealed(tmp_path / "m")
+    with pytest.raises(ModelError, match=r"not completely written, or changed since: it has no manifest\.json"):
+        load_model(tmp_path / "m")
+
+
+def test_a_model_far_larger_than_its_weights_is_refused_before_it_is_built(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "options": {"width": 10**14}}))
+    resealed(tmp_path / "m")
+    with pytest.raises(ModelError, match="the configuration asks for 600,000,000,000,000"):
+        load_model(tmp_path / "m")
+
+
+def test_weights_are_read_unchecked_if_asked_for_and_the_rest_never(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    weights, config = tmp_path / "m" / "model.safetensors", tmp_path / "m" / "config.json"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(ManifestError, match=r"model\.safetensors: the file was changed after it was written"):
+        load_model(tmp_path / "m")
+    assert load_model(tmp_path / "m", verify=False).kind == "texts"
+    config.write_text(config.read_text() + " ")
+    with pytest.raises(ManifestError, match=r"config\.json: the file was changed"):
+        load_model(tmp_path / "m", verify=False)
+
+
+@pytest.mark.parametrize("value", [0, -1.5, True, "1"])
+def test_a_temperature_out_of_range_is_refused(tmp_path: Path, value: object) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "temperature": value}))
+    resealed(tmp_path / "m")
+    with pytest.raises(ModelError, match="temperature: expected a number"):
         load_model(tmp_path / "m")

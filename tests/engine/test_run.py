@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 import torch.nn.functional as F
 from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.engine import RunError, TrainConfig, evaluate_scores, load_model, train_run
+from hiercos.manifest import ManifestError
 from hiercos.records import Record
 
 CONFIG = TrainConfig(method="hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
@@ -20,6 +22,7 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     assert {file.name for file in folder.iterdir()} == {
         "config.json",
         "log.csv",
+        "manifest.json",
         "model.safetensors",
         "record.json",
         "scores.npz",
@@ -61,3 +64,33 @@ def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path
 def test_the_same_seed_gives_the_same_figures(fabric: Fabric, tmp_path: Path) -> None:
     records = [train_run(fabric, blob_data(), CONFIG, tmp_path / name)["none"] for name in ("a", "b")]
     assert records[0].metrics == pytest.approx(records[1].metrics, rel=0, abs=0, nan_ok=True)
+
+
+def test_a_record_says_what_can_change_the_last_bits(fabric: Fabric, tmp_path: Path) -> None:
+    record = train_run(fabric, blob_data(), CONFIG, tmp_path / "run")["none"]
+    assert record.environment is not None
+    assert record.environment["threads"] == torch.get_num_threads()
+    assert (record.environment["device"], record.environment["processes"]) == ("cpu", 1)
+    assert {"cpu", "mkldnn", "cuda", "deterministic", "device_name"} <= record.environment.keys()
+    assert Record.read(tmp_path / "run").environment == record.environment
+
+
+def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(fabric: Fabric, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train_run(fabric, blob_data(), CONFIG, folder)
+    for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors", ".hiercos-dead.tmp"):
+        (folder / name).touch()
+    before = {file.name: file.read_bytes() for file in folder.iterdir() if not file.name.startswith((".", "check"))}
+    train_run(fabric, blob_data(), CONFIG, folder, resume=True)
+    assert {file.name: file.read_bytes() for file in folder.iterdir()} == before
+
+
+def test_a_damaged_file_of_a_finished_run_is_named(fabric: Fabric, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train_run(fabric, blob_data(), CONFIG, folder)
+    for name in ("record.json", "scores.npz"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        with pytest.raises(ManifestError, match=f"{name}: the file was changed after it was written"):
+            train_run(fabric, blob_data(), CONFIG, folder, resume=True, reported=("crm",))
+        (folder / name).write_bytes(content)

@@ -1,9 +1,13 @@
+import os
+import signal
+
 import pytest
 import torch
 
 from colours import colour_images
 from hiercos.data import Texts
-from hiercos.engine.streaming import RawSamples
+from hiercos.data.inputs import Rows
+from hiercos.engine.streaming import RawSamples, ReaderProcessError
 from hiercos.nn.backbones import ImageTransform, TrainTransform
 
 TRANSFORM = ImageTransform(8)
@@ -46,3 +50,18 @@ class _Upper:
 
     def to_dict(self) -> dict[str, object]:
         return {}
+
+
+class _Killed(Texts):
+    """Texts whose reader process is killed, as by a system that is out of memory."""
+
+    def values(self, rows: Rows) -> list[str]:
+        if torch.utils.data.get_worker_info() is not None:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().values(rows)
+
+
+def test_a_reader_process_that_dies_is_named() -> None:
+    samples = RawSamples(_Killed(["a", "b", "c"]), _Upper(), workers=1, at_once=1)
+    with pytest.raises(ReaderProcessError, match="a process that reads inputs ended unexpectedly, perhaps because"):
+        list(samples.batches([torch.tensor([row]) for row in range(3)]))

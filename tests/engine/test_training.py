@@ -10,7 +10,7 @@ from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.optimization import Plateau
-from hiercos.engine.training import RunProgress, TrainingError, validate
+from hiercos.engine.training import RunProgress, TrainingError, check_weights, validate
 from hiercos.methods import Model
 from trees import TOY, TOY17
 
@@ -199,3 +199,32 @@ def test_a_batch_counts_as_much_as_its_samples_together(fabric: Fabric) -> None:
     whole = model.loss(model(train.features), train.labels, weights)
     progress = fit(fabric, model, train, None, config, weights=weights)
     assert progress.history[0].loss == pytest.approx(float(whole.detach()), rel=1e-4)
+
+
+def test_a_loss_that_is_not_finite_names_its_batch_and_keeps_the_checkpoint(fabric: Fabric, tmp_path: Path) -> None:
+    train, val = data()
+    config = TrainConfig(method="cross-entropy", epochs=1, batch_size=8, learning_rate=0.01, patience=None)
+    fit(fabric, model_of(config), train, val, config, folder=tmp_path)
+    before = (tmp_path / "checkpoint.safetensors").read_bytes()
+    config = replace(config, epochs=3, learning_rate=1e38, optimizer="sgd")
+    with pytest.raises(TrainingError, match=r"epoch \d: the loss is (nan|inf) in batch \d+ of \d+; the checkpoint"):
+        fit(fabric, model_of(config), train, val, config, folder=tmp_path)
+    assert (tmp_path / "checkpoint.safetensors").read_bytes() == before
+
+
+def test_features_near_the_limit_of_float32_are_named(fabric: Fabric) -> None:
+    train, val = data()
+    features = train.features.clone()
+    features[:, 2] = torch.linspace(-3e38, 3e38, len(features))
+    config = TrainConfig(method="cross-entropy", epochs=1)
+    with pytest.raises(TrainingError, match=r"feature 3 \(column 2\) has values near the limit of float32"):
+        fit(fabric, model_of(config), LabelledVectors(features, train.labels), val, config)
+
+
+def test_weights_that_overflow_are_named() -> None:
+    model = model_of(TrainConfig(method="cross-entropy"))
+    check_weights(model, 1)
+    with torch.no_grad():
+        next(model.head.parameters()).fill_(torch.inf)
+    with pytest.raises(TrainingError, match=r"epoch 4: the weights head\.\S+ are no longer finite"):
+        check_weights(model, 4)

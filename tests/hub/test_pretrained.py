@@ -57,6 +57,7 @@ def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "toys").iterdir()} == {
         "README.md",
         "config.json",
+        "manifest.json",
         "model.safetensors",
         "record-crm.json",
         "taxonomy.json",
@@ -176,6 +177,7 @@ def test_a_pushed_model_comes_back_from_the_hub(trained: Path, repositories: Rep
     assert set(repositories["someone/toys"]) == {
         "README.md",
         "config.json",
+        "manifest.json",
         "model.safetensors",
         "record-crm.json",
         "taxonomy.json",

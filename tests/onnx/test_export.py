@@ -1,3 +1,5 @@
+import os
+import shutil
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ from hiercos.engine import StoredModel, save_model
 from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
 from hiercos.methods import METHODS, Model
 from hiercos.nn.backbones import Backbone
-from hiercos.onnx.format import OPSET, OnnxError, TextMap, read_description
+from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
 from trees import TOY17
 
@@ -142,7 +144,7 @@ def test_an_exported_model_can_have_every_rule(name: str) -> None:
 
 def test_a_file_of_the_first_version_is_still_read() -> None:
     values = {**of_vectors().export.description.properties(), "hiercos.version": "1", "hiercos.rule": "crm"}
-    assert read_description(values, "old.onnx").rule == rule("crm")
+    assert read_description(values, "old.onnx", checked=False).rule == rule("crm")
 
 
 def test_a_tree_of_one_level_is_exported_too() -> None:
@@ -173,7 +175,7 @@ def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) 
 def test_a_file_with_an_unknown_rule_or_kind_is_refused(name: str, value: str, message: str) -> None:
     values = {**of_vectors().export.description.properties(), f"hiercos.{name}": value}
     with pytest.raises(OnnxError, match=message):
-        read_description(values, "model.onnx")
+        read_description(values, "model.onnx", checked=True)
 
 
 def test_a_backbone_is_part_of_the_graph_or_left_out_as_asked() -> None:
@@ -278,18 +280,21 @@ def test_texts_take_their_map_along(tmp_path: Path) -> None:
     assert export.text_map is not None
     texts = ["a red dog"]
     np.testing.assert_array_equal(read.text_map(texts), export.text_map(texts))
-    beside = tmp_path / "model.text.safetensors"
+    (beside,) = tmp_path.glob("model.text-*.safetensors")
     replace(export, text_map=TextMap(TextFeatures.fit(TEXTS[:3]))).write(tmp_path / "other.onnx")
-    beside.write_bytes((tmp_path / "other.text.safetensors").read_bytes())
-    with pytest.raises(OnnxError, match=r"model.text.safetensors: not the file that was written with model.onnx$"):
+    beside.write_bytes(next(tmp_path.glob("other.text-*.safetensors")).read_bytes())
+    with pytest.raises(OnnxError, match=r"model.text-.{8}.safetensors: not the file that was written with model.onnx$"):
         load_onnx_model(tmp_path / "model.onnx")
     beside.unlink()
     with pytest.raises(OnnxError, match=r"there is no such file; model.onnx needs it beside it to read texts$"):
         load_onnx_model(tmp_path / "model.onnx")
 
 
-@pytest.mark.parametrize("name", ["model.onnx", "model.text.safetensors"])
-def test_of_two_files_none_is_written_where_one_cannot_be(name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [0, 1])
+def test_of_two_files_none_is_written_where_one_cannot_be(number: int, tmp_path: Path) -> None:
+    (tmp_path / "before").mkdir()
+    name = of_texts().export.write(tmp_path / "before" / "model.onnx")[number].name
+    shutil.rmtree(tmp_path / "before")
     (tmp_path / name).mkdir()
     with pytest.raises(OnnxError, match=f"{name}: expected the name of a file, this is a folder$"):
         of_texts().export.write(tmp_path / "model.onnx")
@@ -309,11 +314,51 @@ def test_other_files_are_refused_in_one_sentence(tmp_path: Path) -> None:
         load_onnx_model(tmp_path / "other.onnx")
     content = export.content()
     (tmp_path / "changed.onnx").write_bytes(content.replace(b'"parents"', b'"parentz"'))
+    with pytest.raises(OnnxError, match=r"changed.onnx: the file was changed after it was written \(its SHA-256 dif"):
+        load_onnx_model(tmp_path / "changed.onnx")
+    (tmp_path / "cut.onnx").write_bytes(content[:-1] + b"!")
+    with pytest.raises(OnnxError, match=r"cut.onnx: the file was changed after it was written"):
+        load_onnx_model(tmp_path / "cut.onnx")
+    (tmp_path / "unsealed.onnx").write_bytes(content[: -len(SEAL) - DIGITS])
+    with pytest.raises(OnnxError, match=r"unsealed.onnx: .* \(it does not end with its SHA-256\)"):
+        load_onnx_model(tmp_path / "unsealed.onnx")
+    changed = sealed(content[: -len(SEAL) - DIGITS].replace(b'"parents"', b'"parentz"'))
+    (tmp_path / "changed.onnx").write_bytes(changed)
     with pytest.raises(OnnxError, match=r"changed.onnx: its metadata were changed after hiercos export \("):
         load_onnx_model(tmp_path / "changed.onnx")
     (tmp_path / "short.onnx").write_bytes(content[: len(content) // 2])
     with pytest.raises(OnnxError, match=r"short.onnx: onnxruntime cannot load it: "):
         load_onnx_model(tmp_path / "short.onnx")
+
+
+def test_a_second_export_replaces_the_pair_and_removes_the_old_text_map(tmp_path: Path) -> None:
+    export = of_texts().export
+    first = export.write(tmp_path / "model.onnx")
+    (tmp_path / "model.text-mine.safetensors").touch()  # not a name of ours
+    second = replace(export, text_map=TextMap(TextFeatures.fit(TEXTS[:3]))).write(tmp_path / "model.onnx")
+    assert first[1] != second[1]
+    assert {file.name for file in tmp_path.iterdir()} == {*(f.name for f in second), "model.text-mine.safetensors"}
+
+
+@pytest.mark.parametrize("failing", [0, 1, 2])
+def test_an_export_that_fails_half_way_keeps_the_old_pair(
+    failing: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    export = of_texts().export
+    export.write(tmp_path / "model.onnx")
+    changed = replace(export, text_map=TextMap(TextFeatures.fit(TEXTS[:4])))
+    names, calls = ("fsync", "replace", "replace"), iter(range(9))
+    real = getattr(os, names[failing])
+
+    def fails(*arguments: object) -> None:
+        if next(calls) == (0, 0, 1)[failing]:
+            raise OSError(28, "No space left on device")
+        real(*arguments)
+
+    monkeypatch.setattr(os, names[failing], fails)
+    with pytest.raises(OSError, match="No space left"):
+        changed.write(tmp_path / "model.onnx")
+    assert load_onnx_model(tmp_path / "model.onnx").text_map is not None
 
 
 def test_an_exported_model_has_the_class_prior_of_its_folder() -> None:

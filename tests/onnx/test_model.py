@@ -121,8 +121,8 @@ def test_the_files_of_a_text_model_are_found_under_another_name_too(tmp_path: Pa
     for file in of_texts().export.write(tmp_path / "model.onnx"):
         file.rename(tmp_path / file.name.replace("model", "other"))
     assert load_onnx_model(tmp_path / "other.onnx").text_map is not None
-    (tmp_path / "other.text.safetensors").write_bytes(b"")
-    with pytest.raises(OnnxError, match=r"other\.text\.safetensors: not the file that was written with other\.onnx$"):
+    next(tmp_path.glob("other.text-*.safetensors")).write_bytes(b"")
+    with pytest.raises(OnnxError, match=r"other\.text-.{8}\.safetensors: not the file that was written with oth"):
         load_onnx_model(tmp_path / "other.onnx")
 
 

@@ -6,6 +6,7 @@ import scipy.sparse
 from lightning_fabric import Fabric
 
 from blobs import blob_data
+from folders import resealed
 from hiercos import HierarchicalClassifier, HierCOSClassifier
 from hiercos.cli.app import run
 from hiercos.decisions import rule
@@ -71,5 +72,6 @@ def test_a_folder_of_another_kind_or_a_damaged_one_is_refused(fabric: Fabric, tm
     with pytest.raises(ModelError, match="expected a model of 'hier-cos', got one of"):
         HierCOSClassifier.load(tmp_path / "flat")
     (tmp_path / "estimator.json").write_text("{}")
+    resealed(tmp_path)
     with pytest.raises(ModelError, match=r"estimator\.json: not a saved estimator"):
         HierarchicalClassifier.load(tmp_path)

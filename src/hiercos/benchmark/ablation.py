@@ -144,7 +144,8 @@ class AblationRun:
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
         """Train and test; a model that an earlier call trained is loaded."""
         trained = Run(self.config, self.folder, ("none",))(fabric, data, callback)
-        model, test = load_model(self.folder).model, data.for_method(self.config.method).samples("test")
+        model = load_model(self.folder, trust_backbone=True).model
+        test = data.for_method(self.config.method).samples("test")
         records = [scored_record(fabric, trained.record, model, test, setting.scoring) for setting in self.settings]
         return RunResult(trained.record, records)
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from pathlib import Path
@@ -14,9 +15,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from hiercos.benchmark.workers import SharedValue, Worker, send_data, start_workers
 from hiercos.engine import RunData, TrainConfig, TrainingCallback
 from hiercos.errors import FaultsError
+from hiercos.locks import locked_folder
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+
+
+SHARED = ".shared-"  # prefix of the temporary copies of features
 
 
 class JobsError(FaultsError):
@@ -104,26 +109,42 @@ def executor(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator
         fabric: launched Fabric.
         data: data that all tasks share.
         jobs: number of parallel tasks; 1 runs them in this process.
-        folder: folder for a temporary copy of the features if there are several jobs; created if missing.
+        folder: folder of the runs, which is locked meanwhile, and of a temporary copy of the features if there are
+            several jobs; created if missing.
 
     Raises:
+        LockError: if another process writes to the folder.
         JobsError: fewer than one job, or several on a device other than the CPU or under torchrun.
     """
     if jobs < 1:
         raise JobsError(f"expected at least one job, got {jobs}")
-    if jobs == 1:
-        yield SerialExecutor(fabric, data)
-        return
+    with locked_folder(folder) if fabric.is_global_zero else nullcontext():
+        if jobs == 1:
+            yield SerialExecutor(fabric, data)
+        else:
+            with _parallel_executor(fabric, data, jobs, folder) as parallel:
+                yield parallel
+
+
+@contextmanager
+def _parallel_executor(fabric: Fabric, data: RunData, jobs: int, folder: Path) -> Iterator[ParallelExecutor]:
+    """Executor of several jobs in a folder whose lock is held; see `executor`."""
     if fabric.device.type != "cpu":
         raise JobsError(f"{jobs} jobs: expected the device cpu, got {fabric.device.type}, which runs one at a time")
     if fabric.world_size > 1:
         raise JobsError(f"{jobs} jobs: expected one process, got the {fabric.world_size} of torchrun")
-    folder.mkdir(parents=True, exist_ok=True)
     data.summary()  # caches the fingerprint, so that no worker computes it again
     with start_workers(jobs) as workers:
-        with tempfile.TemporaryDirectory(prefix=".shared-", dir=folder, ignore_cleanup_errors=True) as place:
+        _sweep_shared(folder)
+        with tempfile.TemporaryDirectory(prefix=SHARED, dir=folder, ignore_cleanup_errors=True) as place:
             send_data(workers, SharedValue.write(data, Path(place) / "arrays"))
         yield ParallelExecutor(workers)  # the shared file is deleted already, so nothing is left behind after a crash
+
+
+def _sweep_shared(folder: Path) -> None:
+    """Remove copies of features that an ended process left in a folder, whose lock this process holds."""
+    for place in folder.glob(f"{SHARED}*"):
+        shutil.rmtree(place, ignore_errors=True)
 
 
 @dataclass(frozen=True)

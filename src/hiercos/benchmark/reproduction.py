@@ -179,7 +179,8 @@ def _run(
         callback=config.callback(training),
     )
     if cosine and recipe.method == "hier-cos":
-        value = mean_cosine(fabric, load_model(folder).model, data.for_method(recipe.method).samples("test"))
+        model, test = load_model(folder, trust_backbone=True).model, data.for_method(recipe.method).samples("test")
+        value = mean_cosine(fabric, model, test)
         records["none"] = replace(records["none"], metrics={**records["none"].metrics, COSINE: value})
     return [records[rule] for rule in rules]
 

@@ -1,10 +1,12 @@
 """The command `hiercos` with its subcommands and error messages."""
 
 import os
+import signal
 import sys
 import traceback
+import warnings
 from collections.abc import MutableMapping
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -20,15 +22,21 @@ from hiercos.cli.commands.predict import predict
 from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, HiercosWarning, visible
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 INTERRUPTED_MESSAGE = "Interrupted. Finished work is kept; rerun the command to continue (train: with --resume)."
 
 # GNU OpenMP, part of torch's wheels for Linux, waits for the other threads of a loop by spinning, 300,000 times by
 # default. If another job uses the core that the last thread needs, this time is lost in every loop.
 SPIN_VARIABLE, SPINS = "GOMP_SPINCOUNT", "10000"
 WAIT_VARIABLES = (SPIN_VARIABLE, "OMP_WAIT_POLICY")  # if the user sets one of them, it is left unchanged
+TERMINATED_MESSAGE = INTERRUPTED_MESSAGE.replace("Interrupted", "Terminated")
+
+
+class TerminatedError(BaseException):
+    """The signal SIGTERM, raised in the main thread so that temporary files are removed and the user is told."""
+
 
 app = typer.Typer(
     name="hiercos",
@@ -77,10 +85,26 @@ def limit_spinning(environment: MutableMapping[str, str]) -> None:
         environment[SPIN_VARIABLE] = SPINS
 
 
+def print_warning(message: Warning | str, category: type[Warning], *place: Any, **options: Any) -> None:
+    """Print a warning of this package as one line; a replacement of `warnings.showwarning`."""
+    if issubclass(category, HiercosWarning):
+        sys.stderr.write(f"note: {visible(str(message))}\n")
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, *place[:2], **options))
+
+
 def main() -> None:
     """Run the command line: exit 0 when done, 1 when it failed, 2 for wrong usage or bad input."""
     limit_spinning(os.environ)
+    signal.signal(signal.SIGTERM, terminate)
+    warnings.showwarning = print_warning
     sys.exit(run(sys.argv[1:]))
+
+
+def terminate(*_: object) -> None:
+    """Handler of SIGTERM."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
+    raise TerminatedError
 
 
 def run(arguments: list[str]) -> int:
@@ -94,10 +118,19 @@ def run(arguments: list[str]) -> int:
         return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
-    except (KeyboardInterrupt, typer.Abort):
-        return _report(INTERRUPTED_MESSAGE, INTERRUPTED)
+    except (TerminatedError, KeyboardInterrupt, typer.Abort) as error:
+        return _report_stop(error, debug=debug)
     except Exception as error:  # any other error is one sentence, too
         return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
+
+
+def _report_stop(error: BaseException, *, debug: bool) -> int:
+    """Report a signal, or the end of a file, which typer turns into the same `Abort` as Ctrl-C."""
+    if isinstance(error, TerminatedError):
+        return _report(TERMINATED_MESSAGE, TERMINATED)
+    if isinstance(error.__cause__ or error.__context__, EOFError):
+        return _report("EOFError: a file ends where more was expected", FAILED, debug=debug)
+    return _report(INTERRUPTED_MESSAGE, INTERRUPTED)
 
 
 def _message(error: typer.TyperException) -> str:
@@ -120,5 +153,5 @@ def _sentence(error: Exception) -> str:
 def _report(message: str, code: int, *, debug: bool = False) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write(f"error: {message}\n")
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in f"error: {message}".split("\n")))
     return code

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from hiercos.cli.display.row_progress import checking_lines
-from hiercos.cli.options.common import check_model_folder
+from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 
 if TYPE_CHECKING:
@@ -56,13 +56,11 @@ class FolderModel:
     Args:
         folder: model folder.
         device_options: device and precision.
+        loading: how the folder is loaded.
     """
 
-    def __init__(self, folder: Path, device_options: DeviceOptions) -> None:
-        check_model_folder(folder)
-        from hiercos.engine import load_model
-
-        self.stored: StoredModel = load_model(folder)
+    def __init__(self, folder: Path, device_options: DeviceOptions, loading: LoadOptions) -> None:
+        self.stored: StoredModel = loading.load(folder)
         self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
         self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
 
@@ -103,10 +101,10 @@ class ExportedModel:
         yield from self.model.posterior_batches(unlabelled, InferenceConfig(batch_size, max(1, workers)))
 
 
-def open_model(model: Path, device_options: DeviceOptions) -> InferenceModel:
+def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions) -> InferenceModel:
     """Open the model of a folder or of an ONNX file."""
     is_exported = model.suffix.lower() == ".onnx" and not model.is_dir()
-    return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options)
+    return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options, loading)
 
 
 def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":

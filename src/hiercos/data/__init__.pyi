@@ -9,6 +9,7 @@ from .catalogue.icd10cm import icd10cm as icd10cm
 from .class_priors import read_class_prior as read_class_prior
 from .dataset import Dataset as Dataset
 from .dataset import FeatureOrigin as FeatureOrigin
+from .degenerate import degenerate_notes as degenerate_notes
 from .holdout import TestSamples as TestSamples
 from .holdout import load_test_samples as load_test_samples
 from .images.collections import EncodedImages as EncodedImages

@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
+from hiercos.limits import limit_fault
 from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
@@ -135,8 +136,9 @@ class Texts(Inputs, Sequence[str]):
         return type(self)(self.values(rows)).with_digests_of(self, rows)
 
     def faults(self, row_name: RowName = row_name) -> list[str]:
-        """Sentences about empty texts."""
-        return [f"{row_name(row)}: the text is empty" for row, text in enumerate(self._texts) if not text.strip()]
+        """Sentences about empty texts and those above the limit of characters."""
+        found = ((row, text_fault(text)) for row, text in enumerate(self._texts))
+        return [f"{row_name(row)}: {fault}" for row, fault in found if fault]
 
     def split_keys(self) -> list[str]:
         """Words of each text, without letter case and extra spaces."""
@@ -151,6 +153,13 @@ class Texts(Inputs, Sequence[str]):
     def shown(self, row: int) -> dict[str, str]:
         """Column `text`."""
         return {"text": self._texts[row]}
+
+
+def text_fault(text: str) -> str | None:
+    """Sentence about a text that cannot be used, because it is empty or too long; None for any other."""
+    if not text.strip():
+        return "the text is empty"
+    return limit_fault("text_characters", len(text))
 
 
 class Vectors(Inputs):

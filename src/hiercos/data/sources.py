@@ -21,7 +21,7 @@ from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import completed_split
-from hiercos.errors import DataError, suggestion
+from hiercos.errors import DataError, reading, suggestion
 from hiercos.taxonomy import (
     LabelReader,
     Taxonomy,
@@ -59,7 +59,7 @@ def load_dataset(
         split_column: name of the column of splits in a table; without the default column, a split is made by hash.
         root: folder with the files of built-in data sets (see `data_root`), or the folder that paths in a table are
             relative to; by default the folder of the table.
-        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
 
     Raises:
@@ -93,7 +93,8 @@ def read_samples(source: str | Path, options: SourceOptions) -> SourceSamples:
     check_source(source)
     reader = sample_reader(str(source))
     assert reader is not None  # as checked
-    return reader.samples(str(source), options)
+    with reading(f"{source}: the data cannot be read", DataError):
+        return reader.samples(str(source), options)
 
 
 def source_name(source: str | Path) -> str:
@@ -171,7 +172,7 @@ def read_inputs(
         text_column: name of the column of texts in a table, "text" by default.
         path_column: name of the column of image paths in a table, "path" by default.
         root: folder that paths are relative to; by default that of the table, or the current one for standard input.
-        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
+        on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images; None for no reports.
         stdin: stream to read for "-"; standard input by default.
 
@@ -182,7 +183,8 @@ def read_inputs(
     if reader is None:
         _refuse_inputs(path, kind)
     options = InputOptions(text_column, path_column, root, on_error, callback, stdin)
-    return reader.inputs(str(path), kind, options)
+    with reading(f"{path}: the inputs cannot be read", DataError):
+        return reader.inputs(str(path), kind, options)
 
 
 def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:

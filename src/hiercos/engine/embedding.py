@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,15 +14,17 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Inputs
-from hiercos.engine.encoders import FrozenEncoder, ReadConfig
-from hiercos.engine.feature_file import GrowingFeatures
-from hiercos.errors import FaultsError
+from hiercos.engine.encoders import EmbeddedSamples, FrozenEncoder, ReadConfig
+from hiercos.engine.feature_file import Block, GrowingFeatures, checked_blocks, replace_blocks
+from hiercos.errors import FaultsError, HiercosWarning
+from hiercos.files import sync_folder
+from hiercos.locks import waiting_lock
 from hiercos.nn.backbones import Backbone
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-FORMAT = "hiercos-features 1"
+FORMAT = "hiercos-features 2"  # version 1 had no checksums
 
 
 def cache_folder() -> Path:
@@ -43,22 +45,6 @@ def feature_key(inputs: Inputs, identity: Mapping[str, Any], precision: str) -> 
     digest = hashlib.sha256(settings.encode())
     digest.update(inputs.digests.tobytes())
     return digest.hexdigest()
-
-
-@contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock on a file; other processes wait, and a process that dies releases it.
-
-    Systems without such locks (Windows) do not wait.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        yield
-        return
-    with path.open("wb") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
 
 
 class EmbeddingError(FaultsError):
@@ -82,7 +68,8 @@ def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
     """Compute the features of inputs with a frozen backbone, or find them in the cache.
 
     Only a few batches are in memory at a time. Every batch is written before the next one is computed, so an
-    interrupted call resumes at its unfinished batch. Other processes that need the same features wait for the first.
+    interrupted call resumes at its unfinished batch. Cached features are compared with their checksums; damaged ones
+    are computed again, with a warning. Other processes that need the same features wait for the first.
 
     Args:
         config: settings for reading inputs, with the device and precision.
@@ -97,14 +84,18 @@ def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
     folder.mkdir(parents=True, exist_ok=True)
     key = feature_key(inputs, backbone.identity(), precision_of(config.fabric))
     finished, partial, lock = (folder / f"{key}.{ending}" for ending in ("npy", "partial", "lock"))
-    if finished.exists():
+    shape = (len(inputs), backbone.num_features)
+    if finished.exists() and all(block.is_whole for block in checked_blocks(finished, shape)):
+        if lock.exists():  # of a process that ended before it removed it
+            with waiting_lock(lock):
+                pass
         return Embedded(finished, 0)
-    with locked(lock):
-        if finished.exists():  # written while this process waited
-            return Embedded(finished, 0)
+    with waiting_lock(lock):
+        if finished.exists():  # written while this process waited, or damaged
+            return Embedded(finished, _repair(finished, config, backbone, inputs))
         computed = _append_features(partial, config, backbone, inputs)
         os.replace(partial, finished)
-        lock.unlink(missing_ok=True)  # a process that locks a new file finds the features finished
+        sync_folder(folder)
     return Embedded(finished, computed)
 
 
@@ -129,7 +120,7 @@ def check_kind(dataset: Dataset, backbone: Backbone) -> None:
 def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs: Inputs) -> int:
     """Complete a file of features; returns the number of rows that were missing."""
     samples = FrozenEncoder(backbone).samples(inputs, config)
-    with GrowingFeatures(path, (len(inputs), backbone.num_features), samples.at_once) as file:
+    with GrowingFeatures(path, (len(inputs), backbone.num_features)) as file:
         already = file.done
         if already < len(inputs):  # false if interrupted after the last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
@@ -137,6 +128,29 @@ def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs:
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
     return len(inputs) - already
+
+
+def _repair(path: Path, config: ReadConfig, backbone: Backbone, inputs: Inputs) -> int:
+    """Compute the damaged rows of a finished file of features again; returns their number."""
+    shape = (len(inputs), backbone.num_features)
+    blocks = checked_blocks(path, shape)
+    damaged = sum(block.stop - block.start for block in blocks if not block.is_whole)
+    if not damaged:
+        return 0
+    warnings.warn(
+        f"{path}: {damaged:,} of {len(inputs):,} cached features are damaged and are computed again",
+        HiercosWarning,
+        stacklevel=3,
+    )
+    samples = FrozenEncoder(backbone).samples(inputs, config)
+    replace_blocks(path, shape, ((block, None if block.is_whole else _features(samples, block)) for block in blocks))
+    return damaged
+
+
+def _features(samples: EmbeddedSamples, block: Block) -> torch.Tensor:
+    """Features of the rows of a block, shape (B, F)."""
+    parts = torch.split(torch.arange(block.start, block.stop), samples.at_once)
+    return torch.cat([features.cpu() for features in samples.batches(parts)])
 
 
 def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:

@@ -123,16 +123,43 @@ def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
     return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
 
 
-def encoder_of_identity(identity: Mapping[str, Any], width: int) -> FrozenEncoder:
+def check_backbone_source(name: object, options: Mapping[str, Any], *, from_file: bool) -> None:
+    """Refuse a backbone that a file names, if it would be loaded from a local path or from the Hub.
+
+    A built-in backbone has its weights in this package or in the file. Anything else is loaded only if the user trusts
+    the file.
+
+    Args:
+        name: name of the backbone in the file.
+        options: options of the backbone in the file.
+        from_file: whether the weights come with the file, so that the name is only that of an architecture.
+
+    Raises:
+        BackboneError: for another source, naming --trust-backbone.
+    """
+    prefix, _, model = str(name).rpartition(":")
+    is_architecture = from_file and prefix == "timm" and not {":", "/"} & set(model)
+    paths = [f"{key}={value}" for key, value in options.items() if key == "weights" and not from_file]
+    if (prefix and not is_architecture) or paths:
+        raise BackboneError(
+            f"its backbone {' '.join([str(name), *paths])!r} would be loaded from a path or the Hub; "
+            "expected --trust-backbone (in Python, trust_backbone=True) if you trust the source of this file"
+        )
+
+
+def encoder_of_identity(identity: Mapping[str, Any], width: int, *, trust_backbone: bool = False) -> FrozenEncoder:
     """Encoder that computed features, from the backbone identity stored with them.
 
     Args:
         identity: value of `Backbone.identity`.
         width: number of features F.
+        trust_backbone: whether the backbone may be loaded from a path or the Hub.
 
     Raises:
-        BackboneError: if the backbone cannot be loaded, or differs in any weight.
+        BackboneError: if the backbone cannot be loaded, is not trusted, or differs in any weight.
     """
+    if not trust_backbone:
+        check_backbone_source(identity["name"], identity["options"], from_file=False)
     backbone = seeded_backbone(identity["name"], identity["options"])
     changed = [*identity_changes(backbone, identity), *["num_features"] * (backbone.num_features != width)]
     if changed:

@@ -1,14 +1,16 @@
 """Features on disk: an .npy file that grows batch by batch and can be resumed, and the .npz for users."""
 
+import hashlib
 import io
 import json
 import os
 import shutil
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
+from typing import IO, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.lib import format as npy
@@ -16,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hiercos.data import Dataset
-from hiercos.files import written_atomically
+from hiercos.files import write_atomically, written_atomically
 from hiercos.taxonomy.formats import taxonomy_to_dict
 
 CHUNK = 1 << 20  # bytes copied at a time
@@ -25,48 +27,133 @@ CHUNK = 1 << 20  # bytes copied at a time
 class GrowingFeatures:
     """Features of M inputs, appended batch by batch to an .npy file whose header already has the final shape.
 
-    After an interruption all batches but the last are complete: opening the file again keeps the complete batches and
-    drops the rest.
+    The SHA-256 of each batch is appended to a second file. After an interruption, opening the file again keeps the
+    batches that are complete and undamaged, up to the first that is not.
 
     Args:
         path: .npy file; created if missing, and overwritten if it has another shape.
         shape: final shape (M, F).
-        batch_size: number of rows appended at a time.
 
     Attributes:
         done: number of rows in the file.
     """
 
-    def __init__(self, path: Path, shape: tuple[int, int], batch_size: int) -> None:
-        self.path, self.shape, self.batch_size = path, shape, batch_size
+    def __init__(self, path: Path, shape: tuple[int, int]) -> None:
+        self.path, self.shape = path, shape
         self.done = 0
 
     def __enter__(self) -> Self:
+        blocks = checked_blocks(self.path, self.shape)
+        whole = list(takewhile(lambda block: block.is_whole, blocks))
+        self.done = whole[-1].stop if whole else 0
         header = _header(self.shape)
         self._file = self.path.open("r+b" if self.path.exists() else "w+b")
-        row_bytes = 4 * self.shape[1]
-        if self._file.read(len(header)) == header:
-            rows = (self.path.stat().st_size - len(header)) // row_bytes
-            self.done = self.shape[0] if rows >= self.shape[0] else rows - rows % self.batch_size
-        else:
-            self._file.seek(0)
-            self._file.write(header)
-        self._file.truncate(len(header) + self.done * row_bytes)
+        self._file.write(header)
+        self._file.truncate(len(header) + self.done * 4 * self.shape[1])
         self._file.seek(0, os.SEEK_END)
+        write_atomically(sums_file(self.path), b"".join(block.entry() for block in whole))
+        self._sums = sums_file(self.path).open("ab")
         return self
 
     def append(self, features: Tensor) -> None:
-        """Write the next rows, shape (B, F), and flush them."""
-        self._file.write(features.contiguous().numpy().astype("<f4", copy=False).data)
+        """Write the next rows, shape (B, F), with their checksum, and flush them."""
+        content = _content(features)
+        self._file.write(content)
         self._file.flush()
+        self._sums.write(Block(self.done, self.done + len(features), _digest(self.done, content)).entry())
+        self._sums.flush()
         self.done += len(features)
 
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if kind is None:
-            os.fsync(self._file.fileno())  # before the file is renamed
-        self._file.close()
+        for file in (self._file, self._sums):
+            if kind is None:
+                os.fsync(file.fileno())  # before the file is renamed
+            file.close()
+
+
+DIGEST = 32  # bytes of a SHA-256
+ENTRY = 8 + DIGEST  # bytes of a block in the file of checksums: the number of its last row plus one, and its SHA-256
+
+
+class Block(NamedTuple):
+    """Consecutive rows of a file of features with their checksum.
+
+    Attributes:
+        start: first row.
+        stop: last row plus one.
+        digest: SHA-256 of the rows and their place.
+        is_whole: whether the rows in the file have this checksum.
+    """
+
+    start: int
+    stop: int
+    digest: bytes
+    is_whole: bool = True
+
+    def entry(self) -> bytes:
+        """The block as bytes of the file of checksums."""
+        return self.stop.to_bytes(8, "little") + self.digest
+
+
+def sums_file(path: Path) -> Path:
+    """File with the checksums of a file of features."""
+    return path.with_suffix(".sums")
+
+
+def checked_blocks(path: Path, shape: tuple[int, int]) -> list[Block]:
+    """The blocks of a file of features, each compared with its checksum; a missing or damaged file has none.
+
+    Rows without a checksum are one last block that is not whole.
+    """
+    blocks: list[Block] = []
+    header, row_bytes, start = _header(shape), 4 * shape[1], 0
+    entries = sums_file(path).read_bytes() if sums_file(path).is_file() else b""
+    if path.is_file():
+        with path.open("rb") as file:
+            same = file.read(len(header)) == header
+            for place in range(0, len(entries) - ENTRY + 1, ENTRY):
+                stop = int.from_bytes(entries[place : place + 8], "little")
+                if not start < stop <= shape[0]:
+                    break
+                digest = entries[place + 8 : place + ENTRY]
+                content = file.read((stop - start) * row_bytes)
+                blocks.append(Block(start, stop, digest, same and _digest(start, content) == digest))
+                start = stop
+    return [*blocks, Block(start, shape[0], b"", is_whole=False)] if start < shape[0] else blocks
+
+
+def replace_blocks(path: Path, shape: tuple[int, int], blocks: Iterable[tuple[Block, Tensor | None]]) -> None:
+    """Write damaged blocks of a file of features again, then all checksums.
+
+    Args:
+        path: .npy file.
+        shape: shape (M, F).
+        blocks: all blocks in order, each with its new features, or None for a block that is whole.
+    """
+    header, sums = _header(shape), []
+    with path.open("r+b") as file:
+        file.write(header)
+        for block, features in blocks:
+            if features is not None:
+                content = _content(features)
+                file.seek(len(header) + block.start * 4 * shape[1])
+                file.write(content)
+                block = block._replace(digest=_digest(block.start, content))  # noqa: PLW2901
+            sums.append(block.entry())
+        file.truncate(len(header) + shape[0] * 4 * shape[1])
+        file.flush()
+        os.fsync(file.fileno())
+    write_atomically(sums_file(path), b"".join(sums))
+
+
+def _content(features: Tensor) -> bytes:
+    return features.contiguous().numpy().astype("<f4", copy=False).tobytes()
+
+
+def _digest(start: int, content: bytes) -> bytes:
+    return hashlib.sha256(start.to_bytes(8, "little") + content).digest()
 
 
 def _header(shape: tuple[int, int]) -> bytes:

@@ -1,14 +1,13 @@
 """A small memory of training samples, as features, kept in a model folder for later training."""
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import safetensors.numpy
 import torch
 from torch import Tensor
 
-from hiercos.files import write_atomically
+from hiercos.manifest import Manifest, Write
 
 MEMORY = "memory.safetensors"
 
@@ -45,17 +44,16 @@ class Memory:
         return len(self.labels)
 
 
-def save_memory(folder: Path, memory: Memory | None) -> None:
-    """Write the memory of a model folder; a folder without one has no file."""
-    (folder / MEMORY).unlink(missing_ok=True)
+def save_memory(write: Write, memory: Memory | None) -> None:
+    """Write the memory of a model folder; a folder without one lists no such file."""
     if memory is not None and len(memory):
         arrays = {"features": memory.features.numpy(), "labels": memory.labels.numpy()}
-        write_atomically(folder / MEMORY, safetensors.numpy.save(arrays))
+        write(MEMORY, safetensors.numpy.save(arrays))
 
 
-def load_memory(folder: Path) -> Memory | None:
+def load_memory(files: Manifest) -> Memory | None:
     """Read the memory of a model folder; None without one."""
-    if not (folder / MEMORY).is_file():
+    if MEMORY not in files:
         return None
-    arrays = safetensors.numpy.load((folder / MEMORY).read_bytes())
+    arrays = safetensors.numpy.load(files.content(MEMORY))
     return Memory(*(torch.from_numpy(arrays[name]) for name in ("features", "labels")))

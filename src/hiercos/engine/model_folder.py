@@ -2,16 +2,17 @@
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import safetensors.numpy
 import safetensors.torch
 from numpy.typing import ArrayLike
 from safetensors import SafetensorError
+from torch import Tensor
 
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, RuleError, rule_from_dict
@@ -21,16 +22,18 @@ from hiercos.engine.encoders import (
     FineTunedEncoder,
     FrozenEncoder,
     TfidfEncoder,
+    check_backbone_source,
     identity_changes,
     seeded_backbone,
 )
 from hiercos.engine.memory import Memory, load_memory, save_memory
 from hiercos.errors import FaultsError
-from hiercos.files import write_atomically
+from hiercos.json_files import json_object, positive_fault, schema_faults
+from hiercos.manifest import MANIFEST, Manifest, ManifestError, Write, committed
 from hiercos.methods import Model
 from hiercos.nn import Projection
-from hiercos.nn.backbones import Backbone
-from hiercos.records import CONFIG, line_name
+from hiercos.nn.backbones import Backbone, BackboneError
+from hiercos.records import CONFIG, MANIFEST_VERSION, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -41,19 +44,19 @@ class ModelError(FaultsError):
     """A folder that does not hold a usable model."""
 
 
-def save_encoder(folder: Path, encoder: Encoder | None) -> None:
+def save_encoder(write: Write, encoder: Encoder | None) -> None:
     """Write the files of an encoder; a frozen backbone that is found by its name needs none."""
     if isinstance(encoder, TfidfEncoder):
         values, arrays = encoder.features.state()
-        write_atomically(folder / TEXT_CONFIG, json.dumps(values) + "\n")
+        write(TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {
             name: np.ascontiguousarray(array) for name, array in arrays.items()
         }  # safetensors ignores strides
-        write_atomically(folder / TEXT_ARRAYS, safetensors.numpy.save(rows_first))
+        write(TEXT_ARRAYS, safetensors.numpy.save(rows_first))
     elif isinstance(encoder, FrozenEncoder | FineTunedEncoder) and _stores_weights(encoder):
         weights = encoder.backbone.state_dict().items()
         content = safetensors.torch.save({name: tensor.detach().cpu().contiguous() for name, tensor in weights})
-        write_atomically(folder / BACKBONE_WEIGHTS, content)
+        write(BACKBONE_WEIGHTS, content)
 
 
 def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
@@ -64,90 +67,98 @@ def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
     return {**encoder.backbone.identity(), "fine_tuned": fine_tuned, "in_folder": _stores_weights(encoder)}
 
 
-def load_encoder(folder: Path, kind: str, backbone: dict[str, Any] | None) -> Encoder | None:
+def load_encoder(
+    files: Manifest, kind: str, backbone: dict[str, Any] | None, *, verify: bool = True, trust_backbone: bool = False
+) -> Encoder | None:
     """Encoder of a model folder, by the kind and the backbone in its configuration.
+
+    Args:
+        files: files of the model folder.
+        kind: kind of inputs.
+        backbone: description of the backbone; None for a model without one.
+        verify: whether to check the files of weights against their SHA-256.
+        trust_backbone: whether the backbone may be loaded from a path or the Hub.
 
     Raises:
         ModelError: if a file is missing or damaged, or the backbone differs from the one the model was trained with.
     """
     if backbone is not None:
-        found = _load_backbone(folder, backbone)
+        if not trust_backbone:
+            _check_trust(files, backbone)
+        found = _load_backbone(files, backbone, verify=verify)
         if backbone["fine_tuned"]:
             return FineTunedEncoder(found)
         return FrozenEncoder(found, found_by_name=not backbone["in_folder"])
-    return TfidfEncoder(_load_text_features(folder)) if kind == "texts" else None
+    return TfidfEncoder(_load_text_features(files, verify=verify)) if kind == "texts" else None
+
+
+def _check_trust(files: Manifest, backbone: dict[str, Any]) -> None:
+    try:
+        check_backbone_source(backbone["name"], backbone["options"], from_file=backbone["in_folder"])
+    except BackboneError as error:
+        raise ModelError(f"{files.folder}: {error}") from error
 
 
 def _stores_weights(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
     return isinstance(encoder, FineTunedEncoder) or not encoder.found_by_name
 
 
-def _load_backbone(folder: Path, expected: dict[str, Any]) -> Backbone:
+def _load_backbone(files: Manifest, expected: dict[str, Any], *, verify: bool) -> Backbone:
     """Backbone of a configuration, checked to have the same weights."""
     backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
     if expected["in_folder"]:
         try:
-            backbone.load_state_dict(safetensors.torch.load((folder / BACKBONE_WEIGHTS).read_bytes()))
+            backbone.load_state_dict(safetensors.torch.load(files.content(BACKBONE_WEIGHTS, verify=verify)))
         except (OSError, RuntimeError, SafetensorError) as error:
-            raise ModelError(f"{folder}: the weights of the backbone cannot be read: {error}") from error
+            raise ModelError(f"{files.folder}: the weights of the backbone cannot be read: {error}") from error
     if changed := identity_changes(backbone, expected):
         raise ModelError(
-            f"{folder}: the backbone {expected['name']!r} found here has other {' and '.join(changed)} "
+            f"{files.folder}: the backbone {expected['name']!r} found here has other {' and '.join(changed)} "
             "than the one this model was trained with"
         )
     return backbone.eval()
 
 
-def _load_text_features(folder: Path) -> TextFeatures:
-    values = read_model_json(folder / TEXT_CONFIG, folder)
+def _load_text_features(files: Manifest, *, verify: bool) -> TextFeatures:
+    values = read_model_json(files, TEXT_CONFIG)
     try:
-        arrays = safetensors.numpy.load((folder / TEXT_ARRAYS).read_bytes())
+        arrays = safetensors.numpy.load(files.content(TEXT_ARRAYS, verify=verify))
         return TextFeatures.from_state(values, arrays)
-    except (KeyError, OSError, ValueError, SafetensorError) as error:
-        raise ModelError(f"{folder}: the text features cannot be read: {error}") from error
+    except ManifestError:
+        raise
+    except (KeyError, OSError, TypeError, ValueError, SafetensorError) as error:
+        raise ModelError(f"{files.folder}: the text features cannot be read: {error}") from error
 
 
-def read_model_json(path: Path, folder: Path) -> dict[str, Any]:
+def read_model_json(files: Manifest, name: str) -> dict[str, Any]:
     """JSON object in a file of a model folder; a `ModelError` if it is missing or malformed."""
-    if (folder / CHECKPOINT).is_file() and not path.is_file():
-        raise ModelError(f"{folder}: an unfinished run; finish it with --resume")
-    if not path.is_file():
-        raise ModelError(f"{folder}: not a model folder, it has no {path.name}")
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ModelError(f"{path}: not JSON ({error})") from error
-    if not isinstance(values, dict):
-        raise ModelError(f"{path}: expected an object, got {type(values).__name__}")
-    return values
+    if (files.folder / CHECKPOINT).is_file() and name not in files:
+        raise ModelError(f"{files.folder}: an unfinished run; finish it with --resume")
+    if name not in files:
+        raise ModelError(f"{files.folder}: not a model folder, it has no {name}")
+    return json_object(files.folder / name, files.content(name), ModelError)
 
 
-FORMAT, VERSION = "hiercos-model", 4
-READABLE = (
-    1,
-    2,
-    3,
-    4,
-)  # 1 had no backbones, up to 2 a rule was a name, up to 3 text features were projected themselves
+FORMAT, VERSION = "hiercos-model", 5
+# 1 had no backbones, up to 2 a rule was a name, up to 3 text features were projected, up to 4 there was no manifest
+READABLE = (1, 2, 3, 4, 5)
 TAXONOMY, WEIGHTS, CALIBRATION = "taxonomy.json", "model.safetensors", "calibration.json"
 PROJECTION, COMPONENTS = "projection.safetensors", "components"  # file and array, shape (F, V)
+MOST_FEATURES = 1 << 24  # width of the features
+UNCHECKED_SIZE = 1 << 26  # numbers of a layer that are always allowed, 256 MB
+LARGER = 16  # a configuration may ask for so many times the stored numbers: not all of its options are sizes
 BACKBONE_PREFIX = "backbone."  # prefix of a fine-tuned backbone's weights, which have a separate file
 
-_FIELDS: dict[str, Any] = {
-    "kind": str,
+_SCHEMA: dict[str, Any] = {
+    "kind": Literal[get_args(Kind)],
     "method": str,
     "options": dict,
     "in_features": int,
-    "rule": str | dict,
-    "temperature": int | float,
+    "rule": dict | str,
+    "temperature": float,
+    "backbone": dict | None,
 }
-_WORDS: dict[Any, str] = {
-    str: "a text",
-    dict: "an object",
-    str | dict: "a rule as an object",
-    int: "a whole number",
-    int | float: "a number",
-}
+_BACKBONE_SCHEMA: dict[str, Any] = {"name": str, "options": dict, "fine_tuned": bool, "in_folder": bool}
 
 
 @dataclass(frozen=True)
@@ -186,24 +197,30 @@ class StoredModel:
         return "vectors" if self.encoder is None else self.encoder.kind
 
 
-def save_model(folder: Path, stored: StoredModel) -> None:
-    """Write a model into a folder; the configuration is written last, so a folder that has one is complete."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / CONFIG).unlink(missing_ok=True)  # the folder holds no model until the last line
+def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | bytes] | None = None) -> None:
+    """Write a model into a folder; the manifest is written last, so a folder that has one is complete.
+
+    Args:
+        folder: model folder, created if missing; a model in it is replaced.
+        stored: model to write.
+        others: further files that belong to the model, by name, such as its records; none by default.
+    """
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
-    write_atomically(folder / WEIGHTS, safetensors.torch.save(weights))
-    (folder / PROJECTION).unlink(missing_ok=True)
-    if stored.model.projection is not None:
-        components = stored.model.projection.directions.detach().cpu().T.contiguous()  # (F, V)
-        write_atomically(folder / PROJECTION, safetensors.torch.save({COMPONENTS: components}))
-    write_atomically(folder / TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
-    save_encoder(folder, stored.encoder)
-    save_memory(folder, stored.memory)
-    (folder / CALIBRATION).unlink(missing_ok=True)  # of an earlier model in this folder
-    if stored.calibration is not None:
-        write_atomically(folder / CALIBRATION, json.dumps(stored.calibration.to_dict()) + "\n")
-    write_atomically(folder / CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
+    with committed(folder) as write:
+        (folder / CONFIG).unlink(missing_ok=True)  # that of a model without a manifest
+        for name, content in (others or {}).items():
+            write(name, content)
+        write(WEIGHTS, safetensors.torch.save(weights))
+        if stored.model.projection is not None:
+            components = stored.model.projection.directions.detach().cpu().T.contiguous()  # (F, V)
+            write(PROJECTION, safetensors.torch.save({COMPONENTS: components}))
+        write(TAXONOMY, json.dumps(taxonomy_to_dict(stored.model.taxonomy)) + "\n")
+        save_encoder(write, stored.encoder)
+        save_memory(write, stored.memory)
+        if stored.calibration is not None:
+            write(CALIBRATION, json.dumps(stored.calibration.to_dict()) + "\n")
+        write(CONFIG, json.dumps(_configuration(stored), indent=2) + "\n")
 
 
 def _configuration(stored: StoredModel) -> dict[str, Any]:
@@ -222,45 +239,53 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
     }
 
 
-def load_model(folder: str | Path) -> StoredModel:
-    """Read a model folder.
+def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool = False) -> StoredModel:
+    """Read a model folder; each file is checked against its SHA-256 in the manifest.
+
+    Args:
+        folder: model folder.
+        verify: whether to check the weights too, which takes about a second for each gigabyte.
+        trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
 
     Raises:
-        ModelError: if files are missing or damaged, or the version is unknown.
+        ModelError: if files are missing or do not fit together, or the version is unknown.
+        ManifestError: if a file was changed after it was written.
     """
-    folder = Path(folder)
-    config = _read_config(folder)
+    files = Manifest.of(Path(folder))
+    config = read_config(files)
     try:
-        taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
-        projection = _load_projection(folder, config)
+        taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
+        projection = _load_projection(files, config, verify=verify)
+        tensors = safetensors.torch.load(files.content(WEIGHTS, verify=verify))
+        _check_size(config, tensors)
         model = Model(taxonomy, config["in_features"], config["method"], config["options"], projection=projection)
-        model.load_state_dict(safetensors.torch.load((folder / WEIGHTS).read_bytes()))
-        memory = load_memory(folder)
-    except ModelError:
+        model.load_state_dict(tensors)
+        memory = load_memory(files)
+    except (ModelError, ManifestError):
         raise
     except (FaultsError, OSError, RuntimeError, ValueError, SafetensorError) as error:
         raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
-    encoder = load_encoder(folder, config["kind"], config.get("backbone"))
+    encoder = load_encoder(files, config["kind"], config.get("backbone"), verify=verify, trust_backbone=trust_backbone)
     if isinstance(encoder, FineTunedEncoder):
         model.backbone = encoder.backbone
     rule, weights = rule_from_dict(config["rule"]), config.get("class_weights")
     if weights is not None and len(weights) != taxonomy.num_classes:
-        raise ModelError(f"{folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
-    temperature, calibration = float(config["temperature"]), _load_calibration(folder)
+        raise ModelError(f"{files.folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
+    temperature, calibration = float(config["temperature"]), _load_calibration(files)
     return StoredModel(model.eval(), encoder, rule, temperature, weights, memory, calibration)
 
 
-def _load_calibration(folder: Path) -> HeldOutChains | None:
+def _load_calibration(files: Manifest) -> HeldOutChains | None:
     """Calibration samples of a model folder; None if it has none, like those of older versions."""
-    if not (folder / CALIBRATION).is_file():
+    if CALIBRATION not in files:
         return None
     try:
-        return HeldOutChains.from_dict(read_model_json(folder / CALIBRATION, folder))
-    except ValueError as error:
-        raise ModelError(f"{folder / CALIBRATION}: {error}") from error
+        return HeldOutChains.from_dict(read_model_json(files, CALIBRATION))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelError(f"{files.folder / CALIBRATION}: {error}") from error
 
 
-def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
+def _load_projection(files: Manifest, config: dict[str, Any], *, verify: bool) -> Projection | None:
     """Projection of sparse vectors, if the model has one.
 
     Up to version 3 a model of texts has its components among the text features, and an estimator as "directions".
@@ -268,8 +293,8 @@ def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
     if config["version"] >= 4 and not config.get("projected"):
         return None
     for file in (PROJECTION, TEXT_ARRAYS) if config["version"] < 4 else (PROJECTION,):
-        if config["version"] >= 4 or (folder / file).is_file():
-            arrays = safetensors.torch.load((folder / file).read_bytes())
+        if config["version"] >= 4 or file in files:
+            arrays = safetensors.torch.load(files.content(file, verify=verify))
             found = [arrays[name] for name in (COMPONENTS, "directions") if name in arrays]
             if not found or found[0].ndim != 2 or len(found[0]) != config["in_features"]:
                 raise ValueError(f"{file}: expected {COMPONENTS} for {config['in_features']} features")
@@ -279,41 +304,48 @@ def _load_projection(folder: Path, config: dict[str, Any]) -> Projection | None:
 
 def stored_rule(folder: Path) -> Rule:
     """Decision rule of a model folder, read without the weights."""
-    return rule_from_dict(_read_config(folder)["rule"])
+    return rule_from_dict(read_config(Manifest.of(folder))["rule"])
 
 
 def stored_calibration(folder: Path) -> tuple[float, Sequence[float] | None]:
     """Temperature and class weights of a model folder, read without the weights of the model."""
-    config = _read_config(folder)
+    config = read_config(Manifest.of(folder))
     return float(config["temperature"]), config.get("class_weights")
 
 
-def _read_config(folder: Path) -> dict[str, Any]:
+def read_config(files: Manifest) -> dict[str, Any]:
     """Checked configuration of a model folder."""
-    config = read_model_json(folder / CONFIG, folder)
+    config, path = read_model_json(files, CONFIG), files.folder / CONFIG
     if config.get("format") != FORMAT or config.get("version") not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
-        raise ModelError(f"{folder / CONFIG}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
-    _check_config(folder / CONFIG, config)
+        raise ModelError(f"{path}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
+    if files.files is None and config["version"] >= MANIFEST_VERSION:
+        raise ModelError(f"{files.folder}: not completely written, or changed since: it has no {MANIFEST}")
+    if faults := _config_faults(config):
+        raise ModelError(f"{path}: {fault}" for fault in faults)
     return config
 
 
-def _check_config(path: Path, config: dict[str, Any]) -> None:
-    faults = [
-        f"{key}: expected {_WORDS[kind]}, got {config.get(key)!r}"
-        for key, kind in _FIELDS.items()
-        if not isinstance(config.get(key), kind)
-    ]
-    if not faults:
-        faults = [*_rule_faults(config["rule"])]
-    if not faults and not (math.isfinite(config["temperature"]) and config["temperature"] > 0):
-        faults = [f"temperature: expected a number above 0, got {config['temperature']!r}"]
+def _config_faults(config: dict[str, Any]) -> list[str]:
+    if faults := schema_faults(config, _SCHEMA):
+        return faults
+    if not 1 <= config["in_features"] <= MOST_FEATURES:
+        faults.append(f"in_features: expected 1 to {MOST_FEATURES:,}, got {config['in_features']}")
+    if config.get("backbone") is not None:
+        faults += [f"backbone.{fault}" for fault in schema_faults(config["backbone"], _BACKBONE_SCHEMA)]
     if not _are_weights(config.get("class_weights")):
         faults.append("class_weights: expected a list of numbers above 0")
-    if not isinstance(config.get("backbone"), dict | None):
-        faults.append(f"backbone: expected an object or null, got {config['backbone']!r}")
-    if faults:
-        raise ModelError(f"{path}: {fault}" for fault in faults)
+    return [*faults, *_rule_faults(config["rule"]), *positive_fault("temperature", config["temperature"])]
+
+
+def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
+    """Refuse a configuration that asks for far more memory than the weights of the folder have."""
+    sizes = [config["in_features"], *(value for value in config["options"].values() if isinstance(value, int))]
+    asked, stored = math.prod(max(1, size) for size in sizes), sum(tensor.numel() for tensor in tensors.values())
+    if asked > max(UNCHECKED_SIZE, LARGER * stored):
+        raise ModelError(
+            f"expected a model of the {stored:,} numbers of {WEIGHTS}, the configuration asks for {asked:,}"
+        )
 
 
 def _are_weights(values: Any) -> bool:

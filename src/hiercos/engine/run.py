@@ -6,6 +6,7 @@ import io
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -29,7 +30,7 @@ from hiercos.decisions import (
 )
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples, LabelledVectors
-from hiercos.engine.checkpoint import CHECKPOINT
+from hiercos.engine.checkpoint import CHECKPOINT, remove_checkpoints
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
 from hiercos.engine.memory import Memory
@@ -46,10 +47,11 @@ from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
-from hiercos.files import write_atomically
+from hiercos.locks import locked_folder
+from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
 from hiercos.metrics import default_suite
-from hiercos.records import Record, holds_finished_run, refuse_finished_run, run_identity
+from hiercos.records import Record, holds_finished_run, record_file, refuse_finished_run, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 from hiercos.taxonomy.formats import taxonomy_from_dict
@@ -102,8 +104,8 @@ def train_run(
 ) -> dict[str, Record]:
     """Train one model, test it once, and write a model folder with its records.
 
-    Validation and test are scored once, and the temperature is fitted, before the folder is written. Its configuration
-    is written last, so an interrupted process leaves a complete model or none.
+    Validation and test are scored once, and the temperature is fitted, before the folder is written. Its manifest is
+    written last, so an interrupted process leaves a complete model or none.
 
     Args:
         fabric: launched Fabric with the device and precision.
@@ -123,11 +125,42 @@ def train_run(
     Raises:
         RunError: if the folder holds a run and `resume` is False, or a run of other settings, or a memory is wanted of
             samples that are not vectors.
+        LockError: if another process writes to the folder.
     """
-    rule = rule or Likeliest()
+    with locked_folder(folder) if fabric.is_global_zero else nullcontext():
+        return _train_run(
+            fabric,
+            data,
+            config,
+            folder,
+            rule=rule or Likeliest(),
+            reported=reported,
+            temperature=temperature,
+            memory=memory,
+            resume=resume,
+            callback=callback,
+        )
+
+
+def _train_run(
+    fabric: Fabric,
+    data: RunData,
+    config: TrainConfig,
+    folder: Path,
+    *,
+    rule: Rule,
+    reported: Sequence[str],
+    temperature: float | None,
+    memory: int,
+    resume: bool,
+    callback: TrainingCallback | None,
+) -> dict[str, Record]:
+    """`train_run` in a folder whose lock is held."""
     rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
     if finished := _finished_record(folder, identity, rule, resume=resume):
+        if fabric.is_global_zero:
+            _remove_unfinished(folder)  # of a process that ended between the manifest and this
         return _earlier_records(fabric, data, finished, folder, rules, temperature=temperature)
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
@@ -135,7 +168,6 @@ def train_run(
     if memory and not (isinstance(train, LabelledVectors) and isinstance(train.features, torch.Tensor)):
         raise RunError("a memory needs dense features that do not change: expected a method for vectors or projections")
     model = data.model(config)
-    folder.mkdir(parents=True, exist_ok=True)
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
     )
@@ -149,22 +181,20 @@ def train_run(
     chains = _calibration_chains(fabric, model, data, calibration)
     rules = _fitted(rules, held_out, val.labels[known], chains)
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
-    own = _record(data, config, progress, tested.metrics)
+    own = _record(fabric, data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, **calibration)
     records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
     if weights is None:
         records["none"] = own
     if fabric.is_global_zero:
-        write_atomically(folder / SCORES, _npz(scores=tested.scores.numpy(), labels=test.labels.numpy()))
-        for record in records.values():
-            record.write(folder)
+        others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
+        others[SCORES] = _npz(scores=tested.scores.numpy(), labels=test.labels.numpy())
         kept = _memory(train, memory, config.seed)
         stored = StoredModel(
             model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains
         )
-        save_model(folder, stored)
-        (folder / CHECKPOINT).unlink(missing_ok=True)
-        shutil.rmtree(folder / MEMBERS, ignore_errors=True)
+        save_model(folder, stored, others)
+        _remove_unfinished(folder)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
 
@@ -261,7 +291,7 @@ def _earlier_records(
     missing = {name: rule for name, rule in rules.items() if name not in records}
     if not missing:
         return records
-    with np.load(folder / SCORES, allow_pickle=False) as stored:
+    with np.load(io.BytesIO(Manifest.of(folder).content(SCORES)), allow_pickle=False) as stored:
         scores, labels = stored["scores"], stored["labels"]
     fitted, weights = stored_calibration(folder)
     temperature = fitted if temperature is None else temperature
@@ -283,9 +313,10 @@ def _earlier_records(
 def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
     """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
     temperature, weights = stored_calibration(folder)
-    with np.load(folder / SCORES, allow_pickle=False) as stored:
+    files = Manifest.of(folder)
+    with np.load(io.BytesIO(files.content(SCORES)), allow_pickle=False) as stored:
         scores, labels = stored["scores"], stored["labels"]
-    taxonomy = taxonomy_from_dict(read_model_json(folder / TAXONOMY, folder))
+    taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
     return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
 
 
@@ -296,7 +327,9 @@ def _earlier(record: Record, folder: Path, rule: str, temperature: float | None)
     return found if same else None
 
 
-def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]) -> Record:
+def _record(
+    fabric: Fabric, data: RunData, config: TrainConfig, progress: RunProgress, metrics: dict[str, float]
+) -> Record:
     return Record(
         method=config.method,
         uses_tree=METHODS.uses_tree(config.method),
@@ -310,6 +343,7 @@ def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: 
         best_epoch=progress.best_epoch,
         train_seconds=progress.seconds,
         versions=package_versions(),
+        environment=environment(fabric),
         choice=progress.choice,
     )
 
@@ -317,6 +351,26 @@ def _record(data: RunData, config: TrainConfig, progress: RunProgress, metrics: 
 def package_versions() -> dict[str, str]:
     """Versions of Python and of the packages that a result depends on."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Remove what only an unfinished run needs: checkpoints and inner models."""
+    remove_checkpoints(folder)
+    shutil.rmtree(folder / MEMBERS, ignore_errors=True)
+
+
+def environment(fabric: Fabric) -> dict[str, Any]:
+    """Threads, processes, device and libraries of numerical kernels: what can change the last bits of a result."""
+    return {
+        "threads": torch.get_num_threads(),
+        "processes": fabric.world_size,
+        "device": str(fabric.device),
+        "device_name": platform.machine() if fabric.device.type == "cpu" else torch.cuda.get_device_name(),
+        "cpu": torch.backends.cpu.get_cpu_capability(),
+        "mkldnn": bool(torch._C._has_mkldnn),
+        "cuda": torch.version.cuda,
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
 
 
 def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:

@@ -108,7 +108,7 @@ class PreparedData:
         return summary
 
 
-def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
+def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0, trust_backbone: bool = False) -> PreparedData:
     """Convert texts to sparse TF-IDF vectors fitted on the training split; vectors are unchanged.
 
     Vectors of `hiercos embed` name their backbone, so that the model takes the raw inputs. If the backbone cannot be
@@ -118,6 +118,7 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
         dataset: data set of texts or vectors.
         dim: largest number of dense features of texts, for methods that do not take raw inputs.
         seed: seed of the projection to these features.
+        trust_backbone: whether the backbone that vectors name may be loaded from a path or the Hub.
 
     Raises:
         DataError: for images, whose features only a backbone can compute.
@@ -125,7 +126,7 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
     if dataset.kind == "images":
         raise DataError(f"{dataset.source} holds images: expected a backbone to compute their features (--backbone)")
     if dataset.origin is not None:
-        return _prepare_features(dataset, dataset.origin.backbone)
+        return _prepare_features(dataset, dataset.origin.backbone, trust_backbone=trust_backbone)
     if dataset.kind == "vectors":
         return PreparedData(dataset, torch.tensor(np.asarray(dataset.inputs)), None)
     encoder = TfidfEncoder(TextFeatures.fit(dataset.inputs.values(dataset.rows("train"))))
@@ -133,11 +134,12 @@ def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0) -> PreparedData:
     return PreparedData(dataset, features, encoder, dim=dim, seed=seed)
 
 
-def _prepare_features(dataset: Dataset, identity: Mapping[str, Any]) -> PreparedData:
+def _prepare_features(dataset: Dataset, identity: Mapping[str, Any], *, trust_backbone: bool) -> PreparedData:
     """Features with the backbone that computed them, if it can be loaded."""
     features = torch.tensor(np.asarray(dataset.inputs))
+    width = features.shape[1]
     try:
-        return PreparedData(dataset, features, encoder_of_identity(identity, features.shape[1]))
+        return PreparedData(dataset, features, encoder_of_identity(identity, width, trust_backbone=trust_backbone))
     except BackboneError as error:
         reason = error.faults[0].rstrip(".")
         note = f"{dataset.source}: the model takes vectors, because their backbone cannot be loaded: {reason}."

@@ -64,6 +64,10 @@ class RawSamples:
         return self.augment(samples, torch.Generator().manual_seed(seed))
 
 
+class ReaderProcessError(RuntimeError):
+    """A worker process that reads inputs and ended, for instance because it was killed."""
+
+
 class _BatchMaker(Dataset[Any]):
     """Batches of an epoch by index; a fault of an input is returned as a value.
 
@@ -85,7 +89,15 @@ class _BatchMaker(Dataset[Any]):
     def in_processes(self, workers: int) -> Iterator[Any]:
         """Batches in order, prepared by worker processes."""
         own = torch.Generator()  # the loader must not use the generator of dropout
-        yield from DataLoader(self, batch_size=None, num_workers=workers, prefetch_factor=AHEAD, generator=own)
+        try:
+            yield from DataLoader(self, batch_size=None, num_workers=workers, prefetch_factor=AHEAD, generator=own)
+        except RuntimeError as error:
+            if "DataLoader worker" not in str(error):
+                raise
+            raise ReaderProcessError(
+                "a process that reads inputs ended unexpectedly, perhaps because memory ran out: "
+                f"try fewer --workers than {workers}"
+            ) from error
 
     def in_a_thread(self) -> Iterator[Any]:
         """Batches in order, prepared by one thread; decoding and resizing release the interpreter lock."""

@@ -21,8 +21,8 @@ from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batch
 from hiercos.engine.checkpoint import (
     CHECKPOINT,
     Checkpoint,
+    find_checkpoint,
     optimizer_tensors,
-    read_checkpoint,
     restore_optimizer,
     write_checkpoint,
 )
@@ -166,6 +166,7 @@ def fit(
     if config.standardize and model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
         model.standardize.fit(features)
+        check_scale(model)
     model.prepare(train.labels, weights)
     if model.solver is not None:
         inner = partial(fit, fabric, callback=None if callback is None else MemberCallback(callback))
@@ -179,8 +180,8 @@ def fit(
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
-    if resume and folder is not None and (folder / CHECKPOINT).exists():
-        state.restore(read_checkpoint(folder / CHECKPOINT, state.identity))  # onto the device of the model
+    if resume and folder is not None and (earlier := find_checkpoint(folder, state.identity)):
+        state.restore(earlier)  # onto the device of the model
     train = train.to(fabric.device)
     try:
         while not state.finished:
@@ -197,6 +198,7 @@ def fit(
                 weights=weights,
                 callback=callback,
             )
+            check_weights(model, number)
             metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
             seconds = state.progress.seconds + time.perf_counter() - start
             state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"]))
@@ -329,7 +331,7 @@ def train_epoch(
         len(train), config.batch_size, seed=seed, rank=fabric.global_rank, world_size=fabric.world_size
     )
     model.train()
-    total = torch.zeros((), device=fabric.device)
+    losses: list[Tensor] = []
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
     for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
         step = (number - 1) * len(batches) + index
@@ -344,14 +346,48 @@ def train_epoch(
         if config.gradient_clip is not None:
             fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
         optimizer.step()
-        total += loss.detach()
+        losses.append(loss.detach())
         if callback:
             callback.batch(number, index + 1, len(batches))
-    reduced = fabric.all_reduce(total / len(batches), reduce_op="mean")
-    mean = float(torch.as_tensor(reduced))
-    if not math.isfinite(mean):
-        raise TrainingError(f"epoch {number}: the loss is {mean}; try a smaller learning rate or weight decay")
-    return mean
+    return _mean_loss(fabric, torch.stack(losses), number)
+
+
+def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
+    """Mean over batches and processes; a `TrainingError` with the first batch whose loss is not finite."""
+    total = torch.zeros((), device=losses.device)
+    for loss in losses:
+        total += loss  # one after the other, as in earlier versions: the sum has the same bits
+    mean = float(torch.as_tensor(fabric.all_reduce(total / len(losses), reduce_op="mean")))
+    if math.isfinite(mean):
+        return mean
+    wrong = (~losses.isfinite()).nonzero().flatten().tolist()
+    place = f" in batch {wrong[0] + 1} of {len(losses)}" if wrong else ""
+    found = float(losses[wrong[0]]) if wrong else mean
+    raise TrainingError(
+        f"epoch {number}: the loss is {found}{place}; the checkpoint of the epoch before is kept; "
+        "try a smaller learning rate or weight decay"
+    )
+
+
+def check_scale(model: Model) -> None:
+    """Raise a `TrainingError` if features are so large that their mean or deviation overflows."""
+    scaling = model.standardize
+    wrong = (~(scaling.mean.isfinite() & scaling.scale.isfinite())).nonzero().flatten().tolist()
+    if wrong:
+        raise TrainingError(
+            f"feature {wrong[0] + 1} (column {wrong[0]}) has values near the limit of float32 (3.4e38): "
+            "its mean or deviation overflows; divide the features by a constant"
+        )
+
+
+def check_weights(model: Model, epoch: int) -> None:
+    """Raise a `TrainingError` if a weight overflowed to infinity or became NaN, with its name."""
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise TrainingError(
+                f"epoch {epoch}: the weights {name} are no longer finite; the checkpoint of the epoch before is kept; "
+                "try a smaller learning rate"
+            )
 
 
 def epoch_seed(seed: int, epoch: int) -> int:

@@ -44,20 +44,23 @@ class PretrainedModel:
         return self.stored.model.taxonomy
 
     @classmethod
-    def from_pretrained(cls, name_or_folder: str | Path, *, revision: str | None = None) -> "PretrainedModel":
+    def from_pretrained(
+        cls, name_or_folder: str | Path, *, revision: str | None = None, trust_backbone: bool = False
+    ) -> "PretrainedModel":
         """Load a model from a folder that `hiercos train` or `save_pretrained` wrote, or from the Hub.
 
         Args:
             name_or_folder: folder, or repository such as "someone/model", which is downloaded once to the Hub's
                 cache.
             revision: branch, tag or commit of the repository.
+            trust_backbone: whether the model may name a path or another model of the Hub to load its backbone from.
 
         Raises:
             HubError: if there is no such folder and the repository cannot be downloaded.
             ModelError: if the folder or repository is not a model of this package.
         """
         folder = _folder(str(name_or_folder), revision)
-        stored = load_model(folder)
+        stored = load_model(folder, trust_backbone=trust_backbone)
         return cls(stored, Record.find(folder, stored.rule.name))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
@@ -78,10 +81,11 @@ class PretrainedModel:
         own = set() if self.record is None else {record_file(self.record.rule)}
         if others := sorted({file.name for file in place.glob("record*.json")} - own):
             raise ModelError(f"{place}: expected a folder without the record of another run, it has {others[0]}")
-        save_model(place, self.stored)
+        records: dict[str, str | bytes] = {}
         if self.record is not None:
             data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}
-            replace(self.record, data=data).write(place)
+            records[record_file(self.record.rule)] = replace(self.record, data=data).to_json()
+        save_model(place, self.stored, records)
         if not (place / CARD).exists():
             card = model_card(self.stored, self.record, name or place.resolve().name)
             write_atomically(place / CARD, card)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, StoredModel, TfidfEncoder
-from hiercos.files import write_atomically, written_atomically
+from hiercos.files import check_writable, write_atomically
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, OnnxBackbone
 from hiercos.onnx.format import (
@@ -21,6 +21,8 @@ from hiercos.onnx.format import (
     describe_text_map,
     onnx_library,
     output_names,
+    remove_other_text_maps,
+    sealed,
     text_map_content,
 )
 from hiercos.onnx.graph import CHECKED, TOLERANCE, ExportedModule, disagreement, onnx_graph, serialized
@@ -58,7 +60,7 @@ class OnnxExport:
         model.CopyFrom(self.graph)
         model.doc_string = "Written by hiercos export; see docs/export.md."
         onnx_library("onnx").helper.set_model_props(model, self.description.properties())
-        return serialized(model)
+        return sealed(serialized(model))
 
     def opened(self) -> OnnxModel:
         """The model in onnxruntime, as loaded from the file."""
@@ -70,15 +72,17 @@ class OnnxExport:
         _check_no_folder(file)
         if self.text_map is None:
             write_atomically(file, self.content())
+            remove_other_text_maps(file, None)
             return [file]
         beside = text_map_content(self.text_map)
         text_file = describe_text_map(file, beside)
         content = replace(self, description=replace(self.description, text_file=text_file)).content()
         text_path = file.with_name(text_file.name)
         _check_no_folder(text_path)
-        with written_atomically(text_path) as texts, written_atomically(file) as graph:
-            texts.write(beside)
-            graph.write(content)
+        check_writable(file)
+        write_atomically(text_path, beside)
+        write_atomically(file, content)  # from here on the new pair is valid, up to here the old one
+        remove_other_text_maps(file, text_path.name)
         return [file, text_path]
 
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
@@ -17,13 +18,14 @@ from numpy.typing import NDArray
 from hiercos.data import Float32Array, Kind, TextFeatures
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice
+from hiercos.options import check_choice, fits
 from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
-FORMAT, VERSION = "hiercos-onnx", 3
-READABLE = (1, 2, 3)  # version 1 stored a rule as a name, up to 2 texts had n-grams of characters alone
+FORMAT, VERSION = "hiercos-onnx", 4
+# version 1 stored a rule as a name, up to 2 texts had n-grams of characters alone, up to 3 there was no checksum
+READABLE = (1, 2, 3, 4)
 OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onnxruntime since 1.14
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
@@ -51,6 +53,32 @@ def output_names(taxonomy: Taxonomy) -> list[str]:
     """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`."""
     levels = [f"level_{level}_scores" for level in range(1, taxonomy.height + 1)]
     return [LEAVES, *levels, NODES, PROBABILITIES, RISKS]
+
+
+SEAL = b"\x72\x52\x0a\x0ehiercos.sha256\x12\x40"  # protobuf: field 14, metadata, of a key and 64 characters
+DIGITS = 64  # of a SHA-256
+
+
+def sealed(content: bytes) -> bytes:
+    """The content of an ONNX file with its SHA-256 as the last metadata entry.
+
+    Protobuf reads two messages, one after the other, as one: the entry is appended without changing a byte before it.
+    """
+    return content + SEAL + hashlib.sha256(content).hexdigest().encode()
+
+
+def check_seal(content: bytes, source: str) -> bool:
+    """Whether a file ends with a checksum.
+
+    Raises:
+        OnnxError: if the checksum differs from the content.
+    """
+    body, seal, digest = content[: -DIGITS - len(SEAL)], content[-DIGITS - len(SEAL) : -DIGITS], content[-DIGITS:]
+    if seal != SEAL:
+        return False
+    if hashlib.sha256(body).hexdigest().encode() != digest:
+        raise OnnxError(f"{source}: the file was changed after it was written (its SHA-256 differs)")
+    return True
 
 
 @dataclass(frozen=True)
@@ -110,12 +138,13 @@ class OnnxDescription:
         return {PREFIX + name: value for name, value in values.items()}
 
 
-def read_description(properties: Mapping[str, str], source: str) -> OnnxDescription:
+def read_description(properties: Mapping[str, str], source: str, *, checked: bool) -> OnnxDescription:
     """Read the description from the metadata of a file.
 
     Args:
         properties: metadata of the file.
         source: name of the file in messages.
+        checked: whether the file has a checksum, see `check_seal`.
 
     Raises:
         OnnxError: a file not written by `hiercos export`, of a newer version, or changed since.
@@ -125,9 +154,11 @@ def read_description(properties: Mapping[str, str], source: str) -> OnnxDescript
         raise OnnxError(f"{source}: expected an ONNX file that hiercos export wrote, got one without its metadata")
     if values.get("version") not in [str(version) for version in READABLE]:
         raise OnnxError(f"{source}: expected {FORMAT} version {READABLE[0]} to {VERSION}, got {values.get('version')}")
+    if not checked and values["version"] == str(VERSION):
+        raise OnnxError(f"{source}: the file was changed after it was written (it does not end with its SHA-256)")
     try:
         return _description(values)
-    except (KeyError, TypeError, ValueError) as error:  # missing or malformed entries
+    except (KeyError, TypeError, ValueError, RecursionError) as error:  # missing or malformed entries
         raise OnnxError(f"{source}: its metadata were changed after hiercos export ({error})") from error
 
 
@@ -141,11 +172,17 @@ def _description(values: Mapping[str, str]) -> OnnxDescription:
         values["kind"],  # type: ignore[arg-type]  # one of the kinds
         values["method"],
         rule_from_dict(rule),
-        json.loads(values["temperature"]),
+        _temperature(json.loads(values["temperature"])),
         None if transform is None else PixelTransform(**transform),
         None if text_file is None else TextFile(**text_file),
         None if calibration is None else HeldOutChains.from_dict(calibration),
     )
+
+
+def _temperature(value: object) -> float:
+    if not fits(value, float) or float(value) <= 0:  # type: ignore[arg-type]  # a number
+        raise OnnxError(f"temperature: expected a number above 0, got {value!r}")
+    return float(value)  # type: ignore[arg-type]
 
 
 def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
@@ -153,7 +190,7 @@ def _optional(values: Mapping[str, str], name: str) -> dict[str, Any] | None:
     return found
 
 
-ENDING = ".text.safetensors"
+ENDING = ".text.safetensors"  # of versions 1 and 2
 VALUES = "text_features"  # metadata key of the JSON values in the safetensors file
 
 
@@ -185,8 +222,30 @@ def text_map_content(texts: TextMap) -> bytes:
 
 
 def describe_text_map(path: Path, content: bytes) -> TextFile:
-    """The name and hash of the text feature file that belongs to the ONNX file at this path."""
-    return TextFile(f"{path.stem}{ENDING}", hashlib.sha256(content).hexdigest())
+    """The name and hash of the text feature file that belongs to the ONNX file at this path.
+
+    The name has the first digits of the hash: a new pair of files never overwrites a file of the old pair, which stays
+    valid until the ONNX file is renamed into place.
+    """
+    digest = hashlib.sha256(content).hexdigest()
+    return TextFile(_text_name(path, digest), digest)
+
+
+def _text_name(path: Path, digest: str) -> str:
+    return f"{path.stem}.text-{digest[:8]}.safetensors"
+
+
+def remove_other_text_maps(path: Path, kept: str | None) -> None:
+    """Remove the text feature files of earlier exports to the same ONNX file.
+
+    Args:
+        path: ONNX file.
+        kept: name of the text feature file that it needs; None for a file that needs none.
+    """
+    pattern = re.compile(re.escape(path.stem) + r"\.text-[0-9a-f]{8}\.safetensors")
+    for file in path.parent.iterdir():
+        if file.name != kept and pattern.fullmatch(file.name):
+            file.unlink(missing_ok=True)
 
 
 def read_text_map(path: Path, expected: TextFile) -> TextMap:
@@ -199,14 +258,19 @@ def read_text_map(path: Path, expected: TextFile) -> TextMap:
     Raises:
         OnnxError: if the file is missing or its content differs.
     """
-    file = path.with_name(expected.name)
-    if not file.is_file() and (renamed := path.with_name(f"{path.stem}{ENDING}")).is_file():
-        file = renamed  # renamed together with the ONNX file
-    if not file.is_file():
-        raise OnnxError(f"{file}: there is no such file; {path.name} needs it beside it to read texts")
-    if hashlib.sha256(file.read_bytes()).hexdigest() != expected.sha256:
-        raise OnnxError(f"{file}: not the file that was written with {path.name}")
-    with safetensors.safe_open(str(file), "numpy") as opened:
-        values = json.loads(opened.metadata()[VALUES])
-        arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
-    return TextMap(TextFeatures.from_state(values, arrays), arrays.get("components"))
+    if Path(expected.name).name != expected.name:
+        raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
+    renamed = (f"{path.stem}{ENDING}", _text_name(path, expected.sha256))  # together with the ONNX file
+    files = [file for name in (expected.name, *renamed) if (file := path.with_name(name)).is_file()]
+    if not files:
+        missing = path.with_name(expected.name)
+        raise OnnxError(f"{missing}: there is no such file; {path.name} needs it beside it to read texts")
+    if hashlib.sha256(files[0].read_bytes()).hexdigest() != expected.sha256:
+        raise OnnxError(f"{files[0]}: not the file that was written with {path.name}")
+    try:
+        with safetensors.safe_open(str(files[0]), "numpy") as opened:
+            values = json.loads(opened.metadata()[VALUES])
+            arrays = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+            return TextMap(TextFeatures.from_state(values, arrays), arrays.get("components"))
+    except (safetensors.SafetensorError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise OnnxError(f"{files[0]}: the text features cannot be read ({error})") from error

@@ -25,6 +25,7 @@ from hiercos.onnx.format import (
     OnnxDescription,
     OnnxError,
     TextMap,
+    check_seal,
     onnx_library,
     read_description,
     read_text_map,
@@ -238,7 +239,7 @@ def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxMode
         check_count("threads", threads)
     if not file.is_file():
         raise OnnxError(f"{file}: {'expected a file, this is a folder' if file.is_dir() else 'there is no such file'}")
-    model = open_onnx_model(str(file), source=str(file), threads=threads)
+    model = open_onnx_model(file.read_bytes(), source=str(file), threads=threads)
     text_file = model.description.text_file
     if text_file is None:
         return model
@@ -246,16 +247,16 @@ def load_onnx_model(path: str | Path, *, threads: int | None = None) -> OnnxMode
 
 
 def open_onnx_model(
-    content: str | bytes,
+    content: bytes,
     *,
     source: str = "the ONNX model",
     text_map: TextMap | None = None,
     threads: int | None = None,
 ) -> OnnxModel:
-    """Open a model from the name or the content of a file.
+    """Open a model from the content of a file.
 
     Args:
-        content: file name, or bytes of the file.
+        content: bytes of the file.
         source: name of the model in messages.
         text_map: map from texts to the graph's input; None for other kinds.
         threads: number of threads, as in `load_onnx_model`.
@@ -263,6 +264,7 @@ def open_onnx_model(
     Raises:
         OnnxError: a file that is not an exported model.
     """
+    checked = check_seal(content, source)
     runtime = onnx_library("onnxruntime")
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads or 0
@@ -272,5 +274,5 @@ def open_onnx_model(
     except Exception as error:  # onnxruntime's errors have no other common base
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
-    description = read_description(session.get_modelmeta().custom_metadata_map, source)
+    description = read_description(session.get_modelmeta().custom_metadata_map, source, checked=checked)
     return OnnxModel(session, description, text_map, source)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data import TABLES, array_row_name, column_names, read_npz, read_table
-from hiercos.errors import DataError, RowName, suggestion
+from hiercos.errors import DataError, RowName, reading, suggestion
 from hiercos.predictions.guesses import (
     ImageGuesses,
     LabelledImages,
@@ -43,6 +43,11 @@ def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = 
             missing or duplicate, a score that is not a number, or missing or superfluous labels, naming the file and
             the row.
     """
+    with reading(f"{path}: the predictions cannot be read", DataError):
+        return _read_scores(path, taxonomy, labels)
+
+
+def _read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None) -> ScoreSet:
     suffix = path.suffix.lower()
     if suffix not in (".npz", JSON, *TABLES):
         raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json")

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
-from hiercos.files import write_atomically
-from hiercos.records import CONFIG, RECORD_FILE
+from hiercos.manifest import Manifest
+from hiercos.records import RECORD_FILE
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
 ESTIMATOR = "estimator.json"
@@ -37,7 +37,7 @@ class StoredEstimator:
 
 
 def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
-    """Write a fitted estimator to a folder; the model's configuration is written last and marks a complete folder.
+    """Write a fitted estimator to a folder; the manifest is written last and marks a complete folder.
 
     Args:
         folder: model folder, created if missing.
@@ -49,8 +49,6 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
     """
     if (folder / RECORD_FILE).exists():
         raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / CONFIG).unlink(missing_ok=True)  # an earlier model in this folder is replaced
     labels = stored.codec.labels
     values = {
         "version": VERSION,
@@ -61,8 +59,7 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         "columns": stored.columns,
         "column_names": stored.column_names,
     }
-    write_atomically(folder / ESTIMATOR, json.dumps(values) + "\n")
-    save_model(folder, stored.model)
+    save_model(folder, stored.model, {ESTIMATOR: json.dumps(values) + "\n"})
 
 
 def load_estimator(folder: str | Path) -> StoredEstimator:
@@ -75,10 +72,11 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
     model = load_model(folder)
     if model.kind != "vectors":
         raise ModelError(f"{folder}: expected a model of vectors, got one of {model.kind}; open it with load_pipeline")
-    if not (folder / ESTIMATOR).is_file():
+    files = Manifest.of(folder)
+    if ESTIMATOR not in files:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, {}, model.model.input_width)
-    values = read_model_json(folder / ESTIMATOR, folder)
+    values = read_model_json(files, ESTIMATOR)
     if values.get("version") != VERSION:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:

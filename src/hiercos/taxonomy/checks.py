@@ -1,5 +1,6 @@
 """`TaxonomyError`, and checks on the nodes of a taxonomy that report every fault, not just the first."""
 
+import unicodedata
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from itertools import repeat
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.errors import FaultsError
+from hiercos.limits import limit_fault
 
 IDS_HINT = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
 
@@ -33,6 +35,23 @@ T = TypeVar("T", bound=Hashable)
 def node_faults(names: Sequence[str], parents: NDArray[np.int64], ids: Sequence[str]) -> list[str]:
     """Everything wrong with the nodes of a tree, one sentence each; see `Taxonomy` for the arguments."""
     return shape_faults(names, parents, ids) or order_faults(parents) or list(identity_faults(names, parents, ids))
+
+
+def same_form(text: str) -> str:
+    r"""A text in the form in which names are compared: Unicode's NFC, where an accent is part of its letter.
+
+    Example:
+        >>> same_form("e\u0301") == same_form("\xe9")
+        True
+    """
+    return text if text.isascii() else unicodedata.normalize("NFC", text)
+
+
+def check_limits(nodes: int, depth: int) -> None:
+    """Raise a `TaxonomyError` for a taxonomy of a file with more nodes or levels than the limits."""
+    faults = (limit_fault("nodes", nodes), limit_fault("depth", depth))
+    if found := [fault for fault in faults if fault]:
+        raise TaxonomyError(found)
 
 
 def graph_faults(names: Sequence[str], parents: tuple[NDArray[np.int64], ...], ids: Sequence[str]) -> list[str]:
@@ -92,9 +111,14 @@ def identity_faults(
     if children is not None:  # one entry for each edge
         nodes = children.tolist()
         names, ids = [names[node] for node in nodes], [ids[node] for node in nodes] if ids else ()
-    for (parent, name, _), count in repeated(zip(parents.tolist(), names, ids or repeat(""), strict=False)):
+    for (parent, name, _), count in repeated(zip(parents.tolist(), _compared(names), ids or repeat(""), strict=False)):
         place = "the root" if parent < 0 else repr(node_names[parent])
         yield f"{count} nodes under {place} are called {name!r}: expected distinct names, or ids"
+
+
+def _compared(names: Sequence[str]) -> Iterator[str]:
+    """Names in the form in which they are compared; anything else, a fault of its own, unchanged."""
+    return (same_form(name) if isinstance(name, str) else name for name in names)
 
 
 def repeated(values: Iterable[T]) -> Iterator[tuple[T, int]]:

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from hiercos.errors import visible
 from hiercos.taxonomy.distances import classes_below
 from hiercos.taxonomy.operations import ancestor_matrix
 from hiercos.taxonomy.tree import IntArray, Taxonomy
@@ -125,7 +126,7 @@ def _union_size(taxonomy: Taxonomy, nodes: IntArray) -> int:
 def _label(taxonomy: Taxonomy, node: int) -> str:
     name = taxonomy.names[node]
     shown = name if name.isprintable() else repr(name)
-    return f"{shown} [{taxonomy.ids[node]}]" if taxonomy.ids and taxonomy.ids[node] else shown
+    return f"{shown} [{visible(taxonomy.ids[node])}]" if taxonomy.ids and taxonomy.ids[node] else shown
 
 
 def counted(count: int, one: str, more: str) -> str:

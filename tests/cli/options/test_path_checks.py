@@ -62,6 +62,39 @@ def test_a_file_that_can_be_written_leaves_no_trace_of_the_trial(tmp_path: Path)
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["predict", "m", "in.csv", "--output", "in.csv"],
+        ["predict", "m", "in.csv", "--output", "link.csv"],
+        ["predict", "m", "in.csv", "--output", "hard.csv"],
+        ["predict", "m", "in.csv", "--output", "m/config.json"],
+        ["evaluate", "m", "in.csv", "--output", "in.csv"],
+        ["evaluate", "--scores", "in.csv", "--taxonomy", "in.csv", "--output", "in.csv"],
+        ["taxonomy", "convert", "in.csv", "in.csv"],
+    ],
+)
+def test_an_input_is_never_replaced(
+    arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("in.csv").write_text("parent,child\n,a\n")
+    Path("link.csv").symlink_to("in.csv")
+    Path("hard.csv").hardlink_to("in.csv")
+    Path("m").mkdir()
+    Path("m/config.json").write_text("{}")
+    assert run(arguments) == 2
+    assert "this is an input of the command" in capsys.readouterr().err
+    assert Path("in.csv").read_text() == "parent,child\n,a\n"
+    assert Path("m/config.json").read_text() == "{}"
+
+
+def test_a_name_that_is_too_long_is_found_before_the_work(tmp_path: Path) -> None:
+    name = tmp_path / f"{'n' * 300}.csv"
+    with pytest.raises(OptionError, match=r"--output .*n\.csv: nothing can be written to .*too long"):
+        check_target("--output", name)
+
+
 def test_a_missing_model_is_found_without_torch() -> None:
     code = (
         "import sys; from hiercos.cli.app import run; "

@@ -44,7 +44,8 @@ def test_python_objects_are_refused(tmp_path: Path) -> None:
 
 def test_bytes_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     path = written(tmp_path, features=np.eye(1), labels=np.array([b"\xff"]))
-    assert fault_of(path) == "a.npz: array 'labels': expected UTF-8 texts (invalid start byte)"
+    reason = "'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"
+    assert fault_of(path) == f"a.npz: array 'labels': expected UTF-8 texts ({reason})"
 
 
 @pytest.mark.parametrize("content", [b"", b"text,label\n", b"PK\x03\x04 and no more"])

@@ -161,10 +161,10 @@ def test_a_damaged_or_pickled_array_is_refused(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_read_as_batches_are_asked_for() -> None:
-    lines = iter(["a\n", "b\n", "c\n", "\n", "d\n"])
+    lines = io.StringIO("a\nb\nc\n\nd\n")
     batches = read_inputs("-", kind="texts", stdin=lines).batches(2)
     assert list(next(batches).inputs) == ["a", "b"]
-    assert next(lines) == "c\n"
+    assert lines.readline() == "c\n"
     assert [(list(batch.inputs), batch.numbers) for batch in batches] == [(["d"], [4])]
 
 

@@ -70,8 +70,8 @@ def test_a_term_with_several_parents_makes_a_graph_or_keeps_one(tmp_path: Path) 
             ],
         ),
         (HEADER, ["expected terms ([Term]), got none"]),
-        (HEADER + "\n[Term]\nno tag\n", ["not OBO that obonet can read: Tag-value pair parsing failed for: no tag"]),
-        (HEADER + "\n[Term]\nname: x\n", ["not OBO that obonet can read: 'id'"]),
+        (HEADER + "\n[Term]\nno tag\n", ["not OBO that obonet can read (Tag-value pair parsing failed for: no tag)"]),
+        (HEADER + "\n[Term]\nname: x\n", ["not OBO that obonet can read ('id')"]),
     ],
 )
 def test_every_fault_is_said_with_its_row(tmp_path: Path, text: str, faults: list[str]) -> None:

@@ -31,6 +31,7 @@ def ablate(
     An interrupted ablation resumes with the same --out: finished runs are not repeated.
     """
     shown.check()
+    options.check_out(out)
     columns.check(data)
     device_options.check_names()
     training.check_names()

@@ -59,6 +59,7 @@ def compare(
     """
     for group in (shown, prior, curves, shipping):
         group.check()
+    options.check_out(out)
     columns.check(data)
     device_options.check_names()
     training.check_names()

@@ -31,8 +31,7 @@ def embed(
     """
     if output.suffix.lower() != ".npz":
         raise OptionError(f"--output {output}: expected a file that ends in .npz")
-    if not output.parent.is_dir():
-        raise OptionError(f"--output {output}: there is no folder {output.parent}")
+    options.check_target("--output", output, [data, columns.taxonomy])
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
     if name is None or name == TFIDF:

@@ -19,7 +19,7 @@ from hiercos.cli.display.output import Row, check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import Answering, AnswerOptions
-from hiercos.cli.options.common import check_model_folder, check_target
+from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ def evaluate(
     columns: ColumnOptions,
     device_options: DeviceOptions,
     answers: AnswerOptions,
+    loading: LoadOptions,
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     reliability: Annotated[
@@ -88,6 +89,7 @@ def evaluate(
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     output: options.Output = None,
+    csv_safe: options.CsvSafe = False,
 ) -> None:
     """Metrics with 95% intervals of a MODEL on the test rows of DATA, or of the predictions in a file (--scores).
 
@@ -109,17 +111,20 @@ def evaluate(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
             "value, and --output names the file to write"
         )
+    check_target("--output", output, [model, data, files.scores, files.taxonomy, files.labels, files.against])
     breakdown = "class" if per_class else "level" if per_level else "reliability" if reliability else None
     if files.scores is not None:
         rows = _file_rows(files, columns, breakdown, seed)
     elif files.against is None and model is not None and data is not None:
-        opened = _open(model, data, columns, answers, partial(device_options.read_config, batch_size, workers))
+        opened = _open(
+            model, loading.load(model), data, columns, answers, partial(device_options.read_config, batch_size, workers)
+        )
         rows = opened.rows(breakdown, seed)
         if curve is not None:
             _write_curve(opened, curve, seed)
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
-    write_rows(rows, chosen, output)
+    write_rows(rows, chosen, output, csv_safe=csv_safe)
 
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":
@@ -170,15 +175,18 @@ class OpenedModel:
         return labelled_posterior(self.fabric, self.stored, self.data, self.answering.request)
 
 
-def _open(
-    model: Path, data: str, columns: ColumnOptions, answers: AnswerOptions, read_config: Callable[..., "ReadConfig"]
+def _open(  # noqa: PLR0917  # all are needed, and it is called once
+    model: Path,
+    stored: "StoredModel",
+    data: str,
+    columns: ColumnOptions,
+    answers: AnswerOptions,
+    read_config: Callable[..., "ReadConfig"],
 ) -> OpenedModel:
-    check_model_folder(model)
     import torch
 
-    from hiercos.engine import LabelledInputs, load_model, model_samples
+    from hiercos.engine import LabelledInputs, model_samples
 
-    stored = load_model(model)
     samples = held_out_samples(model, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels))

@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
-from hiercos.cli.options.common import check_model_folder, check_target
+from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
 
 if TYPE_CHECKING:
@@ -48,18 +48,18 @@ def export(
         ),
     ] = None,
     columns: ColumnOptions,
+    loading: LoadOptions,
 ) -> None:
     """Write a model as an ONNX file that hiercos predict and any ONNX runtime can use without torch.
 
     The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
     """
     _check_options(onnx, start, data, int8=int8, level=level)
-    check_model_folder(model)
-    from hiercos.engine import level_model, load_model
+    stored = loading.load(model)
+    from hiercos.engine import level_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, to_int8
 
-    stored = load_model(model)
     samples = None if data is None else held_out_samples(model, stored, data, columns)
     if level is not None:
         whole, stored = stored, level_model(stored, level)
@@ -83,7 +83,7 @@ def export(
 def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool, level: int | None) -> None:
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
-    check_target("--onnx", onnx)
+    check_target("--onnx", onnx, [data])
     check_option("--from", start, STARTS)
     if data is not None and not int8 and level is None:
         raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")

@@ -9,7 +9,7 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.display.row_progress import checking_lines, row_progress
 from hiercos.cli.options import common as options
-from hiercos.cli.options.common import check_model_folder
+from hiercos.cli.options.common import LoadOptions, check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.records import refuse_finished_run
 
@@ -27,6 +27,7 @@ def extend(
     training: TrainingOptions,
     columns: ColumnOptions,
     device_options: DeviceOptions,
+    loading: LoadOptions,
     memory: Annotated[
         int | None,
         typer.Option(
@@ -44,19 +45,18 @@ def extend(
     weights, new ones start from their parent's. hiercos train --memory keeps samples that are trained on again.
     """
     check_format(format, None)
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--out {out}: expected a folder, got a file")
+    options.check_out(out)
     refuse_finished_run(out)
     device_options.check_names()
     training.check_names()
-    check_model_folder(model)
+    check_model_folder(model)  # before torch is imported
     from hiercos.cli.display.tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset
-    from hiercos.engine import Memory, ReadConfig, grown_data, load_model, train_run
+    from hiercos.engine import Memory, ReadConfig, grown_data, train_run
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
 
-    stored, tree = load_model(model), open_taxonomy(taxonomy)
+    stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
     for line in change.lines():
         typer.echo(line, err=True)

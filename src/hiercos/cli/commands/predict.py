@@ -15,7 +15,7 @@ from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import Answering, AnswerOptions, RowOptions
-from hiercos.cli.options.common import check_target
+from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class InputColumnOptions:
     root: Annotated[
         Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
     ] = None
-    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail, or skip with a note.")] = "fail"
+    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
 
 
 @grouped
@@ -53,6 +53,7 @@ def predict(
     columns: InputColumnOptions,
     answers: AnswerOptions,
     by_row: RowOptions,
+    loading: LoadOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
     top: Annotated[
@@ -70,6 +71,7 @@ def predict(
         typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
     ] = None,
     output: options.Output = None,
+    csv_safe: options.CsvSafe = False,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
@@ -84,12 +86,12 @@ def predict(
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
     if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
         raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
-    check_target("--output", output)
+    check_target("--output", output, [model, inputs])
     answers.request()  # raises for impossible values
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns, probability_columns
 
-    opened = open_model(model, device_options)
+    opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     weights = by_row.weights(inputs, opened.taxonomy)
@@ -97,7 +99,8 @@ def predict(
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    with counting_rows(opened.kind, "predicting", unlabelled.count) as advance, streamed(chosen, output) as write:
+    counting = counting_rows(opened.kind, "predicting", unlabelled.count)
+    with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write:
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
             allowed = answering.posterior(posterior, batch.numbers)

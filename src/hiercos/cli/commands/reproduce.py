@@ -64,6 +64,7 @@ def reproduce(
     if only_published:
         _show(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
         return
+    options.check_out(out)
     changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
     if device_options.precision != DeviceOptions.precision:
         changes["training.precision"] = device_options.precision

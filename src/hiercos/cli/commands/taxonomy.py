@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError, check_option, grouped
 from hiercos.taxonomy import (
     CATALOGUE,
@@ -136,6 +137,7 @@ def convert(
     without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
 ) -> None:
     """Write a taxonomy in another format; names, ids and the order of the classes are kept."""
+    check_target("OUTPUT", output, [source, choice.classes])
     taxonomy = _taxonomy(source, file_format, choice)
     if without_ids:
         taxonomy = _without_ids(taxonomy)

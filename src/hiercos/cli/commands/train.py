@@ -8,7 +8,7 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, PriorOptions, TrainingOptions, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
 from hiercos.records import refuse_finished_run
 
 
@@ -41,8 +41,7 @@ def train(
     """Train one model, test it once, and write it to a folder."""
     check_format(format, None)
     columns.check(data)
-    if out.exists() and not out.is_dir():
-        raise OptionError(f"--out {out}: expected a folder, got a file")
+    options.check_out(out)
     prior.check()
     if not resume:
         refuse_finished_run(out)  # before the data are read

@@ -79,10 +79,10 @@ def check_same_samples(
         raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
 
 
-def write_rows(rows: Sequence[Row], format: str, output: Path | None) -> None:
+def write_rows(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False) -> None:
     """Write rows with the same keys; unknown values are empty, and a dash in tables."""
     shown = _text if format in TEXTS else _known
-    emit([{key: shown(value) for key, value in row.items()} for row in rows], format, output)
+    emit([{key: shown(value) for key, value in row.items()} for row in rows], format, output, csv_safe=csv_safe)
 
 
 def _is_nan(value: object) -> bool:

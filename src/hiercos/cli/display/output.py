@@ -7,12 +7,14 @@ import json
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from hiercos.cli.options.groups import OptionError, check_option
+from hiercos.errors import visible
 from hiercos.files import write_atomically
 
 Row = Mapping[str, Any]
@@ -47,10 +49,17 @@ def check_format(format: str, output: Path | None) -> None:
         raise OptionError("--format parquet needs pyarrow (pip install 'hiercos[parquet]')")
 
 
-def emit(rows: Sequence[Row], format: str, output: Path | None) -> None:
-    """Write rows with the same keys; a file is written completely or not at all."""
+def emit(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False) -> None:
+    """Write rows with the same keys; a file is written completely or not at all.
+
+    Args:
+        rows: rows to write.
+        format: one of `FORMATS`.
+        output: file; None for standard output.
+        csv_safe: whether CSV cells that a spreadsheet would run as formulas are protected; see `safe_cell`.
+    """
     writers: dict[str, Callable[[Sequence[Row]], str | bytes]] = {
-        "csv": _csv,
+        "csv": partial(_csv, safe=csv_safe),
         "json": _json,
         "parquet": _parquet,
         "table": _table,
@@ -68,11 +77,24 @@ def deliver(content: str | bytes, output: Path | None) -> None:
         sys.stdout.write(str(content))
 
 
-def _csv(rows: Sequence[Row]) -> str:
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet runs a cell that begins with one of them
+
+
+def safe_cell(value: Any) -> Any:
+    """A text that begins like a formula with an apostrophe before it; any other value unchanged.
+
+    Example:
+        >>> safe_cell("=1+1"), safe_cell("cat"), safe_cell(-1.5)
+        ("'=1+1", 'cat', -1.5)
+    """
+    return f"'{value}" if isinstance(value, str) and value.startswith(FORMULA_SIGNS) else value
+
+
+def _csv(rows: Sequence[Row], *, safe: bool = False) -> str:
     stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(stream, lineterminator="\n")
+    for row in _cells(rows):
+        writer.writerow(map(safe_cell, row) if safe else row)
     return stream.getvalue()
 
 
@@ -94,9 +116,9 @@ def _table(rows: Sequence[Row]) -> str:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(*(escape(heading) for heading in rows[0]))
+    table = Table(*(escape(visible(heading)) for heading in rows[0]))
     for row in rows:
-        table.add_row(*(escape(str(value)) for value in row.values()))
+        table.add_row(*(escape(visible(str(value))) for value in row.values()))
     stream = io.StringIO()
     Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
     return stream.getvalue()

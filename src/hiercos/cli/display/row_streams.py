@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from hiercos.cli.display.output import FIFTYONE, deliver, emit, fiftyone_text
+from hiercos.cli.display.output import FIFTYONE, deliver, emit, fiftyone_text, safe_cell
 from hiercos.files import written_atomically
 
 if TYPE_CHECKING:
@@ -37,16 +37,25 @@ class ColumnWriter(ABC):
 
 
 class CsvWriter(ColumnWriter):
-    """Comma-separated values with a header."""
+    """Comma-separated values with a header; with `safe`, cells like formulas are protected, see `safe_cell`."""
+
+    safe = False
 
     def write_batch(self, columns: "AnswerColumns") -> None:
         """Write rows, after the header in the first batch."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
+        rows = zip(*columns.values(), strict=True)
         if not self.batches:
-            writer.writerow(columns)
-        writer.writerows(zip(*columns.values(), strict=True))
+            writer.writerow(map(safe_cell, columns) if self.safe else columns)
+        writer.writerows((map(safe_cell, row) for row in rows) if self.safe else rows)
         self.stream.write(text.getvalue().encode("utf-8"))
+
+
+class SafeCsvWriter(CsvWriter):
+    """Comma-separated values that no spreadsheet runs as formulas."""
+
+    safe = True
 
 
 class JsonWriter(ColumnWriter):
@@ -89,12 +98,15 @@ WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, 
 
 
 @contextmanager
-def streamed(format: str, output: Path | None) -> Iterator[Callable[["AnswerColumns"], None]]:
+def streamed(
+    format: str, output: Path | None, *, csv_safe: bool = False
+) -> Iterator[Callable[["AnswerColumns"], None]]:
     """A function that writes a batch of columns; csv, json and parquet keep no batches in memory.
 
     Args:
         format: output format, one of `FORMATS` or "fiftyone".
         output: file, which appears only if the block ends without an error; None for standard output.
+        csv_safe: whether CSV cells that a spreadsheet would run as formulas are protected.
     """
     if format not in WRITERS:
         kept: list[dict[str, Any]] = []
@@ -103,7 +115,7 @@ def streamed(format: str, output: Path | None) -> Iterator[Callable[["AnswerColu
         return
     with ExitStack() as stack:
         stream = sys.stdout.buffer if output is None else stack.enter_context(written_atomically(output))
-        writer = WRITERS[format](stream)
+        writer = (SafeCsvWriter if csv_safe and format == "csv" else WRITERS[format])(stream)
         yield writer.write
         writer.close()
         stream.flush()

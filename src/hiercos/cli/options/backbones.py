@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiercos.cli.options.common import Workers, named_values
+from hiercos.cli.options.common import TrustBackbone, Workers, named_values
 from hiercos.cli.options.groups import OptionError, is_first_process
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class BackboneOptions:
         list[str] | None, typer.Option(help="Option of the backbone, as name=value, such as size=160; repeatable.")
     ] = None
     workers: Workers = 0
+    trust_backbone: TrustBackbone = False
 
     def name_for(self, dataset: "Dataset") -> str | None:
         """The backbone for a data set; None for vectors."""
@@ -57,7 +58,7 @@ class BackboneOptions:
 
         name = self.name_for(dataset)
         if name in (None, TFIDF):
-            prepared = prepare(dataset, dim=dim)
+            prepared = prepare(dataset, dim=dim, trust_backbone=self.trust_backbone)
             if is_first_process():
                 typer.echo("".join(f"{note}\n" for note in prepared.notes), err=True, nl=False)
             return prepared

@@ -1,14 +1,23 @@
 """Options and path checks that several commands share, and `name=value` pairs."""
 
 import json
+import os
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryFile
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.options.groups import OptionError
+from hiercos.files import check_folder_writable, check_writable, is_same_file
+from hiercos.locks import check_unlocked
+from hiercos.records import CONFIG
+
+if TYPE_CHECKING:
+    from hiercos.engine import StoredModel
+
+MODEL_FILES = (".json", ".safetensors")  # endings of the files of a model folder
 
 
 def check_model_folder(model: Path) -> None:
@@ -21,24 +30,64 @@ def check_model_folder(model: Path) -> None:
     raise OptionError(f"{model}: expected the folder that hiercos train wrote{exported}, this is a file")
 
 
-def check_target(option: str, file: Path | None) -> None:
-    """Raise an `OptionError` if an output file cannot be written, tested with a temporary file in its folder.
+@dataclass(frozen=True)
+class LoadOptions:
+    """Options for loading a model folder."""
+
+    trust_backbone: Annotated[
+        bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model names.")
+    ] = False
+    no_verify: Annotated[
+        bool, typer.Option("--no-verify", help="Do not compare the weights of the model with their checksums.")
+    ] = False
+
+    def load(self, model: Path) -> "StoredModel":
+        """Load a model folder."""
+        check_model_folder(model)
+        from hiercos.engine import load_model
+
+        return load_model(model, verify=not self.no_verify, trust_backbone=self.trust_backbone)
+
+
+def check_target(option: str, file: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Raise an `OptionError` if an output file cannot be written, which is tried before any work is done.
 
     Args:
         option: name of the option, such as "--output".
         file: output file; None to check nothing.
+        inputs: files and folders that the command reads: none of them, and no file of a model folder, is replaced.
     """
     if file is None:
         return
-    if file.is_dir():
+    if os.path.isdir(file):  # unlike Path.is_dir, False for a name that is too long
         raise OptionError(f"{option} {file}: expected the name of a file, this is a folder")
     if not file.parent.is_dir():
         raise OptionError(f"{option} {file}: there is no folder {file.parent}")
+    for each in inputs:
+        if each is not None and _would_replace(Path(each), file):
+            raise OptionError(f"{option} {file}: this is an input of the command ({each}); choose another name")
     try:
-        with TemporaryFile(dir=file.parent):
-            pass
+        check_writable(file)
     except OSError as error:
-        raise OptionError(f"{option} {file}: nothing can be written to {file.parent} ({error.strerror})") from error
+        raise OptionError(f"{option} {file}: nothing can be written to {error.filename} ({error.strerror})") from error
+
+
+def _would_replace(given: Path, file: Path) -> bool:
+    """Whether a file is an input, or part of an input folder with a model."""
+    if given.is_dir() and (given / CONFIG).is_file() and is_same_file(given, file.parent):
+        return file.suffix.lower() in MODEL_FILES
+    return is_same_file(given, file)
+
+
+def check_out(folder: Path) -> None:
+    """Raise an `OptionError` if nothing can be written to the folder of a run, or another process writes to it."""
+    if os.path.exists(folder) and not os.path.isdir(folder):
+        raise OptionError(f"--out {folder}: expected a folder, got a file")
+    try:
+        check_folder_writable(folder)
+        check_unlocked(folder)
+    except OSError as error:
+        raise OptionError(f"--out {folder}: nothing can be written to {error.filename} ({error.strerror})") from error
 
 
 Data = Annotated[
@@ -55,6 +104,13 @@ Set = Annotated[
 BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
 Workers = Annotated[
     int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
+]
+TrustBackbone = Annotated[
+    bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model or data name.")
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheets run (=, +, -, @ at the start)."),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, visible
 from hiercos.options import MAX_EPOCHS, PATIENCE, check_choice
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ class ColumnOptions:
         Path | None,
         typer.Option(help="Folder of built-in data, or of the images of a table.", show_default=False),
     ] = None
-    on_error: Annotated[str, typer.Option(help="Images that cannot be decoded: fail, or skip with a note.")] = "fail"
+    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
 
 
 @dataclass(frozen=True)
@@ -125,11 +125,12 @@ class DataOptions(ColumnOptions):
     def read(self, source: str) -> "Dataset":
         """Read the data set; notes about it go to stderr."""
         from hiercos.cli.display.row_progress import checking_lines
-        from hiercos.data import load_dataset
+        from hiercos.data import degenerate_notes, load_dataset
 
         dataset = load_dataset(source, **dataclasses.asdict(self), callback=checking_lines())
         if is_first_process():
-            typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
+            notes = (*dataset.notes, *degenerate_notes(dataset))
+            typer.echo("".join(f"{visible(note)}\n" for note in notes), err=True, nl=False)
         return dataset
 
 

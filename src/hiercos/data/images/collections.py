@@ -1,15 +1,17 @@
 """Ordered collections of images, decoded on demand so that memory does not grow with their number."""
 
+import os
 from collections.abc import Iterator, Sequence
 from os import PathLike, fspath
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 
 from hiercos.data.images.decoding import ImageError, decoded, pillow
 from hiercos.data.inputs import Inputs, Rows
+from hiercos.data.readers.regular import check_regular
 from hiercos.errors import RowName, row_name
+from hiercos.limits import limit, limit_fault
 from hiercos.pixels import ByteArray
 
 if TYPE_CHECKING:
@@ -57,9 +59,13 @@ class Images(Inputs):
 
 
 def file_content(path: str) -> bytes:
-    """The bytes of an image's file; an `ImageError` if it cannot be read."""
+    """The bytes of an image's file; an `ImageError` if it cannot be read, is too large, or is a pipe or a device."""
     try:
-        return Path(path).read_bytes()
+        check_regular(path, ImageError)
+        if fault := limit_fault("file_bytes", os.stat(path).st_size):
+            raise ImageError(f"{path}: {fault}")
+        with open(path, "rb") as file:
+            return file.read(limit("file_bytes"))
     except OSError as error:
         raise ImageError(f"{path}: the file cannot be read ({error.strerror})") from error
 

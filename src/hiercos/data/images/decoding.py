@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hiercos.errors import DataError
+from hiercos.limits import limit
 from hiercos.taxonomy import AnyArray
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ def _named_faults(name: str) -> Iterator[None]:
             raise ImageError(f"{name}: expected at most {image_module.MAX_IMAGE_PIXELS:,} pixels ({error})") from error
         except image_module.UnidentifiedImageError as error:
             raise ImageError(f"{name}: not an image; expected one of {', '.join(_formats())}") from error
-        except MemoryError:
-            raise
         except Exception as error:  # a damaged file can make a decoder raise anything
             raise ImageError(f"{name}: the image cannot be decoded ({error})") from error
 
@@ -91,6 +90,7 @@ def pillow() -> Any:
         from PIL import Image
     except ImportError as error:
         raise DataError("reading images needs Pillow: pip install 'hiercos[images]'") from error
+    Image.MAX_IMAGE_PIXELS = limit("pixels")
     return Image
 
 

@@ -118,7 +118,7 @@ class TableReader(Reader):
     def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:
         """Texts streamed row by row, or the images that a column lists."""
         if kind == "texts":
-            return texts_of_table(Path(source), options.text_column or TEXT_COLUMN)
+            return texts_of_table(Path(source), options.text_column or TEXT_COLUMN, options.on_error)
         listed = images_of_table(Path(source), options.path_column or PATH_COLUMN, options.root)
         return usable_images(listed, options.on_error, options.callback)
 

@@ -1,20 +1,22 @@
 """Arrays in .npz files, read without pickle: labelled vectors, and features streamed row by row."""
 
 import json
+import math
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, BinaryIO
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.lib.npyio import NpzFile
 
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import Float32Array, Vectors, check_inputs
+from hiercos.data.readers.regular import check_regular
 from hiercos.data.samples import SourceSamples
-from hiercos.errors import DataError
+from hiercos.errors import DataError, reading
+from hiercos.limits import EXPANSION, limit, limit_fault
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json
 
@@ -25,22 +27,62 @@ def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ())
     """Read the named arrays of a file, bytes as UTF-8 text; pickled objects are refused.
 
     Raises:
-        DataError: for a file that is not .npz, a missing array, or an array of Python objects.
+        DataError: for a file that is not .npz, a missing or damaged array, an array of Python objects, or arrays
+            larger than the limit.
     """
-    with path.open("rb") as stream, open_npz(path, stream) as file:
-        require_arrays(path, file.files, arrays)
-        return {name: _array(path, name, file) for name in (*arrays, *optional) if name in file.files}
+    with opened_npz(path) as archive:
+        names = array_names(archive)
+        require_arrays(path, names, arrays)
+        wanted = [name for name in (*arrays, *optional) if name in names]
+        check_array_sizes(path, archive, wanted)
+        return {name: _array(path, name, archive) for name in wanted}
 
 
-def open_npz(path: Path, stream: BinaryIO) -> NpzFile:
-    """Open a file of arrays; a DataError unless it is .npz."""
-    try:
-        file = np.load(stream, allow_pickle=False)
-    except (zipfile.BadZipFile, EOFError, ValueError) as error:
-        raise DataError(f"{path}: expected an .npz file as numpy.savez writes it ({error})") from error
-    if not isinstance(file, NpzFile):
-        raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
-    return file
+@contextmanager
+def opened_npz(path: Path) -> Iterator[zipfile.ZipFile]:
+    """Open a file of arrays; a DataError unless it is .npz with an allowed number of members."""
+    check_regular(path)
+    with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
+        with path.open("rb") as file:
+            if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
+                raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
+        archive = zipfile.ZipFile(path)
+    with archive:
+        if fault := limit_fault("members", len(archive.infolist())):
+            raise DataError(f"{path}: {fault}")
+        yield archive
+
+
+def array_names(archive: zipfile.ZipFile) -> list[str]:
+    """Names of the arrays in a file."""
+    return [name.removesuffix(".npy") for name in archive.namelist()]
+
+
+def check_array_sizes(path: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
+    """Raise a DataError if arrays would take more memory than the limit, before any is allocated."""
+    sizes = [array_header(path, name, archive).num_bytes for name in names]
+    allowed = max(limit("array_bytes"), EXPANSION * path.stat().st_size)
+    if fault := limit_fault("array_bytes", sum(sizes), allowed):
+        raise DataError(f"{path}: {fault}")
+
+
+class ArrayHeader(NamedTuple):
+    """Shape and type of an array in a file, and whether it is stored column by column."""
+
+    shape: tuple[int, ...]
+    by_columns: bool
+    dtype: np.dtype[Any]
+
+    @property
+    def num_bytes(self) -> int:
+        """Bytes of the array in memory; a text takes four for each byte of an array of bytes."""
+        return math.prod(self.shape) * self.dtype.itemsize * (5 if self.dtype.kind == "S" else 1)
+
+
+def array_header(path: Path, name: str, archive: zipfile.ZipFile) -> ArrayHeader:
+    """Header of an array; a DataError for Python objects or a damaged header."""
+    with _member(path, name, archive) as member:
+        return _header(path, name, member)
 
 
 def require_arrays(path: Path, names: Sequence[str], required: Sequence[str]) -> None:
@@ -58,17 +100,15 @@ def object_array_fault(path: Path, name: str) -> str:
     )
 
 
-def _array(path: Path, name: str, file: NpzFile) -> AnyArray:
-    try:
-        array = file[name]
-    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-        raise DataError(f"{path}: array {name!r} is damaged ({error})") from error
-    except ValueError as error:
-        raise DataError(object_array_fault(path, name)) from error
-    try:
+def _array(path: Path, name: str, archive: zipfile.ZipFile) -> AnyArray:
+    with _member(path, name, archive) as member, reading(_damaged(path, name), DataError):
+        array: AnyArray = npy.read_array(member, allow_pickle=False)
+    with reading(f"{path}: array {name!r}: expected UTF-8 texts", DataError):
         return np.char.decode(array, "utf-8") if array.dtype.kind == "S" else array
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path}: array {name!r}: expected UTF-8 texts ({error.reason})") from error
+
+
+def _damaged(path: Path, name: str) -> str:
+    return f"{path}: array {name!r} is damaged"
 
 
 def feature_matrix(path: Path, features: AnyArray) -> Float32Array:
@@ -133,7 +173,7 @@ def _json_object(array: AnyArray | None) -> dict[str, Any]:
         return {}
     try:
         value = json.loads(str(array.reshape(-1)[0]))
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}
 
@@ -167,11 +207,14 @@ class FeatureStream:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        with path.open("rb") as stream, open_npz(path, stream) as file:
-            require_arrays(path, file.files, (FEATURES,))
-        with zipfile.ZipFile(path) as archive, _member(path, archive) as member:
-            shape, self._by_columns, self._dtype = _header(path, member)
+        with opened_npz(path) as archive:
+            require_arrays(path, array_names(archive), (FEATURES,))
+            shape, self._by_columns, self._dtype = array_header(path, FEATURES, archive)
+            if self._by_columns:
+                check_array_sizes(path, archive, (FEATURES,))
         check_features(path, shape, self._dtype)
+        if fault := limit_fault("array_bytes", shape[1] * self._dtype.itemsize):
+            raise DataError(f"{path}: a row of {FEATURES!r}: {fault}")
         self.shape = (shape[0], shape[1])
 
     def chunks(self, size: int) -> Iterator[Float32Array]:
@@ -181,9 +224,9 @@ class FeatureStream:
             DataError: for a damaged or truncated file.
         """
         count, width = self.shape
-        size = min(size, count)
-        with zipfile.ZipFile(self.path) as archive, _member(self.path, archive) as member:
-            _header(self.path, member)
+        size = max(1, min(size, count, limit("array_bytes") // (width * max(4, self._dtype.itemsize))))
+        with opened_npz(self.path) as archive, _member(self.path, FEATURES, archive) as member:
+            _header(self.path, FEATURES, member)
             if self._by_columns:
                 whole = self._numbers(member, count * width).reshape(width, count).T
                 yield from (float_features(whole[start : start + size]) for start in range(0, count, size))
@@ -195,31 +238,27 @@ class FeatureStream:
     def _numbers(self, member: IO[bytes], count: int) -> AnyArray:
         """The next numbers of the array, shape (count,)."""
         expected = count * self._dtype.itemsize
-        try:
+        with reading(_damaged(self.path, FEATURES), DataError):
             content = member.read(expected)
-        except (zipfile.BadZipFile, zlib.error, EOFError) as error:
-            raise DataError(f"{self.path}: array {FEATURES!r} is damaged ({error})") from error
         if len(content) < expected:
             raise DataError(f"{self.path}: array {FEATURES!r} is damaged (it ends early)")
         return np.frombuffer(content, dtype=self._dtype)
 
 
-def _member(path: Path, archive: zipfile.ZipFile) -> IO[bytes]:
-    name = f"{FEATURES}.npy" if f"{FEATURES}.npy" in archive.namelist() else FEATURES
-    try:
-        return archive.open(name)
-    except (zipfile.BadZipFile, NotImplementedError) as error:
-        raise DataError(f"{path}: array {FEATURES!r} is damaged ({error})") from error
+def _member(path: Path, name: str, archive: zipfile.ZipFile) -> IO[bytes]:
+    stored = f"{name}.npy" if f"{name}.npy" in archive.namelist() else name
+    with reading(_damaged(path, name), DataError):
+        return archive.open(stored)
 
 
-def _header(path: Path, member: IO[bytes]) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
-    """Shape, Fortran order and type of an array, from the beginning of its stream."""
-    try:
+def _header(path: Path, name: str, member: IO[bytes]) -> ArrayHeader:
+    """Shape, order and type of an array, from the beginning of its stream."""
+    with reading(_damaged(path, name), DataError):
         version = npy.read_magic(member)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-        shape, by_columns, dtype = read(member)
-    except (zipfile.BadZipFile, zlib.error, EOFError, ValueError) as error:
-        raise DataError(f"{path}: array {FEATURES!r} is damaged ({error})") from error
-    if dtype.hasobject:
-        raise DataError(object_array_fault(path, FEATURES))
-    return shape, by_columns, dtype
+        header = ArrayHeader(*read(member))
+    if header.dtype.hasobject:
+        raise DataError(object_array_fault(path, name))
+    if any(size < 0 for size in header.shape):
+        raise DataError(f"{_damaged(path, name)} (its shape is {header.shape})")
+    return header

@@ -5,12 +5,15 @@ Every cell stays text, so that a code such as 06.10 does not become a number.
 
 import json
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.inputs import Texts, check_inputs
+from hiercos.data.images.faulty import check_on_error
+from hiercos.data.inputs import Texts, check_inputs, text_fault
 from hiercos.data.readers.table_files import (
     DELIMITERS,
     JSONL,
@@ -168,8 +171,8 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     """Labelled samples of a table.
 
     Raises:
-        DataError: for a missing column, an empty text or path, or (unless `options.on_error` is "skip") images that
-            cannot be decoded.
+        DataError: for a missing column, an empty path, or (unless `options.on_error` is "skip") an empty text and
+            images that cannot be decoded.
     """
     column, is_text = input_column(options, column_names(path), source=str(path))
     label, split = options.label_column, options.split_column
@@ -177,12 +180,39 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
     cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
     if is_text:
-        texts = Texts(cells)
-        check_inputs(texts, source=str(path), row_name=table.row_name)
-        return SourceSamples(texts, labels, splits, table.row_name)
+        return usable_texts(SourceSamples(Texts(cells), labels, splits, table.row_name), path, options.on_error)
     images = listed_images(cells, path, options.root, table.row_name)
     samples = SourceSamples(images, labels, splits, table.row_name)
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
+
+
+def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSamples:
+    """Samples whose text can be used, with a note about the others if they are skipped.
+
+    Args:
+        samples: samples with texts.
+        path: file they come from, for messages.
+        on_error: "fail" to raise for an empty or too long text, "skip" to leave its row out.
+    """
+    check_on_error(on_error)
+    texts = samples.inputs.values(range(len(samples.inputs)))
+    usable = np.array([row for row, text in enumerate(texts) if not text_fault(text)], dtype=np.int64)
+    if on_error == "fail" or not len(usable):
+        check_inputs(samples.inputs, source=str(path), row_name=samples.row_name)
+    if len(usable) == len(samples.inputs):
+        return samples
+    notes = skipped_texts(path, samples.inputs.faults(samples.row_name), len(samples.inputs))
+    return replace(samples.take(usable), notes=(*samples.notes, *notes))
+
+
+def skipped_texts(path: Path, faults: Sequence[str], count: int) -> tuple[str, ...]:
+    """Notes about texts that are left out: their number, and each by row and fault; none without any."""
+    if not faults:
+        return ()
+    return (
+        f"{path}: {len(faults):,} of {count:,} texts cannot be used; left out:",
+        *(f"    {each}" for each in faults),
+    )
 
 
 def input_column(options: SourceOptions, names: Collection[str], *, source: str) -> tuple[str, bool]:

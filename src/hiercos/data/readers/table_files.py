@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hiercos.errors import DataError
+from hiercos.data.readers.regular import check_regular
+from hiercos.errors import DataError, one_line
+from hiercos.limits import limit, limit_fault, limit_variable
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
@@ -15,6 +17,7 @@ TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
 JSONL = ".jsonl"
 SAMPLE_TABLES = (*TABLES, JSONL)  # extensions of sample tables
 
+LINE_BYTES = 16  # bytes of a line of JSON Lines for each character that a text may have
 NumberedRow = tuple[int, list[str]]  # first line of a record, and its cells
 
 
@@ -25,6 +28,8 @@ def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[NumberedRow
     Raises:
         DataError: at once or while reading, for an empty file, text that is not UTF-8 or unclosed quotes.
     """
+    check_regular(path)
+    csv.field_size_limit(limit("text_characters"))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
@@ -43,11 +48,19 @@ def _records(path: Path, reader: Any) -> Iterator[NumberedRow]:
         try:
             record = next(reader, None)
         except csv.Error as error:
-            raise DataError(f"{path}: row {line}: {error}") from error
+            raise DataError(f"{path}: row {line}: {csv_fault(error)}") from error
         if record is None:
             return
         if record:
             yield line, record
+
+
+def csv_fault(error: csv.Error) -> str:
+    """Message of the csv module, in our words where our limit is the reason."""
+    if "field larger" in str(error):
+        most = limit("text_characters")
+        return f"expected at most {most:,} characters in a cell ({limit_variable('text_characters')} raises the limit)"
+    return str(error)
 
 
 def length_fault(path: Path, record: NumberedRow, width: int) -> str | None:
@@ -80,11 +93,15 @@ def parquet_file(path: Path) -> Iterator[Any]:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
         raise DataError(f"{path}: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'") from error
+    check_regular(path)
     try:
         with parquet.ParquetFile(path) as file:
+            allowed = max(limit("rows"), path.stat().st_size)
+            if fault := limit_fault("rows", file.metadata.num_rows, allowed):
+                raise DataError(f"{path}: {fault}")
             yield file
-    except ArrowException as error:
-        raise DataError(f"{path}: expected a Parquet file, but {error}") from error
+    except (ArrowException, OSError, UnicodeDecodeError, OverflowError) as error:
+        raise DataError(f"{path}: expected a Parquet file, but {one_line(error)}") from error
 
 
 def column_names(path: Path) -> list[str]:
@@ -108,8 +125,12 @@ def json_lines(path: Path) -> Iterator[Object]:
         DataError: while reading, for a line that is not a JSON object, text that is not UTF-8, or an empty file.
     """
     found = False
+    check_regular(path)
+    most = LINE_BYTES * limit("text_characters")
     with path.open("rb") as file:
-        for line, content in enumerate(file, 1):
+        for line, content in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
+            if len(content) > most:
+                raise DataError(f"{path}: row {line}: expected at most {most:,} bytes in a line")
             text = _decoded(path, line, content)
             if text.strip():
                 found = True

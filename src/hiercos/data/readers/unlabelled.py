@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import TextIO
 
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.images.faulty import CheckCallback, usable_rows
-from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, vector_faults
+from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, text_fault, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream
-from hiercos.data.readers.table import listed_images, no_rows, read_table, table_rows
+from hiercos.data.readers.table import listed_images, no_rows, read_table, skipped_texts, table_rows
 from hiercos.errors import DataError, RowName
+from hiercos.limits import limit, limit_fault
 from hiercos.options import check_count
 
 CHECKED_AT_ONCE = 1024  # vectors checked at a time
@@ -96,8 +97,11 @@ def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
         DataError: for text that is not UTF-8, or at the end if all lines are blank.
     """
     found = False
+    most = limit("text_characters")
     try:
-        for number, line in enumerate(stream, 1):
+        for number, line in enumerate(iter(lambda: stream.readline(most + 2), ""), 1):
+            if fault := limit_fault("text_characters", len(line.rstrip("\r\n"))):
+                raise DataError(f"standard input: row {number}: {fault}")
             if line.strip():
                 found = True
                 yield number, line.rstrip("\r\n")
@@ -120,18 +124,30 @@ def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
     return UnlabelledInputs("texts", None, lambda size: _text_batches(lines, size))
 
 
-def texts_of_table(path: Path, column: str) -> UnlabelledInputs:
-    """Texts of a table, checked in a first pass and read again for every pass over the batches."""
+def texts_of_table(path: Path, column: str, on_error: str = "fail") -> UnlabelledInputs:
+    """Texts of a table, checked in a first pass and read again for every pass over the batches.
+
+    Args:
+        path: table.
+        column: name of the column of texts.
+        on_error: "fail" to raise for empty or too long texts, "skip" to leave their rows out.
+    """
+    check_on_error(on_error)
     count, faults = 0, []
     for number, text in _column_texts(path, column):
         count += 1
-        if not text.strip():
-            faults.append(f"{path}: row {number}: the text is empty")
+        if fault := text_fault(text):
+            faults.append(f"row {number}: {fault}")
     if not count:
         raise DataError(no_rows(path))
-    if faults:
-        raise DataError(faults)
-    return UnlabelledInputs("texts", count, lambda size: _text_batches(_column_texts(path, column), size))
+    if faults and (on_error == "fail" or len(faults) == count):
+        raise DataError(f"{path}: {fault}" for fault in faults)
+
+    def read(size: int) -> Iterator[InputBatch]:
+        texts = ((number, text) for number, text in _column_texts(path, column) if not faults or not text_fault(text))
+        return _text_batches(texts, size)
+
+    return UnlabelledInputs("texts", count - len(faults), read, skipped_texts(path, faults, count))
 
 
 def _column_texts(path: Path, column: str) -> Iterator[NumberedText]:

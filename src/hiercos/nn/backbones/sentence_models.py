@@ -1,5 +1,6 @@
 """The prefix `sentence-transformers:`: sentence embedding models with their own pooling; and the backbone `minilm`."""
 
+import json
 from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
@@ -59,11 +60,13 @@ def sentence_model(model: str, *, pretrained: bool = True) -> Backbone:
     transformers = import_extra("transformers", extra=EXTRA, backbone=name)
     folder = model_folder(model, extra=EXTRA, backbone=name)
     reject_pickles(folder, backbone=name)
+    reject_foreign_modules(folder, backbone=name)
     with quiet_transformers(transformers), loading_errors(name, folder):
         loaded = library.SentenceTransformer(
             str(folder),
             device="cpu",
             local_files_only=True,
+            trust_remote_code=False,  # never asked on standard input, never run
             model_kwargs={"use_safetensors": True, "dtype": torch.float32},
         )
     inner = getattr(loaded[0], "auto_model", None)
@@ -80,6 +83,17 @@ def reject_pickles(folder: Path, *, backbone: str) -> None:
     for file in folder.rglob("pytorch_model.bin"):
         if not any(file.parent.glob("*.safetensors")):
             raise BackboneError(f"backbone {backbone!r}: {file}: expected weights as safetensors, got a pickle")
+
+
+def reject_foreign_modules(folder: Path, *, backbone: str) -> None:
+    """Raise a `BackboneError` if modules.json names a class of another library, which would be imported."""
+    file = folder / "modules.json"
+    if not file.is_file():
+        return
+    with loading_errors(backbone, folder):
+        types = [str(entry["type"]) for entry in json.loads(file.read_bytes())]
+    for other in (name for name in types if not name.startswith("sentence_transformers.")):
+        raise BackboneError(f"backbone {backbone!r}: {file}: expected classes of sentence_transformers, got {other!r}")
 
 
 def draw_weights(model: nn.Module, inner: Any) -> None:

@@ -141,7 +141,7 @@ def text_backbone(
     """A loaded text model as a backbone, with the tokenizer of its folder."""
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet_transformers(transformers), loading_errors(backbone, folder):
-        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     tokens = Tokens(tokenizer, max_length or longest_input(tokenizer, model.config))
     return TransformersTexts(model, tokens, pooling, normalize=normalize)
 

@@ -77,7 +77,6 @@ def read_weights(path: str) -> dict[str, Tensor]:
     Raises:
         BackboneError: if the file is missing or not in safetensors format.
     """
-    from safetensors import SafetensorError
     from safetensors.torch import load_file
 
     if Path(path).suffix != ".safetensors":
@@ -163,16 +162,18 @@ def load_transformer(folder: Path, *, extra: str, pretrained: bool, backbone: st
     """
     transformers = import_extra("transformers", extra=extra, backbone=backbone)
     with quiet_transformers(transformers), loading_errors(backbone, folder):
-        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True)
+        config = transformers.AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
         check_config(config, backbone)
         if not pretrained:
-            return transformers.AutoModel.from_config(config, dtype=torch.float32), True
+            model = transformers.AutoModel.from_config(config, dtype=torch.float32, trust_remote_code=False)
+            return model, True
         model, notes = transformers.AutoModel.from_pretrained(
             folder,
             config=config,
             dtype=torch.float32,
             local_files_only=True,
             use_safetensors=True,
+            trust_remote_code=False,  # never asked on standard input, never run
             output_loading_info=True,
         )
     missing = sorted(notes["missing_keys"])
@@ -216,7 +217,7 @@ def loading_errors(backbone: str, folder: Path) -> Iterator[None]:
         yield
     except BackboneError:
         raise
-    except (OSError, ValueError, RuntimeError, SafetensorError) as error:
+    except Exception as error:  # a stranger's folder can make a library raise anything
         raise BackboneError(f"backbone {backbone!r}: {folder} cannot be loaded: {first_line(error)}") from error
 
 

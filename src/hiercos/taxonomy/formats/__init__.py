@@ -6,9 +6,11 @@ from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 
+from hiercos.errors import reading
 from hiercos.files import write_atomically
+from hiercos.limits import limit, limit_fault
 from hiercos.taxonomy.build import kept_parents
-from hiercos.taxonomy.checks import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError, check_limits
 from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
 from hiercos.taxonomy.formats.json_trees import (
     flat_json_text,
@@ -149,10 +151,20 @@ def holds_terms(path: str | PathLike[str], format: str | None = None) -> bool:
 
 def _parsed(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
     try:
-        parsed = _chosen_format(path, format, FORMATS).read(_text(path))
+        with reading("the file cannot be read in this format", TaxonomyError):
+            parsed = _chosen_format(path, format, FORMATS).read(_text(path))
+            check_size(parsed)
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
     return replace(parsed, source=fspath(path)) if isinstance(parsed, Terms) else parsed
+
+
+def check_size(parsed: Taxonomy | Terms) -> None:
+    """Raise a `TaxonomyError` for more nodes or levels than the limits."""
+    if isinstance(parsed, Taxonomy):
+        check_limits(parsed.num_nodes, parsed.height)
+    else:
+        check_limits(len(parsed.by_id), 0)
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str | None = None) -> None:
@@ -211,7 +223,11 @@ def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping
 
 def _text(path: str | PathLike[str]) -> str:
     try:
-        return Path(path).read_bytes().decode("utf-8-sig")
+        with Path(path).open("rb") as file:  # also a pipe, such as the output of another command
+            content = file.read(limit("file_bytes") + 1)
+        if fault := limit_fault("file_bytes", len(content)):
+            raise TaxonomyError(fault)
+        return content.decode("utf-8-sig")
     except OSError as error:
         raise TaxonomyError(f"cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

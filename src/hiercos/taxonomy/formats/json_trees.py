@@ -11,7 +11,7 @@ from reprlib import repr as shortened
 from typing import Any, TypeGuard
 
 from hiercos.taxonomy.build import NodeTable
-from hiercos.taxonomy.checks import TaxonomyError, repeated
+from hiercos.taxonomy.checks import TaxonomyError, check_limits, repeated
 from hiercos.taxonomy.graph import NodeLists
 from hiercos.taxonomy.tree import Taxonomy
 
@@ -73,7 +73,9 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
         raise TaxonomyError(faults)
     parents = value["parents"]
     lists = NodeLists.of(parents) if parents and isinstance(parents[0], list) else parents
-    return Taxonomy.from_arrays(value["names"], lists, value["leaves"], ids=value.get("ids", ()))
+    taxonomy = Taxonomy.from_arrays(value["names"], lists, value["leaves"], ids=value.get("ids", ()))
+    check_limits(taxonomy.num_nodes, taxonomy.height)
+    return taxonomy
 
 
 def _parent_lists(taxonomy: Taxonomy) -> list[list[int]]:

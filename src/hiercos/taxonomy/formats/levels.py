@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from reprlib import repr as shortened
 
+from hiercos.limits import limit
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
@@ -52,6 +53,7 @@ def separator_fault(columns: Sequence[str], delimiter: str) -> str | None:
 
 def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Each row that is not blank, with the line number of its start."""
+    csv.field_size_limit(limit("text_characters"))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     number = 1
     try:

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from reprlib import repr as shortened
 
+from hiercos.errors import reading
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.terms import Term, Terms
 
@@ -24,12 +25,15 @@ def read_obo(text: str) -> Terms:
         raise TaxonomyError("reading OBO needs obonet: pip install 'hiercos[obo]'") from error
     faults: list[str] = []
     rows = _rows(text, faults)
-    try:
+    with reading("not OBO that obonet can read", TaxonomyError):
         graph = obonet.read_obo(io.StringIO(text + LAST_HEADER), ignore_obsolete=False)
-    except (KeyError, ValueError) as error:
-        raise TaxonomyError(f"not OBO that obonet can read: {' '.join(str(error).split())}") from error
     terms = {}
     obsolete = {given_id for given_id, values in graph.nodes(data=True) if values.get("is_obsolete") == "true"}
+    faults += [
+        f"row {row}: obonet does not read {given_id!r}" for given_id, row in rows.items() if given_id not in graph
+    ]
+    if faults:
+        raise TaxonomyError(faults)
     for given_id in (given_id for given_id in rows if given_id not in obsolete):
         parents = tuple(parent for _, parent, kind in graph.out_edges(given_id, keys=True) if kind == "is_a")
         name = graph.nodes[given_id].get("name") or given_id
@@ -96,6 +100,8 @@ def _term(where: str, line: str) -> Term | None:
         offset, _, kind, words = fields[:FIRST_WORD]
         pointers = FIRST_WORD + 2 * int(words, 16)  # a number follows each word
         count = int(fields[pointers])
+        if not 0 <= 4 * count <= len(fields) - pointers - 1:  # more pointers than the line has
+            return None
         groups = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
         parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in MORE_GENERAL)
     except (ValueError, IndexError):

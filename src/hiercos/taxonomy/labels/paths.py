@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from hiercos.errors import DataError, RowName
+from hiercos.taxonomy.checks import same_form
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 
@@ -77,13 +78,13 @@ ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node
 
 
 def path_parts(text: str) -> tuple[str, ...]:
-    """Names of a path such as `a > b > c`, with any space around the separators.
+    """Names of a path such as `a > b > c`, with any space around the separators, in NFC.
 
     Example:
         >>> path_parts("pet>  cat")
         ('pet', 'cat')
     """
-    return tuple(part.strip() for part in text.split(PATH_SIGN))
+    return tuple(part.strip() for part in same_form(text).split(PATH_SIGN))
 
 
 def taxonomy_of_labels(

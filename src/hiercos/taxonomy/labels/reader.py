@@ -8,6 +8,7 @@ from itertools import islice
 import numpy as np
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
+from hiercos.taxonomy.checks import same_form
 from hiercos.taxonomy.labels.paths import ROOT_LABEL, node_classes, nodes_of_labels, path_parts
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
@@ -15,7 +16,7 @@ MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggest
 
 
 class LabelReader:
-    """Finds the node of a label: by id, by full path, or by name if the name is unique.
+    """Finds the node of a label: by id, by full path, or by name if the name is unique, compared in Unicode's NFC.
 
     They are tried in this order, so a full path is never ambiguous. Classes go before inner nodes: a label that
     matches both is the class. Where inner nodes are allowed, "root" is the root unless a node is called so.
@@ -40,10 +41,10 @@ class LabelReader:
         self._by_id: dict[str, list[int]] = defaultdict(list)
         self._by_name: dict[str, list[int]] = defaultdict(list)
         for node, name in enumerate(taxonomy.names):
-            self._by_name[name.strip()].append(node)
+            self._by_name[same_form(name.strip())].append(node)
         for node, code in enumerate(taxonomy.ids):
             if code.strip():
-                self._by_id[code.strip()].append(node)
+                self._by_id[same_form(code.strip())].append(node)
 
     def read(
         self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name, inner: bool = False
@@ -108,7 +109,7 @@ class LabelReader:
 
     def _nodes(self, text: str) -> list[int]:
         """Classes that match the text by id, else by path, else by name; else the inner nodes that match."""
-        label = text.strip()
+        label = same_form(text.strip())
         matches = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
         for nodes in matches:
             if leaves := [node for node in nodes if node in self._leaves]:

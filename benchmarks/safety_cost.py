@@ -1,0 +1,93 @@
+"""Cost of checksums, locks and fsync in train, predict and load_model: the whole time over the time without them.
+
+The time inside these functions is summed while the command runs, so that the quotient hardly depends on what else the
+machine does.
+
+    python benchmarks/safety_cost.py
+"""
+
+import argparse
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+from hiercos import files, locks, manifest
+from hiercos.cli.app import run
+from hiercos.engine import checkpoint, load_model
+
+
+class Clock:
+    """Seconds in the measured functions, and how many of them call each other at the moment."""
+
+    inside, depth = 0.0, 0
+
+
+def timed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, with its time added to the clock; a call within a measured one counts once."""
+
+    def wrapper(*arguments: Any, **options: Any) -> Any:
+        began = time.perf_counter()
+        Clock.depth += 1
+        try:
+            return function(*arguments, **options)
+        finally:
+            Clock.depth -= 1
+            Clock.inside += 0.0 if Clock.depth else time.perf_counter() - began
+
+    return wrapper
+
+
+@contextlib.contextmanager
+def measured() -> Iterator[None]:
+    """Measure all functions of safety: forcing to disk, checksums, manifests, locks, and the sweep for stale files."""
+    places = [(os, "fsync"), (manifest, "sha256"), (manifest, "_write_manifest"), (checkpoint, "_checksum")]
+    places += [(locks, "_acquired"), (files, "sweep_temporaries"), (files, "sync_folder")]
+    with contextlib.ExitStack() as stack:
+        for module, name in places:
+            stack.enter_context(mock.patch.object(module, name, timed(getattr(module, name))))
+        yield
+
+
+def quotient(name: str, work: Callable[[], object], repeats: int) -> None:
+    """Print the time of work, the part of it that safety takes, and the quotient."""
+    work()  # imports and caches
+    Clock.inside, began = 0.0, time.perf_counter()
+    with measured():
+        for _ in range(repeats):
+            work()
+    whole = time.perf_counter() - began
+    safety = Clock.inside
+    print(f"{name:12} {whole / repeats:8.4f} s, for safety {safety / repeats:8.4f} s: {whole / (whole - safety):.3f}")
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", default="icd10cm:9")
+    parser.add_argument("--epochs", default="5")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        place, number = Path(name), iter(range(10**6))
+
+        def train() -> None:
+            target = str(place / f"run-{next(number)}")
+            arguments = [options.data, "--epochs", options.epochs, "--device", "cpu", "--method", "hier-cos"]
+            assert run(["train", *arguments, "--out", target]) == 0
+
+        def predict() -> None:
+            texts, output = str(place / "texts.csv"), str(place / "out.csv")
+            assert run(["predict", str(place / "run-0"), texts, "--output", output]) == 0
+
+        (place / "texts.csv").write_text("text\n" + "chronic pain of the left heart\n" * 5_000)
+        quotient("train", train, 1)
+        quotient("predict", predict, 2)
+        quotient("load_model", lambda: load_model(place / "run-0"), 20)
+
+
+if __name__ == "__main__":
+    main()

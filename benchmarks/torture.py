@@ -1,0 +1,338 @@
+"""End commands at every file operation, run them again, and compare what is left with an undisturbed run.
+
+The process is forked after all imports. The child ends (`os._exit`, nothing is flushed) just before its n-th file
+operation: opening for writing, renaming, removing, making a folder, forcing to disk. Another child then runs the same
+command to its end. Each output must be the one of an undisturbed run, byte for byte except for times, or, before the
+second child, the one that was there before; nothing temporary may be left.
+
+    python benchmarks/torture.py            # every operation of every command (`make torture`)
+    python benchmarks/torture.py --most 5   # about five operations of each command, evenly spread
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from blobs import blob_data, cloud
+from colours import colour_data, small_backbone
+from hiercos.cli.app import run
+from hiercos.data import TextFeatures
+from hiercos.engine import ReadConfig, StoredModel, TrainConfig, save_model, train_run
+from hiercos.engine.embedding import embed_dataset
+from hiercos.engine.feature_file import write_features
+from hiercos.manifest import Manifest
+from hiercos.methods import Model
+from hiercos.onnx.format import check_seal
+from records import record
+from trees import TOY17
+
+CRASHED = 66  # exit code of a child that ended at its operation
+WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link")
+CHANGING = ("seconds", "train_seconds", "source")  # keys of a record that differ between equal runs: times, the folder
+UNCOMPARED = {"log.csv", "manifest.json", "report.html"}  # they hold times, or checksums of files with times
+
+Action = Callable[[Path], int]
+
+
+def forked(action: Action, folder: Path, last: int | None, log: Path) -> int:
+    """Exit code of an action in a child process that ends before its operation number `last`, from 1."""
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    os.dup2(descriptor, 1)
+    os.dup2(descriptor, 2)
+    try:
+        if last is not None:
+            count_operations(folder, last)
+        code = action(folder)
+        sys.stdout.flush()
+    except BaseException as error:  # reported by the parent
+        os.write(2, f"{type(error).__name__}: {error}".encode())
+        code = 99
+    os._exit(code)
+
+
+def count_operations(folder: Path, last: int) -> None:
+    """End this process before its operation number `last` on a file in the folder, or on any file's disk."""
+    done, place, fsync = 0, str(folder), os.fsync
+
+    def operation() -> None:
+        nonlocal done
+        done += 1
+        if done == last:
+            os._exit(CRASHED)
+
+    def hook(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open":
+            path, _, flags = arguments
+            if isinstance(path, str | bytes) and os.fsdecode(path).startswith(place) and flags & WRITING:
+                operation()
+        elif event in CHANGES and str(arguments[0]).startswith(place):
+            operation()
+
+    def counted(descriptor: int) -> None:
+        operation()
+        fsync(descriptor)
+
+    os.fsync = counted
+    sys.addaudithook(hook)
+
+
+def snapshot(folder: Path) -> dict[str, str]:
+    """SHA-256 of each file below a folder that does not depend on the time; records without theirs."""
+    found = {}
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        if file.name in UNCOMPARED or file.name.startswith("results."):
+            continue
+        content = file.read_bytes()
+        if file.name.startswith("record"):
+            content = json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
+        found[str(file.relative_to(folder))] = hashlib.sha256(content).hexdigest()
+    return found
+
+
+def without_times(value: Any) -> Any:
+    """A JSON value without the keys that differ between equal runs."""
+    if isinstance(value, dict):
+        return {key: without_times(each) for key, each in value.items() if key not in CHANGING}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def leftovers(folder: Path) -> list[str]:
+    """Temporary files, locks and checkpoints below a folder."""
+    names = [str(path.relative_to(folder)) for path in folder.rglob("*")]
+    return [name for name in names if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+)$", name)]
+
+
+def invalid_folders(folder: Path) -> list[str]:
+    """Folders whose manifest does not fit their files."""
+    faults = []
+    for file in folder.rglob("manifest.json"):
+        manifest = Manifest.of(file.parent)
+        try:
+            for name in manifest.files or ():
+                manifest.content(name)
+        except ValueError as error:
+            faults.append(str(error))
+    return faults
+
+
+class Case:
+    """A command to end: what it does, what was there before, and what must hold after an end."""
+
+    def __init__(self, name: str, action: Action, prepare: Callable[[Path], None] = lambda _: None) -> None:
+        self.name, self.action, self.prepare = name, action, prepare
+
+    def intact(self, folder: Path, before: dict[str, str], after: dict[str, str]) -> list[str]:
+        """Faults of a folder after an end: each output must be the old one or the new one."""
+        now = snapshot(folder)
+        mixed = [name for name in before if name in after and now.get(name) not in (before[name], after[name])]
+        return [f"{name} is neither the old nor the new file" for name in mixed] + invalid_folders(folder)
+
+
+class ExportCase(Case):
+    """An export: the ONNX file and the text features beside it must belong together after every end."""
+
+    def intact(self, folder: Path, before: dict[str, str], after: dict[str, str]) -> list[str]:  # noqa: ARG002
+        """Faults of the pair of files, which belong together whether they are the old or the new ones."""
+        content = (folder / "model.onnx").read_bytes()
+        check_seal(content, "model.onnx")
+        named = re.search(rb"model\.text-[0-9a-f]{8}\.safetensors", content)
+        digest = re.search(rb'"sha256": "([0-9a-f]{64})"', content)
+        if not named or not digest or not (folder / named[0].decode()).is_file():
+            return ["the ONNX file has lost its text features"]
+        same = hashlib.sha256((folder / named[0].decode()).read_bytes()).hexdigest().encode() == digest[1]
+        return [] if same else ["the text features are of another export"]
+
+
+def tortured(case: Case, most: int | None) -> dict[str, Any]:
+    """End a command before each of its operations (or `most` of them) and count what went wrong."""
+    faults: list[str] = []
+    with tempfile.TemporaryDirectory(prefix="torture-") as name:
+        place = Path(name).resolve()
+        start, whole, log = place / "start", place / "whole", place / "log"
+        start.mkdir()
+        case.prepare(start)
+        shutil.copytree(start, whole)
+        shutil.copytree(start, place / "warm")
+        with open(os.devnull, "w") as null, redirect_stdout(null), redirect_stderr(null):
+            case.action(place / "warm")  # imports what the children need
+        code = forked(case.action, whole, None, log)
+        assert code == 0, f"{case.name}: {code}: {log.read_text()}"
+        before, after = snapshot(start), snapshot(whole)
+        if wrong := leftovers(whole):
+            faults.append(f"undisturbed: left {wrong}")
+        ends = 0
+        for last in chosen_operations(case, start, log, place, most):
+            folder = place / "folder"
+            shutil.copytree(start, folder)
+            ended = forked(case.action, folder, last, log)
+            ends += ended == CRASHED
+            found = case.intact(folder, before, after)
+            code = forked(case.action, folder, None, log)
+            found += [f"exit {code}: {log.read_text()[-300:]}"] if code else []
+            found += leftovers(folder)
+            found += [file for file in after if snapshot(folder).get(file) != after[file]]
+            faults += [f"{case.name}, operation {last}: {fault}" for fault in found]
+            shutil.rmtree(folder)
+    return {"command": case.name, "ends": ends, "faults": faults}
+
+
+def chosen_operations(case: Case, start: Path, log: Path, place: Path, most: int | None) -> Iterator[int]:
+    """Numbers of the operations to end a command at: all, or about `most`, evenly spread."""
+    total, step = 1, 64
+    while step:  # the number of operations, by bisection
+        shutil.copytree(start, place / "probe")
+        ended = forked(case.action, place / "probe", total + step, log) == CRASHED
+        shutil.rmtree(place / "probe")
+        total, step = (total + step, step) if ended else (total, step // 2)
+    count = total if most is None else min(total, most)
+    yield from sorted({round(1 + index * (total - 1) / max(1, count - 1)) for index in range(count)})
+
+
+def write_data(folder: Path) -> None:
+    """Labelled vectors, their tree, and a table of texts."""
+    TOY17.write(folder / "tree.json")
+    features, labels = cloud(TOY17, 120)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    rows = [
+        f"{TOY17.class_names[number % 17]} thing {number},{TOY17.class_names[number % 17]}" for number in range(120)
+    ]
+    (folder / "texts.csv").write_text("text,label\n" + "\n".join(rows) + "\n")
+
+
+def command(*arguments: str) -> Action:
+    """A command of hiercos in a folder; {} in an argument is the folder."""
+    return lambda folder: run([argument.replace("{}", str(folder)) for argument in arguments])
+
+
+def cases() -> list[Case]:
+    """All commands with their data."""
+    data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--width", "16"]
+    texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--dim", "8"]
+    linear = ["--method", "cross-entropy", "--epochs", "3"]
+
+    def trained(folder: Path) -> None:
+        write_data(folder)
+        assert forked(command("train", *data, *linear, "--out", "{}/model"), folder, None, folder / "log") == 0
+        (folder / "log").unlink()
+        (folder / "out.csv").write_text("old\n")
+
+    def tree(folder: Path) -> None:
+        write_data(folder)
+        (folder / "new.csv").write_text("old\n")
+
+    def embedded(folder: Path) -> int:
+        os.environ["HIERCOS_CACHE"] = str(folder / "cache")
+        fabric = Fabric(accelerator="cpu", devices=1)
+        dataset, backbone = colour_data(60), small_backbone()
+        found = embed_dataset(ReadConfig(fabric, batch_size=8), backbone, dataset)
+        write_features(folder / "features.npz", found.path, dataset, backbone.identity())
+        return 0
+
+    methods = ["--methods", "cross-entropy,cross-entropy-mlp,hier-cos", "--seeds", "2", "--epochs", "2"]
+    return [
+        Case("convert", command("taxonomy", "convert", "{}/tree.json", "{}/new.csv"), tree),
+        Case("predict", command("predict", "{}/model", "{}/data.npz", "--output", "{}/out.csv"), trained),
+        Case("embed", embedded),
+        ExportCase("export", exported, lambda folder: other_export().write(folder / "model.onnx") and None),
+        *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),
+        Case("model replaced", model_saved(1), lambda folder: model_saved(0)(folder) and None),
+        Case("record replaced", record_written, lambda folder: model_saved(0)(folder) and None),
+        Case("train, vectors", command("train", *data, *linear, "--out", "{}/out", "--resume"), write_data),
+        Case("train, texts", command("train", *texts, *linear, "--out", "{}/out", "--resume"), write_data),
+        Case("compare", command("compare", *data, *methods, "--out", "{}/out"), write_data),
+        Case("compare, tuned", command("compare", *data, *methods, "--tune", "2", "--out", "{}/out"), write_data),
+    ]
+
+
+def training_run(epochs: int) -> Action:
+    """A run of `train_run` itself, without the command."""
+
+    def train(folder: Path) -> int:
+        config = TrainConfig(method="cross-entropy", epochs=epochs, batch_size=32)
+        train_run(Fabric(accelerator="cpu", devices=1), blob_data(), config, folder / "run", resume=True)
+        return 0
+
+    return train
+
+
+def model_saved(seed: int) -> Action:
+    """A model folder with a record, written over another."""
+
+    def save(folder: Path) -> int:
+        torch.manual_seed(seed)
+        model = StoredModel(Model(TOY17, 6, "cross-entropy").eval(), None, temperature=1.0 + seed)
+        save_model(folder / "model", model, {"record.json": record(seed=seed).to_json()})
+        return 0
+
+    return save
+
+
+def record_written(folder: Path) -> int:
+    """A record of a committed folder, replaced by another."""
+    record(seed=5).write(folder / "model")
+    return 0
+
+
+def exported(folder: Path) -> int:
+    """Write an export that is made once."""
+    from onnx_exports import of_texts
+
+    of_texts().export.write(folder / "model.onnx")
+    return 0
+
+
+def other_export() -> Any:
+    """An export with other text features."""
+    from hiercos.onnx.format import TextMap
+    from onnx_exports import TEXTS, of_texts
+
+    return replace(of_texts().export, text_map=TextMap(TextFeatures.fit(TEXTS[:3])))
+
+
+def main() -> None:
+    """Print a row for each command, and the faults; exit code 1 if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--most", type=int, help="operations of each command to end at; all by default")
+    parser.add_argument("--only", help="commands to run, by the beginning of their name, separated by commas")
+    options = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    wrong, total = [], 0
+    for case in cases():
+        if options.only and not case.name.startswith(tuple(options.only.split(","))):
+            continue
+        began = time.perf_counter()
+        found = tortured(case, options.most)
+        total += found["ends"]
+        wrong += found["faults"]
+        seconds = time.perf_counter() - began
+        print(f"{case.name:20} {found['ends']:5} ends {len(found['faults']):3} faults {seconds:7.1f} s", flush=True)
+    print("\n".join([f"{total} ends, {len(wrong)} faults", *wrong]))
+    sys.exit(bool(wrong))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""One byte changed in a file of a model folder, an export, a checkpoint or the feature cache: refused or harmless."""
+
+import random
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from blobs import blob_data
+from colours import colour_images, small_backbone
+from hiercos.data.text_features import TextFeatures
+from hiercos.engine import ReadConfig, StoredModel, TrainConfig, embed, load_model, save_model, train_run
+from hiercos.engine.checkpoint import CHECKPOINT, Checkpoint, find_checkpoint, write_checkpoint
+from hiercos.engine.encoders import TfidfEncoder
+from hiercos.errors import FaultsError
+from hiercos.methods import Model
+from hiercos.nn import Projection, csr_tensor
+from hiercos.records import Record
+from trees import TOY17
+
+TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("car", "cat", "castle", "cloud")]
+Answer = tuple[object, ...]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Files under test, and a function that reads them; equal answers mean that nothing changed."""
+
+    name: str
+    files: list[Path]
+    read: Callable[[], Answer]
+
+
+def bits(tensor: torch.Tensor) -> bytes:
+    return tensor.detach().cpu().contiguous().numpy().tobytes()
+
+
+def text_model(folder: Path) -> Stored:
+    torch.manual_seed(0)
+    features = TextFeatures.fit(TEXTS)
+    projection = Projection.fit(features.transform(TEXTS), dim=6, seed=0)
+    model = Model(TOY17, 6, "hier-cos", {"width": 9}, projection=projection).eval()
+    save_model(folder, StoredModel(model, TfidfEncoder(features), temperature=1.5))
+
+    def read() -> Answer:
+        stored = load_model(folder)
+        assert isinstance(stored.encoder, TfidfEncoder)
+        scores = stored.model(csr_tensor(stored.encoder.features.transform(TEXTS)))
+        return (bits(scores), stored.rule, stored.temperature, stored.model.taxonomy)
+
+    return Stored("model folder", files_of(folder), read)
+
+
+def run_folder(folder: Path) -> Stored:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    train_run(fabric, blob_data(), TrainConfig(method="hier-cos", epochs=2, options={"width": 8}), folder)
+
+    def read() -> Answer:
+        stored, record = load_model(folder), Record.read(folder)
+        state = {name: bits(tensor) for name, tensor in stored.model.state_dict().items()}
+        return (state, stored.rule, stored.temperature, stored.model.taxonomy, record)
+
+    return Stored("run folder", [file for file in files_of(folder) if file.name not in ("log.csv", "scores.npz")], read)
+
+
+def checkpoints(folder: Path) -> Stored:
+    tensors = {"weight": torch.arange(60.0).reshape(6, 10)}
+    for epoch in (1, 2):
+        state = Checkpoint(tensors, tensors, {"0/step": torch.tensor(4.0)}, {"epoch": epoch}, {"seed": 0})
+        write_checkpoint(folder / CHECKPOINT, state)
+
+    def read() -> Answer:
+        found = find_checkpoint(folder, {"seed": 0})
+        assert found is not None
+        if found.progress["epoch"] == 1:
+            raise FaultsError("the one before is used")
+        return ({name: bits(tensor) for name, tensor in found.model.items()}, found.progress, found.config)
+
+    return Stored("checkpoint", [folder / CHECKPOINT], read)
+
+
+def features(folder: Path, environment: Callable[[str, str], None]) -> Stored:
+    environment("HIERCOS_CACHE", str(folder))
+    config = ReadConfig(Fabric(accelerator="cpu", devices=1), batch_size=8)
+    path = embed(config, small_backbone(), colour_images(40)).path
+
+    def read() -> Answer:
+        return (embed(config, small_backbone(), colour_images(40)).path.read_bytes(),)
+
+    return Stored("feature cache", [path, path.with_suffix(".sums")], read)
+
+
+def export(folder: Path) -> Stored:
+    from hiercos.onnx import load_onnx_model
+    from onnx_exports import of_texts
+
+    of_texts().export.write(folder / "model.onnx")
+
+    def read() -> Answer:
+        model = load_onnx_model(folder / "model.onnx", threads=1)
+        assert model.text_map is not None
+        return (np.asarray(model.text_map(["a red dog"])).tobytes(), model.rule, model.taxonomy)
+
+    return Stored("export", files_of(folder), read)
+
+
+def files_of(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.is_file())
+
+
+def stored_things(folder: Path, environment: Callable[[str, str], None]) -> Iterator[Stored]:
+    """All kinds of stored files, each in its own folder."""
+    for number, make in enumerate((text_model, run_folder, checkpoints, export)):
+        (folder / str(number)).mkdir()
+        yield make(folder / str(number))
+    yield features(folder / "cache", environment)
+
+
+def outcomes(stored: Stored, count: int, seed: int) -> Counter[str]:
+    """Change one byte `count` times: how often it was refused, harmless, silent, or a foreign exception."""
+    chance, expected, found = random.Random(seed), stored.read(), Counter[str]()
+    for _ in range(count):
+        file = chance.choice(stored.files)
+        content = file.read_bytes()
+        place = chance.randrange(len(content))
+        changed = bytearray(content)
+        changed[place] ^= chance.randrange(1, 256)
+        file.write_bytes(changed)
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                answer = stored.read()
+            found["harmless" if answer == expected else f"silent: {file.name} at {place}"] += 1
+        except FaultsError:
+            found["refused"] += 1
+        except Exception as error:
+            found[f"foreign: {file.name} at {place}: {type(error).__name__}"] += 1
+        file.write_bytes(content)
+    return found

@@ -1,0 +1,39 @@
+"""Cells that a spreadsheet would run as formulas, protected on request."""
+
+import csv
+from pathlib import Path
+
+import pytest
+
+from hiercos.cli.display.output import emit, safe_cell
+from hiercos.cli.display.row_streams import streamed
+
+DANGEROUS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"]
+HARMLESS = ["cat", "1-2", "a=b", "", "'=1"]
+
+
+@pytest.mark.parametrize("text", DANGEROUS)
+def test_a_formula_gets_an_apostrophe(text: str) -> None:
+    assert safe_cell(text) == f"'{text}"
+
+
+@pytest.mark.parametrize("value", [*HARMLESS, -1.5, 3, None])
+def test_other_cells_stay(value: object) -> None:
+    assert safe_cell(value) == value
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_rows_and_streams_are_protected_if_asked_for(tmp_path: Path, safe: bool) -> None:
+    expected = [f"'{text}" if safe else text for text in DANGEROUS] + HARMLESS
+    emit([{"text": text} for text in DANGEROUS + HARMLESS], "csv", tmp_path / "rows.csv", csv_safe=safe)
+    with streamed("csv", tmp_path / "stream.csv", csv_safe=safe) as write:
+        write({"text": DANGEROUS})
+        write({"text": HARMLESS})
+    for name in ("rows.csv", "stream.csv"):
+        with (tmp_path / name).open(newline="") as file:
+            assert [row[0] if row else "" for row in csv.reader(file)][1:] == expected
+
+
+def test_a_table_shows_control_characters_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"name": "a\x1b[31m"}], "table", None)
+    assert r"a\x1b[31m" in capsys.readouterr().out

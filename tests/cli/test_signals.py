@@ -1,0 +1,75 @@
+"""SIGTERM and Ctrl-C, at the beginning and in the middle of a run: one sentence, and finished epochs are kept."""
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blobs import cloud
+from hiercos.cli.app import run
+from trees import TOY17
+
+
+def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
+    TOY17.write(folder / "tree.json")
+    features, labels = cloud(TOY17, 2000)
+    np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
+    data = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "out")]
+    command = [sys.executable, "-m", "hiercos", *data, "--epochs", "50", "--batch-size", "8", *options]
+    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+
+
+def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if "epoch 2/50" in line:
+                break
+        process.send_signal(signal.SIGTERM)
+        rest = process.stderr.read()
+    assert process.returncode == 143
+    assert rest.endswith(
+        "error: Terminated. Finished work is kept; rerun the command to continue (train: with --resume).\n"
+    )
+    assert "Traceback" not in rest
+    assert {file.name for file in (tmp_path / "out").iterdir()} == {
+        "checkpoint.safetensors",
+        "checkpoint-previous.safetensors",
+        "log.csv",
+    }
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("seconds", [0.15, 0.3, 0.6])
+def test_a_signal_in_the_first_moments_gives_no_traceback(number: signal.Signals, seconds: float) -> None:
+    code = "import sys; from hiercos.cli import main; sys.argv = ['hiercos', 'methods']; print(flush=True); main()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.send_signal(number)
+        _, said = process.communicate(timeout=60)
+    assert "Traceback" not in said
+    assert process.returncode in (0, 128 + number)
+
+
+def test_the_end_of_a_file_is_no_interruption(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def ends(*_: object, **__: object) -> None:
+        raise EOFError
+
+    monkeypatch.setattr("hiercos.cli.commands.taxonomy.open_taxonomy", ends)
+    assert run(["taxonomy", "check", "any.csv"]) == 1
+    assert capsys.readouterr().err.strip() == "error: EOFError: a file ends where more was expected"
+
+
+def test_control_characters_in_messages_are_escaped(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["taxonomy", "check", str(tmp_path / "a\x1b[2J.csv")]) == 2
+    assert r"a\x1b[2J.csv" in capsys.readouterr().err
