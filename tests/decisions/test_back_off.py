@@ -13,7 +13,7 @@ from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import BackOff, HeldOutChains, Posterior, RuleError, held_out_chains, rule, rule_from_dict
 from hiercos.decisions.back_off import mean_p_value
-from hiercos.taxonomy import IntArray
+from hiercos.taxonomy import IntArray, is_at_or_above
 from trees import TOY, TOY17, random_tree, taxonomies
 
 SIMPLE = settings(deadline=None, max_examples=60)
@@ -190,3 +190,13 @@ def test_a_target_without_calibration_is_refused_and_a_confidence_needs_none() -
         BackOff(target_containment=0.9).calibrated(None)
     assert BackOff().calibrated(None) == BackOff(confidence=0.9)
     assert rule("back-off").fit(Posterior([[0.5, 0.25, 0.25]], TOY), np.array([2])) == BackOff(confidence=0.9)
+
+
+def test_a_graph_is_refused_in_one_sentence_and_containment_counts_every_ancestor() -> None:
+    graph = Taxonomy.from_edges([("a", "x"), ("b", "x"), ("b", "y")])
+    with pytest.raises(ValueError, match="expected a tree, got a graph"):
+        rule("back-off")(Posterior([[0.5, 0.5]], graph))
+    nodes = np.array([[-1, *range(graph.num_nodes)]] * 2)
+    above = [{-1, *graph.ancestors.list(int(leaf)).tolist()} for leaf in graph.leaves]
+    expected = [[node in own for node in row] for row, own in zip(nodes.tolist(), above, strict=True)]
+    assert is_at_or_above(nodes, graph.leaves, graph).tolist() == expected
