@@ -8,8 +8,8 @@ import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
 OPEN_TO_ALL = {
-    *("callbacks", "errors", "files", "json_files", "limits", "locks", "manifest", "metric_table", "options", "pixels"),
-    *("records", "registry"),
+    *("analysis", "callbacks", "errors", "files", "json_files", "limits", "locks", "manifest", "metric_table", "options"),
+    *("pixels", "records", "registry"),
 }
 NETWORKS = {"taxonomy", "geometry", "nn", "losses"}
 LEFT_OF_ENGINE = NETWORKS | {"decisions", "methods", "metrics", "data"}

@@ -110,6 +110,11 @@ class Record:
         return line_name(self.method, self.rule)
 
     @property
+    def validation_top1(self) -> float:
+        """Top-1 accuracy on validation of the epoch whose weights were kept; minus infinity without epochs."""
+        return self.history[self.best_epoch - 1]["top1"] if self.history else -math.inf
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Settings, data and taxonomy, equal for two runs that are the same run."""
         return run_identity(self.config, self.data, self.taxonomy)

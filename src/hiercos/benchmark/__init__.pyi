@@ -28,6 +28,8 @@ from .pruning import LevelCost as LevelCost
 from .pruning import level_costs as level_costs
 from .recipes import RecipeError as RecipeError
 from .recipes import load_recipes as load_recipes
+from .report_source import ReportSource as ReportSource
+from .report_source import ReportSourceError as ReportSourceError
 from .reproduction import COMMON_DIFFERENCES as COMMON_DIFFERENCES
 from .reproduction import Attempt as Attempt
 from .reproduction import ReproductionConfig as ReproductionConfig

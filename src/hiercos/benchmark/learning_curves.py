@@ -13,6 +13,7 @@ import torch
 
 from hiercos.benchmark.comparison import Entry, Run, RunResult
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
+from hiercos.data import Inputs
 from hiercos.engine import Encoder, LabelledVectors, PreparedData, RunData, TrainConfig, TrainingCallback
 from hiercos.methods import Model
 from hiercos.records import Record
@@ -80,6 +81,10 @@ class FewShotData:
     def model(self, config: TrainConfig) -> Model:
         """A new model whose weights depend on the seed alone."""
         return self.whole.model(config)
+
+    def inputs(self, split: str) -> Inputs:
+        """Raw inputs of one split of the whole data."""
+        return self.whole.inputs(split)
 
     def encoder(self, model: Model) -> Encoder | None:
         """Encoder that computed the features."""

@@ -19,6 +19,7 @@ from hiercos.cli.commands.export import export
 from hiercos.cli.commands.extend import extend
 from hiercos.cli.commands.methods import methods
 from hiercos.cli.commands.predict import predict
+from hiercos.cli.commands.report import report
 from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
@@ -45,7 +46,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (compare, ablate, train, extend, predict, evaluate, embed, export, reproduce, methods, data):
+COMMANDS = (compare, report, ablate, train, extend, predict, evaluate, embed, export, reproduce, methods, data)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(taxonomy_app, name="taxonomy")
 

@@ -60,6 +60,8 @@ from .scoring import class_scores as class_scores
 from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
 from .scoring import ruled_tensors as ruled_tensors
+from .shown_inputs import INPUTS as INPUTS
+from .shown_inputs import read_shown_inputs as read_shown_inputs
 from .training import LOG as LOG
 from .training import Epoch as Epoch
 from .training import RunProgress as RunProgress

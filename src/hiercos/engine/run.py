@@ -17,6 +17,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
+from hiercos.data import Inputs
 from hiercos.decisions import (
     ROWS_AT_ONCE,
     HeldOutChains,
@@ -45,6 +46,7 @@ from hiercos.engine.model_folder import (
 )
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
+from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
@@ -81,6 +83,9 @@ class RunData(Protocol):
 
     def model(self, config: TrainConfig) -> Model:
         """A new model for these samples, whose weights depend on the seed alone."""
+
+    def inputs(self, split: str) -> Inputs:
+        """Raw inputs of "train", "val" or "test", in the order of its samples."""
 
     def encoder(self, model: Model) -> Encoder | None:
         """Encoder of raw inputs for a trained model; None for vectors."""
@@ -189,6 +194,7 @@ def _train_run(
     if fabric.is_global_zero:
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
         others[SCORES] = _npz(scores=tested.scores.numpy(), labels=test.labels.numpy())
+        others[INPUTS] = shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
         kept = _memory(train, memory, config.seed)
         stored = StoredModel(
             model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hiercos.data import Dataset, TextFeatures
+from hiercos.data import Dataset, Inputs, TextFeatures
 from hiercos.engine.batches import LabelledInputs, LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
@@ -92,6 +92,10 @@ class PreparedData:
         torch.manual_seed(config.seed)
         width = int(self.features.shape[1])
         return Model(self.taxonomy, width, config.method, config.options, projection=self.projection)
+
+    def inputs(self, split: str) -> Inputs:
+        """Raw inputs of one split."""
+        return self.dataset.inputs.take(self.dataset.rows(split))
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """Encoder that computed the features."""
@@ -235,6 +239,10 @@ class FineTuningData:
         backbone = load_backbone(self.backbone.name, pretrained=self.pretrained, **self.options)
         channels_last(backbone)
         return Model(self.taxonomy, backbone.num_features, config.method, config.options, backbone=backbone)
+
+    def inputs(self, split: str) -> Inputs:
+        """Raw inputs of one split."""
+        return self.dataset.inputs.take(self.dataset.rows(split))
 
     def encoder(self, model: Model) -> FineTunedEncoder:
         """Encoder of inputs for a trained model."""

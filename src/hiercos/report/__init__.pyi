@@ -4,6 +4,9 @@ from .curves import write_curve_figure as write_curve_figure
 from .document import Results as Results
 from .document import Section as Section
 from .document import comparison_results as comparison_results
+from .document import run_results as run_results
+from .figure_files import FigureError as FigureError
+from .figure_files import write_figures as write_figures
 from .forms import FORMS as FORMS
 from .forms import latex_text as latex_text
 from .forms import markdown_table as markdown_table
@@ -13,6 +16,7 @@ from .forms import write_results as write_results
 from .grid import Cell as Cell
 from .grid import Grid as Grid
 from .learning_curves import learning_curve_results as learning_curve_results
+from .page import report_figures as report_figures
 from .page import write_report as write_report
 from .published import MARK as MARK
 from .published import Pair as Pair

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hiercos.metric_table import MetricSpec
+from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
 from hiercos.report.results import (
@@ -53,6 +53,7 @@ class Results:
         columns: metrics in the order shown.
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
+        recommended: name of the line to ship; "" if none is recommended.
     """
 
     sections: tuple[Section, ...]
@@ -61,6 +62,7 @@ class Results:
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
     points: tuple[str, ...] = ()
+    recommended: str = ""
 
     @property
     def records(self) -> list[Record]:
@@ -120,6 +122,7 @@ def comparison_results(
     reference: str | None = None,
     interval: IntervalConvention = "sample",
     advice: Sequence[str] = (),
+    recommended: str = "",
 ) -> Results:
     """The results of a comparison.
 
@@ -128,9 +131,25 @@ def comparison_results(
         reference: name of the line that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
         advice: further sentences of the verdict, see `recommendation`.
+        recommended: name of the recommended line; "" for none.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
     text = "\n".join([verdict(lines), *advice])
-    return Results((section,), tuple(result_row(record) for record in records), text)
+    return Results((section,), tuple(result_row(record) for record in records), text, recommended=recommended)
+
+
+def run_results(records: Sequence[Record]) -> Results:
+    """The results of one run, under each rule that was reported.
+
+    Args:
+        records: records of the run, one for each rule, the method's own order first.
+    """
+    lines = tuple(summarize(records))
+    top1, distance, hops = (
+        metric_spec(name).text(lines[0].estimate(name).mean) for name in ("top1", "ahd_at_1", "hops")
+    )
+    tests = records[0].data["sizes"]["test"]
+    text = f"{lines[0].name}: top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
+    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), text)

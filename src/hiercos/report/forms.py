@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from hiercos.analysis import Analysis
 from hiercos.files import write_atomically
 from hiercos.metric_table import MetricSpec
 from hiercos.report.document import Results, Section
@@ -23,11 +24,11 @@ def results_text(results: Results, form: str) -> str:
     return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[form](results)
 
 
-def write_results(results: Results, folder: Path) -> str:
+def write_results(results: Results, folder: Path, analysis: Analysis | None = None) -> str:
     """Write the results to a folder in every format; returns the sentence of `write_report`."""
     for form, ending in FORMS.items():
         write_atomically(folder / f"results.{ending}", results_text(results, form))
-    return write_report(results, folder / "report.html")
+    return write_report(results, folder / "report.html", analysis)
 
 
 def results_json(results: Results) -> str:
@@ -39,6 +40,7 @@ def results_json(results: Results) -> str:
         "seeds": results.seeds,
         "interval": results.interval,
         "verdict": results.verdict,
+        "recommended": results.recommended,
         "rows": [{name: _null_for_nan(value) for name, value in row.items()} for row in results.rows],
         "tables": [_table(results, section) for section in results.sections],
     }

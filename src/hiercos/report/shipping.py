@@ -1,6 +1,5 @@
 """The model of a comparison to ship, and the reasons in plain words."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -29,7 +28,7 @@ class Recommendation:
     @property
     def record(self) -> Record:
         """Record of the seed with the best top-1 on validation, the first of equals."""
-        return max(self.line.records, key=_validation_top1)
+        return max(self.line.records, key=lambda record: record.validation_top1)
 
 
 def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float) -> Recommendation:
@@ -114,9 +113,3 @@ def _seconds(line: Line) -> float:
 
 def _mean(line: Line, name: str) -> str:
     return metric_spec(name).text(line.estimate(name).mean)
-
-
-def _validation_top1(record: Record) -> float:
-    if not record.history:
-        return -math.inf
-    return record.history[record.best_epoch - 1]["top1"]

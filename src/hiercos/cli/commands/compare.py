@@ -1,6 +1,6 @@
 """`hiercos compare`: compare methods on the user's data."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from hiercos.benchmark import Entry
     from hiercos.data import Dataset
     from hiercos.records import Record
+    from hiercos.report import Results
 
 
 @grouped
@@ -71,6 +72,7 @@ def compare(
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
+    from hiercos.report import comparison_results
 
     names, tuning = _method_names(methods), search.tuning()
     chosen = _rules_by_method(rules, names)
@@ -94,7 +96,14 @@ def compare(
             advised = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
             command = command_text(advised.record, data, training, *groups)
-            _show(records, out, shown, reference, [*advised.sentences, command])
+            results = comparison_results(
+                records,
+                reference=reference,
+                interval=shown.convention,
+                advice=[*advised.sentences, command],
+                recommended=advised.line.name,
+            )
+            _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)
 
 
@@ -122,14 +131,13 @@ def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -
     shown.show(learning_curve_results(records, interval=shown.convention), out)
 
 
-def _show(
-    records: "list[Record]", out: Path, shown: ComparisonOptions, reference: str | None, advice: Sequence[str]
-) -> None:
-    """Write the results in every format and print them with the verdict."""
-    from hiercos.benchmark import RUNS
-    from hiercos.report import comparison_results
+def _show(results: "Results", records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
+    """Write the results in every format, with the analysis of the recommended line, and print them."""
+    from hiercos.benchmark import RUNS, ReportSource
 
-    shown.show(comparison_results(records, reference=reference, interval=shown.convention, advice=advice), out)
+    flat = results.sections[0].reference
+    source = ReportSource(out, records, recommended=results.recommended, reference=flat.name if flat else "")
+    shown.show(results, out, source.analysis())
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)

@@ -11,9 +11,9 @@ from hiercos.cli.display.output import check_format
 from hiercos.cli.options.groups import OptionError, check_option
 
 if TYPE_CHECKING:
+    from hiercos.analysis import Analysis
     from hiercos.benchmark import Tuning
     from hiercos.records import Record
-if TYPE_CHECKING:
     from hiercos.report import IntervalConvention, Results
 
 
@@ -105,13 +105,13 @@ class ResultOptions:
         check_format(self.format, Path("results.parquet"))
         self.convention  # noqa: B018  # raises for an unknown one
 
-    def show(self, results: "Results", out: Path) -> None:
+    def show(self, results: "Results", out: Path, analysis: "Analysis | None" = None) -> None:
         """Write results.csv, .md, .tex, .json and report.html to a folder, and print the results in `format`."""
         from hiercos.cli.display.output import emit
         from hiercos.cli.display.tables import print_results
         from hiercos.report import results_text, write_results
 
-        report = write_results(results, out)
+        report = write_results(results, out, analysis)
         if self.format == "table":
             print_results(results)
         elif self.format == "parquet":

@@ -1,0 +1,309 @@
+"""Analysis of the test answers of a run for its report: nodes, mistakes, confidence by level, orders of the classes."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Orders, Tree
+from hiercos.decisions import Posterior, Rule, rule
+from hiercos.engine import stored_rule, tested_posterior
+from hiercos.taxonomy import (
+    FloatArray,
+    IntArray,
+    Taxonomy,
+    decay_weights,
+    distance_counts,
+    preferred_ranks,
+    rank_profiles,
+)
+
+MOST_ANSWERS, MOST_MISTAKES, MOST_PAIRS, MOST_SUSPECTS = 20_000, 60, 20, 200
+CONFIDENT, NOT_FAR = 0.9, 1  # a label is suspected if the answer is at least this probable and farther than this
+BINS, POINTS = 10, 60  # bins of confidence; points of a curve of precision against coverage
+MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of distances; groups of classes of a matrix
+
+
+@dataclass(frozen=True, eq=False)
+class TestedLine:
+    """Test answers of one run under a rule.
+
+    Attributes:
+        name: name of the line.
+        rule: rule that answers and ranks.
+        posterior: posterior of M test samples.
+        labels: true class of each, shape (M,).
+    """
+
+    name: str
+    rule: Rule
+    posterior: Posterior
+    labels: IntArray
+
+    @classmethod
+    def read(cls, name: str, folder: Path, rule_name: str) -> "TestedLine":
+        """The answers of a finished run, from its stored scores."""
+        posterior, labels = tested_posterior(folder)
+        own = stored_rule(folder)
+        return cls(name, own if own.name == rule_name else rule(rule_name), posterior, labels)
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """Taxonomy of the classes."""
+        return self.posterior.taxonomy
+
+    @cached_property
+    def nodes(self) -> IntArray:
+        """Answered node of each sample, shape (M,); -1 for the root."""
+        return np.concatenate([self.rule(batch).nodes for batch in self.posterior.batches()])
+
+    @cached_property
+    def paths(self) -> IntArray:
+        """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
+        return _paths(self.taxonomy, self.nodes)
+
+    @cached_property
+    def true_paths(self) -> IntArray:
+        """Nodes from level 1 down to each true class, shape (M, H), -1 beyond its depth."""
+        return _paths(self.taxonomy, self.taxonomy.leaves[self.labels])
+
+    @cached_property
+    def is_wrong(self) -> IntArray:
+        """Whether each answer is another node than the true class, shape (M,)."""
+        return self.nodes != self.taxonomy.leaves[self.labels]
+
+    @cached_property
+    def distances(self) -> IntArray:
+        """Tree distance of each answer, H - depth(LCA), 0 where it is right, shape (M,)."""
+        return np.where(self.is_wrong, self.taxonomy.height - _shared(self.paths, self.true_paths), 0)
+
+    @cached_property
+    def probabilities(self) -> FloatArray:
+        """Probability of each answer, shape (M,)."""
+        batches = zip(self.posterior.batches(), _parts(self.nodes, self.posterior), strict=True)
+        return np.concatenate([batch.of_nodes(nodes) for batch, nodes in batches])
+
+
+def analyse(
+    line: TestedLine,
+    others: Sequence[TestedLine],
+    *,
+    reference: str,
+    seed: int,
+    inputs: Mapping[int, Mapping[str, Any]],
+) -> Analysis:
+    """Analyse the test answers of one line.
+
+    Args:
+        line: line to analyse.
+        others: further lines whose orders of the classes are shown, of the same test samples.
+        reference: name of the line that gains refer to, among the others; "" for none.
+        seed: seed of the run.
+        inputs: stored inputs by row, see `read_shown_inputs`; may be empty.
+    """
+    taxonomy = line.taxonomy
+    flat = next((other for other in others if other.name == reference), None)
+    worst = worst_rows(line)
+    suspected = worst[(line.distances[worst] > NOT_FAR) & (line.probabilities[worst] >= CONFIDENT)]
+    return Analysis(
+        line=line.name,
+        seed=seed,
+        reference=reference if flat else "",
+        tree=Tree(taxonomy.names, taxonomy.parents, taxonomy.leaves),
+        nodes=node_figures(line, flat),
+        answers=_answers(line),
+        total=len(line.labels),
+        mistakes=tuple(mistake(line, int(row)) for row in worst[:MOST_MISTAKES]),
+        pairs=confused_pairs(line),
+        suspects=tuple(mistake(line, int(row)) for row in suspected[:MOST_SUSPECTS]),
+        levels=level_curves(line),
+        orders=orders([line, *others]),
+        hops_weights=hops_weights(line),
+        inputs=inputs,
+    )
+
+
+def node_figures(line: TestedLine, reference: TestedLine | None) -> NodeFigures:
+    """Support, accuracy, severity and gain of every node."""
+    support = _sums(line, np.ones(len(line.labels)))
+    accuracy = _accuracies(line, support)
+    wrong = _sums(line, line.is_wrong)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        severity = _sums(line, line.distances) / wrong
+    gain = np.full(len(support), np.nan) if reference is None else accuracy - _accuracies(reference, support)
+    return NodeFigures(support.astype(np.int64), accuracy, severity, gain)
+
+
+def _sums(line: TestedLine, values: IntArray | FloatArray) -> FloatArray:
+    """Sum of values (M,) or (M, H) of the samples over the nodes of their true paths, shape (N,)."""
+    there = line.true_paths >= 0
+    spread = np.broadcast_to(values if values.ndim == 2 else values[:, None], there.shape)
+    return np.bincount(line.true_paths[there], weights=spread[there], minlength=line.taxonomy.num_nodes)
+
+
+def _accuracies(line: TestedLine, support: FloatArray) -> FloatArray:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found: FloatArray = _sums(line, line.paths == line.true_paths) / support
+    return found
+
+
+def worst_rows(line: TestedLine) -> IntArray:
+    """Rows of the wrong answers: the farthest first, among equals the most probable, then the first row."""
+    rows = np.flatnonzero(line.is_wrong)
+    return rows[np.lexsort((rows, -line.probabilities[rows], -line.distances[rows]))]
+
+
+def mistake(line: TestedLine, row: int) -> Mistake:
+    """A wrong answer with the probabilities along the true and the answered path."""
+    true, answer = int(line.taxonomy.leaves[line.labels[row]]), int(line.nodes[row])
+    nodes = line.posterior.rows([row]).nodes[0]
+    on_paths = sorted({int(node) for node in (*line.paths[row], *line.true_paths[row]) if node >= 0})
+    return Mistake(row, true, answer, int(line.distances[row]), {node: float(nodes[node]) for node in on_paths})
+
+
+def confused_pairs(line: TestedLine, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
+    """The most frequent pairs of a class and a wrong answer; among equals the lower nodes first."""
+    rows = np.flatnonzero(line.is_wrong)
+    both = np.stack([line.taxonomy.leaves[line.labels[rows]], line.nodes[rows]], axis=1)
+    pairs, members, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
+    frequent = np.argsort(-counts, kind="stable")[:most].tolist()
+    members = members.reshape(-1)
+    return tuple(
+        ConfusedPair(*map(int, pairs[pair]), int(counts[pair]), tuple(rows[members == pair][:of_each].tolist()))
+        for pair in frequent
+    )
+
+
+def level_curves(line: TestedLine) -> tuple[LevelCurves, ...]:
+    """Reliability, and precision against coverage, of the likeliest node of every level."""
+    confidence, right = _level_answers(line)
+    curves = []
+    for level in range(line.taxonomy.height):
+        counted = line.true_paths[:, level] >= 0
+        own, hits, given = confidence[counted, level], right[counted, level], line.paths[counted, level]
+        bins = np.clip(np.ceil(own * BINS).astype(np.int64) - 1, 0, BINS - 1)
+        samples = np.bincount(bins, minlength=BINS)
+        used = samples > 0
+        means = [np.bincount(bins, each, minlength=BINS)[used] / samples[used] for each in (own, hits)]
+        running = np.cumsum(hits[np.argsort(-own, kind="stable")]) / np.arange(1, len(own) + 1)
+        points = np.unique(np.linspace(1, len(own), min(POINTS, len(own))).astype(np.int64)) if len(own) else []
+        answered = given >= 0
+        is_right = (given == line.true_paths[counted, level])[answered]
+        curves.append(
+            LevelCurves(
+                level=level + 1,
+                confidence=tuple(means[0].tolist()),
+                accuracy=tuple(means[1].tolist()),
+                samples=tuple(samples[used].tolist()),
+                coverage=tuple(point / len(own) for point in points),
+                precision=tuple(float(running[point - 1]) for point in points),
+                answered=float(answered.mean()) if len(own) else 0.0,
+                answered_precision=float(is_right.mean()) if len(is_right) else float("nan"),
+            )
+        )
+    return tuple(curves)
+
+
+def _level_answers(line: TestedLine) -> tuple[FloatArray, FloatArray]:
+    """Probability of the likeliest node of each level, and whether it is the true one, shape (M, H) each."""
+    taxonomy = line.taxonomy
+    confidences, rights = [], []
+    for batch, true in zip(line.posterior.batches(), _parts(line.true_paths, line.posterior), strict=True):
+        levels = [taxonomy.level(level) for level in range(1, taxonomy.height + 1)]
+        likeliest = np.stack([batch.nodes[:, level].argmax(axis=1) + level.start for level in levels], axis=1)  # (B, H)
+        confidences.append(np.take_along_axis(batch.nodes, likeliest, axis=1))
+        rights.append(likeliest == true)
+    return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
+
+
+def orders(lines: Sequence[TestedLine]) -> Orders:
+    """Orders of the classes by each line, of some samples by rank and of all on average."""
+    first = lines[0]
+    taxonomy, order = first.taxonomy, tree_order(first.taxonomy)
+    place = np.argsort(order)
+    sorted_rows = np.argsort(place[first.labels], kind="stable")
+    rows = sorted_rows[np.linspace(0, len(sorted_rows) - 1, min(MAP_ROWS, len(sorted_rows))).astype(np.int64)]
+    groups = np.minimum(np.arange(len(order)) * GROUPS // len(order), len(order) - 1) if len(order) > GROUPS else None
+    group_of = place if groups is None else groups[place]  # group of each class in tree order
+    middles = order[[int(np.flatnonzero(group_of[order] == group).mean()) for group in range(group_of.max() + 1)]]
+    paths = taxonomy.path_table(taxonomy.leaves[middles])
+    ideal = -np.where(np.eye(len(middles)) > 0, 0, taxonomy.height - _shared(paths[:, None], paths[None]))
+    counts = distance_counts(taxonomy, first.labels[rows])
+    ranks = min(MAP_RANKS, taxonomy.num_classes)
+    best = np.stack([np.repeat(np.arange(taxonomy.height + 1), count)[:ranks] for count in counts])
+    return Orders(
+        distances={line.name: rank_distances(line, rows, ranks) for line in lines},
+        best=best,
+        log_probabilities={line.name: mean_logs(line, group_of) for line in lines},
+        ideal=ideal.astype(np.float64),
+    )
+
+
+def tree_order(taxonomy: Taxonomy) -> IntArray:
+    """The classes sorted along the tree, so that those below a node are neighbours, shape (C,)."""
+    return np.lexsort(taxonomy.path_table(taxonomy.leaves)[:, ::-1].T)
+
+
+def rank_distances(line: TestedLine, rows: IntArray, ranks: int) -> IntArray:
+    """Tree distance of the first classes of samples from the true one, shape (S, ranks)."""
+    taxonomy = line.taxonomy
+    scores = line.rule.ranking(line.posterior.rows(rows))
+    classes = np.argsort(-scores, axis=1, kind="stable")[:, :ranks]  # (S, ranks)
+    paths = taxonomy.path_table(taxonomy.leaves)
+    shared = _shared(paths[classes], paths[line.labels[rows]][:, None])
+    return np.where(classes == line.labels[rows][:, None], 0, taxonomy.height - shared)
+
+
+def mean_logs(line: TestedLine, group_of: IntArray) -> FloatArray:
+    """Mean log-probability of each group of classes for the samples of each group, shape (G, G); nan without samples.
+
+    Args:
+        line: tested line.
+        group_of: group of each class, shape (C,), numbered from 0.
+    """
+    sizes = np.bincount(group_of)
+    sums, counts = np.zeros((len(sizes), len(sizes))), np.bincount(group_of[line.labels], minlength=len(sizes))
+    columns = np.argsort(group_of, kind="stable")
+    starts = np.cumsum(sizes) - sizes
+    for batch, labels in zip(line.posterior.batches(), _parts(line.labels, line.posterior), strict=True):
+        by_group = np.add.reduceat(batch.logs[:, columns], starts, axis=1) / sizes  # (B, G)
+        np.add.at(sums, group_of[labels], by_group)
+    with np.errstate(invalid="ignore"):
+        found: FloatArray = np.where(counts[:, None] > 0, sums / np.maximum(counts, 1)[:, None], np.nan)
+    return found
+
+
+def hops_weights(line: TestedLine) -> FloatArray:
+    """Weight of each rank in HOPS for the class with the most test samples, shape (C,)."""
+    label = int(np.bincount(line.labels).argmax())
+    profiles = rank_profiles(distance_counts(line.taxonomy, [label]))
+    found: FloatArray = decay_weights(profiles, preferred_ranks(profiles))[0]
+    return found
+
+
+def _answers(line: TestedLine) -> Answers:
+    """All answers, or evenly spaced ones if there are more than MOST_ANSWERS."""
+    count = len(line.labels)
+    rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)
+    return Answers(rows, line.labels[rows], line.nodes[rows], line.probabilities[rows])
+
+
+def _paths(taxonomy: Taxonomy, nodes: IntArray) -> IntArray:
+    table = np.full((len(nodes), taxonomy.height), -1)
+    table[nodes >= 0] = taxonomy.path_table(nodes[nodes >= 0])
+    return table
+
+
+def _shared(paths: IntArray, others: IntArray) -> IntArray:
+    """Number of common nodes of paths, the depth of the lowest common ancestor: (..., H) -> (...)."""
+    found: IntArray = ((paths == others) & (paths >= 0)).sum(axis=-1)
+    return found
+
+
+def _parts(values: IntArray, posterior: Posterior) -> list[IntArray]:
+    """Values of the samples in the batches of a posterior."""
+    sizes = [len(batch) for batch in posterior.batches()]
+    return np.split(values, np.cumsum(sizes)[:-1])

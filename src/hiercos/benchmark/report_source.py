@@ -1,0 +1,137 @@
+"""What a report is made from: the records of a finished run or comparison, and the folders of its runs."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hiercos.analysis import Analysis
+from hiercos.benchmark.answer_analysis import TestedLine, analyse
+from hiercos.benchmark.comparison import RUNS
+from hiercos.benchmark.learning_curves import CURVES
+from hiercos.engine import read_shown_inputs
+from hiercos.errors import FaultsError, suggestion
+from hiercos.records import RECORD_FILE, Record, holds_finished_run
+
+RESULTS = "results.json"
+COMPARED = 3  # further lines whose orders of the classes are shown beside the analysed one
+
+
+class ReportSourceError(FaultsError):
+    """A folder that no report can be made of."""
+
+
+@dataclass(frozen=True)
+class ReportSource:
+    """Records of a run, a comparison or learning curves, each with the folder of its run.
+
+    Attributes:
+        folder: folder of the run or comparison.
+        records: records in the order of the tables.
+        verdict: verdict of the comparison; "" for a run.
+        recommended: name of the line to ship; "" if none was recommended.
+        reference: name of the line that the others are compared with; "" for none.
+        interval: convention of the intervals.
+    """
+
+    folder: Path
+    records: Sequence[Record]
+    verdict: str = ""
+    recommended: str = ""
+    reference: str = ""
+    interval: str = "sample"
+
+    @classmethod
+    def read(cls, folder: Path) -> "ReportSource":
+        """The source in a folder of `hiercos train` or `hiercos compare`.
+
+        Raises:
+            ReportSourceError: for another folder.
+        """
+        if (folder / RESULTS).is_file():
+            return cls._of_comparison(folder, _json_object(folder / RESULTS))
+        if holds_finished_run(folder):
+            rules = ["none", *sorted(path.stem.removeprefix("record-") for path in folder.glob("record-*.json"))]
+            return cls(folder, [Record.read(folder, rule) for rule in rules])
+        raise ReportSourceError(
+            f"{folder}: expected a folder of hiercos train or hiercos compare, with {RECORD_FILE} or {RESULTS}"
+        )
+
+    @classmethod
+    def _of_comparison(cls, folder: Path, results: Mapping[str, Any]) -> "ReportSource":
+        rows = results.get("rows", [])
+        if not rows or any("method" not in row for row in rows):
+            raise ReportSourceError(
+                f"{folder / RESULTS}: expected the results of hiercos compare; hiercos ablate writes its own report.html"
+            )
+        records = [Record.read(_run_folder(folder, row), row["rule"]) for row in rows]
+        tables = results.get("tables", [{}])
+        return cls(
+            folder,
+            records,
+            verdict=results.get("verdict", ""),
+            recommended=results.get("recommended", ""),
+            reference=tables[0].get("reference") or "",
+            interval=results.get("interval", "sample"),
+        )
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether the records are those of learning curves."""
+        return "shots" in self.records[0].data
+
+    def run_folder(self, record: Record) -> Path:
+        """Folder of the run of a record."""
+        if holds_finished_run(self.folder):
+            return self.folder
+        row = {"method": record.method, "seed": record.seed, **record.data}
+        return _run_folder(self.folder, row)
+
+    def analysis(self, line: str = "", *, with_inputs: bool = True) -> Analysis | None:
+        """Analysis of the answers of one line, of its seed with the best top-1 on validation; None for learning curves.
+
+        Args:
+            line: name of the line; by default the recommended one, else the one nearest to the truth.
+            with_inputs: whether to include stored inputs.
+
+        Raises:
+            ReportSourceError: for a line that does not exist.
+        """
+        if self.has_curves:
+            return None
+        names = list(dict.fromkeys(record.name for record in self.records))
+        if line and line not in names:
+            raise ReportSourceError(f"--line {line}: not among the lines of {self.folder}{suggestion(line, names)}")
+        nearest = min(self.records, key=lambda record: record.metrics["ahd_at_1"]).name
+        chosen = line or self.recommended or nearest
+        record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
+        folder = self.run_folder(record)
+        return analyse(
+            TestedLine.read(record.name, folder, record.rule),
+            [TestedLine.read(each.name, self.run_folder(each), each.rule) for each in self._compared(record)],
+            reference=self.reference,
+            seed=record.seed,
+            inputs=read_shown_inputs(folder) if with_inputs else {},
+        )
+
+    def _compared(self, record: Record) -> list[Record]:
+        """Records of other lines with the same seed, the reference first."""
+        others = [each for each in self.records if each.seed == record.seed and each.name != record.name]
+        return sorted(others, key=lambda each: each.name != self.reference)[:COMPARED]
+
+
+def _run_folder(folder: Path, row: Mapping[str, Any]) -> Path:
+    """Folder of the run that a row of results names."""
+    place = folder / CURVES / str(row["shots"]) if "shots" in row else folder / RUNS
+    return place / row["method"] / f"seed-{row['seed']}"
+
+
+def _json_object(path: Path) -> Mapping[str, Any]:
+    try:
+        values = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ReportSourceError(f"{path}: not a JSON file ({error})") from error
+    if not isinstance(values, dict):
+        raise ReportSourceError(f"{path}: expected the results of hiercos compare")
+    return values

@@ -1,0 +1,256 @@
+"""The figures of a report, made from results and from the analysis of one line."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from hiercos.analysis import Analysis
+from hiercos.metric_table import MetricSpec, metric_spec
+from hiercos.report.charts import DotPanel, Series, dot_chart, line_chart
+from hiercos.report.document import Results
+from hiercos.report.drawing import Drawing
+from hiercos.report.maps import Icicle, icicle_chart, map_chart
+from hiercos.report.results import Estimate, Line
+
+ORDER = "correct_order_at_"
+CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
+RULE_STYLES = {"none": 0, "crm": 1, "hops": 2}  # dash and marker of a rule; others have the last
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure with its title and a sentence on how to read it."""
+
+    title: str
+    note: str
+    drawing: Drawing
+
+
+def verdict_figure(results: Results) -> Figure:
+    """Accuracy and mean tree distance of all lines of the first section, with their intervals."""
+    lines = results.sections[0].lines
+    panels = [
+        DotPanel("top-1 accuracy, %", [_scaled(line, metric_spec("top1")) for line in lines]),
+        DotPanel("mean tree distance", [_scaled(line, metric_spec("ahd_at_1")) for line in lines]),
+    ]
+    note = "More accurate is farther right, nearer to the truth is farther left; bars are 95% intervals over the seeds."
+    says = f"Top-1 accuracy and mean tree distance of {len(lines)} lines. {note}"
+    return Figure(
+        "The lines compared",
+        note,
+        dot_chart([line.name for line in lines], panels, chosen=results.recommended, description=says),
+    )
+
+
+def _scaled(line: Line, spec: MetricSpec) -> Estimate:
+    found = line.estimate(spec.name)
+    return Estimate(spec.scale * found.mean, spec.scale * found.half_width)
+
+
+def correct_order_figure(lines: Sequence[Line]) -> Figure:
+    """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1 a-d]."""
+    record = lines[0].records[0]
+    known = [key.removeprefix(ORDER) for key in record.metrics if key.startswith(ORDER)]
+    keys = [key for key in known if int(key) < int(record.taxonomy["classes"])] + ["all"]
+    names = ["correct_order_all" if key == "all" else ORDER + key for key in keys]
+    values = {line.name: [100 * line.estimate(name).mean for name in names] for line in lines}
+    top = max([value for each in values.values() for value in each if not math.isnan(value)], default=1.0)
+    drawing = line_chart(
+        _by_method(lines, values),
+        labels=keys,
+        x_title="first k predictions",
+        y_title="samples in the right order, %",
+        y_range=(0.0, max(top * 1.05, 1.0)),
+    )
+    note = "Share of samples whose first k predictions come in an order that the tree prefers."
+    return Figure("Predictions in the order of the tree", note, drawing)
+
+
+def level_accuracy_figure(lines: Sequence[Line]) -> Figure:
+    """Accuracy of each method's own prediction at every level, the coarsest first."""
+    levels = [str(level) for level in range(1, int(lines[0].records[0].taxonomy["height"]) + 1)]
+    values = {line.name: [100 * line.estimate(f"accuracy_level_{level}").mean for level in levels] for line in lines}
+    drawing = line_chart(
+        _by_method(lines, values), labels=levels, x_title="level (1 is the coarsest)", y_title="accuracy, %"
+    )
+    return Figure("Accuracy at every level", "Share of samples whose answer is right at each level.", drawing)
+
+
+def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
+    """Mean of a metric against the number of training samples of a class, with its interval over the draws."""
+    lines = results.sections[0].lines
+    estimates = {
+        line.name: [
+            _scaled(next(each for each in section.lines if each.name == line.name), column)
+            for section in results.sections
+        ]
+        for line in lines
+    }
+    values = {name: [each.mean for each in found] for name, found in estimates.items()}
+    spread = {name: [each.half_width for each in found] for name, found in estimates.items()}
+    drawing = line_chart(
+        _by_method(lines, values, spread),
+        labels=results.points,
+        x_title="training samples of a class",
+        y_title=column.heading,
+    )
+    return Figure(column.directed_heading, column.meaning, drawing)
+
+
+def _by_method(
+    lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[float]] | None = None
+) -> list[Series]:
+    """Series with one colour for each method, and one dash and marker for each rule."""
+    methods = list(dict.fromkeys(line.records[0].method for line in lines))
+    return [
+        Series(
+            line.name,
+            range(len(values[line.name])),
+            values[line.name],
+            spread[line.name] if spread else (),
+            f"series-{1 + methods.index(line.records[0].method) % 8}",
+            RULE_STYLES.get(line.records[0].rule, 3),
+        )
+        for line in lines
+    ]
+
+
+def training_figures(lines: Sequence[Line]) -> dict[str, Figure]:
+    """Accuracy and log-loss on validation after every epoch, of the first seed of each method that has epochs."""
+    runs = {line.records[0].method: line.records[0].history for line in reversed(lines)}
+    longer = {method: history for method, history in reversed(runs.items()) if len(history) > 1}
+    figures = {}
+    for key, title, scale in (("top1", "top-1 on validation, %", 100), ("log_loss", "log-loss on validation", 1)):
+        series = [
+            Series(
+                method, [epoch["number"] for epoch in history], [scale * epoch[key] for epoch in history], style=number
+            )
+            for number, (method, history) in enumerate(longer.items())
+            if all(key in epoch for epoch in history)
+        ]
+        if series:
+            drawing = line_chart(series, x_title="epoch", y_title=title)
+            figures[f"training-{key.replace('_', '-')}"] = Figure(f"Training: {title}", "Of the first seed.", drawing)
+    return figures
+
+
+def analysis_figures(analysis: Analysis) -> dict[str, Figure]:
+    """Figures of the analysis of one line, by the name of their file."""
+    return {
+        "distance-maps": _distance_maps(analysis),
+        "log-probabilities": _log_probabilities(analysis),
+        "hops-weights": _hops_weights(analysis),
+        "tree": tree_figure(analysis),
+        "reliability": _reliability(analysis),
+        "coverage": _coverage(analysis),
+    }
+
+
+def _distance_maps(analysis: Analysis) -> Figure:
+    orders = analysis.orders
+    maps = {**orders.distances, "best order": orders.best, "worst order": orders.worst}
+    shown = {name: values.astype(np.float64) for name, values in maps.items()}
+    note = (
+        f"Each row is a test sample, each column one of its first {orders.best.shape[1]} classes; dark is near the "
+        "true class. The best order grows lighter from left to right in every row."
+    )
+    drawing = map_chart(shown, key="tree distance", aspect=1.2, description="Tree distance by sample and rank. " + note)
+    return Figure("Tree distance of the first classes", note, drawing)
+
+
+def _log_probabilities(analysis: Analysis) -> Figure:
+    maps = {**analysis.orders.log_probabilities, "ideal: minus the tree distance": analysis.orders.ideal}
+    note = (
+        "Rows are true classes, columns classes, both in the order of the tree; light is likely. The closer a map is "
+        "to the blocks of the ideal one, the better its order of the classes follows the tree. Each map has its own scale."
+    )
+    drawing = map_chart(
+        maps, key="mean log-probability", shared=False, description="Mean log-probability of classes by class. " + note
+    )
+    return Figure("Mean log-probabilities in the order of the tree", note, drawing)
+
+
+def _hops_weights(analysis: Analysis) -> Figure:
+    weights = analysis.hops_weights
+    series = [Series("weight", range(1, len(weights) + 1), weights.tolist())]
+    drawing = line_chart(series, x_title="rank", y_title="weight in HOPS", y_range=(0.0, 1.05))
+    note = (
+        "HOPS compares the order of the classes with the one that the tree prefers; a wrong class at rank k costs in "
+        "proportion to this weight. Shown for the class with the most test samples."
+    )
+    return Figure("What HOPS weighs", note, drawing)
+
+
+def tree_figure(analysis: Analysis) -> Figure:
+    """The taxonomy as an icicle, as wide as the classes below each node and coloured by accuracy."""
+    tree, accuracy = analysis.tree, analysis.nodes.accuracy
+    classes = np.zeros(len(tree.parents))
+    classes[tree.leaves] = 1
+    for node in range(len(classes) - 1, -1, -1):
+        if tree.parents[node] >= 0:
+            classes[tree.parents[node]] += classes[node]
+    drawing = icicle_chart(
+        Icicle(tree.names, tree.parents, classes, accuracy),
+        describe=lambda node: f"{tree.names[node]}: accuracy {100 * accuracy[node]:.1f}%",
+        key="accuracy: 0% to 100% (grey: no test samples)",
+        description=f"The tree of {len(tree.names)} nodes, coloured by the accuracy of {analysis.line}.",
+    )
+    return Figure("The tree", f"Accuracy of {analysis.line}; a bar is as wide as its classes.", drawing)
+
+
+def _reliability(analysis: Analysis) -> Figure:
+    series = [
+        Series(f"level {each.level}", each.confidence, each.accuracy, style=each.level - 1) for each in analysis.levels
+    ]
+    diagonal = Series("calibrated", [0.0, 1.0], [0.0, 1.0], colour="muted", style=1)
+    drawing = line_chart([*series, diagonal], x_title="confidence", y_title="accuracy", y_range=(0.0, 1.02))
+    note = "Accuracy of the likeliest node of each level against its probability; above the diagonal is too modest."
+    return Figure("Reliability by level", note, drawing)
+
+
+def _coverage(analysis: Analysis) -> Figure:
+    lines = [
+        Series(f"level {each.level}", each.coverage, each.precision, style=each.level - 1, colour=_tone(each.level))
+        for each in analysis.levels
+    ]
+    points = [
+        Series(
+            f"{analysis.line} at level {each.level}",
+            [each.answered],
+            [each.answered_precision],
+            colour=_tone(each.level),
+            style=3,
+            has_line=False,
+        )
+        for each in analysis.levels
+        if not math.isnan(each.answered_precision)
+    ]
+    drawing = line_chart([*lines, *points], x_title="share of samples answered", y_title="precision")
+    note = (
+        "Precision if only the most confident answers of a level are given. A diamond is the operating point: the "
+        "share of samples that the rule answers at the level, and the precision of these answers."
+    )
+    return Figure("Precision against coverage", note, drawing)
+
+
+def _tone(level: int) -> str:
+    return f"series-{1 + (level - 1) % 8}"
+
+
+def result_figures(results: Results) -> dict[str, Figure]:
+    """Figures of results, by the name of their file."""
+    if results.points:
+        shown = [column for column in results.shown if column.name in CURVES]
+        return {
+            f"learning-curve-{column.name.replace('_', '-')}": learning_curve_figure(results, column)
+            for column in shown
+        }
+    lines = results.sections[0].lines
+    return {
+        "verdict": verdict_figure(results),
+        "correct-order": correct_order_figure(lines),
+        "level-accuracy": level_accuracy_figure(lines),
+        **training_figures(lines),
+    }
