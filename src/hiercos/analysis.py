@@ -122,9 +122,8 @@ class Orders:
         distances: tree distance of the first k classes from the true one, by name of the line, shape (S, k) each; the
             same S samples in all, sorted by class in tree order.
         best: the same for the order that the tree prefers, shape (S, k).
-        log_probabilities: mean natural logarithm of the probabilities by name of the line, shape (G, G) each: rows are
-            true classes, columns classes, both in tree order and averaged in G groups of neighbours; nan without
-            samples.
+        log_probabilities: mean natural logarithm of the probabilities by method, shape (G, G) each: rows are true
+            classes, columns classes, both in tree order and averaged in G groups of neighbours; nan without samples.
         ideal: minus the tree distance between the groups, shape (G, G).
     """
 

@@ -7,11 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Orders, Tree
 from hiercos.decisions import Posterior, Rule, rule
 from hiercos.engine import stored_rule, tested_posterior
+from hiercos.records import Record
 from hiercos.taxonomy import (
+    AnyArray,
     FloatArray,
     IntArray,
     Taxonomy,
@@ -21,6 +24,7 @@ from hiercos.taxonomy import (
     rank_profiles,
 )
 
+BoolArray = NDArray[np.bool_]
 MOST_ANSWERS, MOST_MISTAKES, MOST_PAIRS, MOST_SUSPECTS = 20_000, 60, 20, 200
 CONFIDENT, NOT_FAR = 0.9, 1  # a label is suspected if the answer is at least this probable and farther than this
 BINS, POINTS = 10, 60  # bins of confidence; points of a curve of precision against coverage
@@ -33,22 +37,25 @@ class TestedLine:
 
     Attributes:
         name: name of the line.
+        method: name of its method.
         rule: rule that answers and ranks.
         posterior: posterior of M test samples.
         labels: true class of each, shape (M,).
     """
 
     name: str
+    method: str
     rule: Rule
     posterior: Posterior
     labels: IntArray
 
     @classmethod
-    def read(cls, name: str, folder: Path, rule_name: str) -> "TestedLine":
-        """The answers of a finished run, from its stored scores."""
+    def read(cls, record: Record, folder: Path) -> "TestedLine":
+        """The answers of a finished run under the rule of a record, from the stored scores in its folder."""
         posterior, labels = tested_posterior(folder)
         own = stored_rule(folder)
-        return cls(name, own if own.name == rule_name else rule(rule_name), posterior, labels)
+        chosen = own if own.name == record.rule else rule(record.rule)
+        return cls(record.name, record.method, chosen, posterior, labels)
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -71,9 +78,10 @@ class TestedLine:
         return _paths(self.taxonomy, self.taxonomy.leaves[self.labels])
 
     @cached_property
-    def is_wrong(self) -> IntArray:
+    def is_wrong(self) -> BoolArray:
         """Whether each answer is another node than the true class, shape (M,)."""
-        return self.nodes != self.taxonomy.leaves[self.labels]
+        wrong: BoolArray = self.nodes != self.taxonomy.leaves[self.labels]
+        return wrong
 
     @cached_property
     def distances(self) -> IntArray:
@@ -137,11 +145,12 @@ def node_figures(line: TestedLine, reference: TestedLine | None) -> NodeFigures:
     return NodeFigures(support.astype(np.int64), accuracy, severity, gain)
 
 
-def _sums(line: TestedLine, values: IntArray | FloatArray) -> FloatArray:
+def _sums(line: TestedLine, values: AnyArray) -> FloatArray:
     """Sum of values (M,) or (M, H) of the samples over the nodes of their true paths, shape (N,)."""
     there = line.true_paths >= 0
     spread = np.broadcast_to(values if values.ndim == 2 else values[:, None], there.shape)
-    return np.bincount(line.true_paths[there], weights=spread[there], minlength=line.taxonomy.num_nodes)
+    sums = np.bincount(line.true_paths[there], spread[there], line.taxonomy.num_nodes)
+    return sums.astype(np.float64)
 
 
 def _accuracies(line: TestedLine, support: FloatArray) -> FloatArray:
@@ -165,15 +174,21 @@ def mistake(line: TestedLine, row: int) -> Mistake:
 
 
 def confused_pairs(line: TestedLine, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
-    """The most frequent pairs of a class and a wrong answer; among equals the lower nodes first."""
+    """The most frequent pairs of a class and a wrong answer, at least two samples; the lower nodes first if equal."""
     rows = np.flatnonzero(line.is_wrong)
     both = np.stack([line.taxonomy.leaves[line.labels[rows]], line.nodes[rows]], axis=1)
     pairs, members, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
     frequent = np.argsort(-counts, kind="stable")[:most].tolist()
     members = members.reshape(-1)
     return tuple(
-        ConfusedPair(*map(int, pairs[pair]), int(counts[pair]), tuple(rows[members == pair][:of_each].tolist()))
+        ConfusedPair(
+            true=int(pairs[pair, 0]),
+            answer=int(pairs[pair, 1]),
+            count=int(counts[pair]),
+            rows=tuple(rows[members == pair][:of_each].tolist()),
+        )
         for pair in frequent
+        if counts[pair] > 1
     )
 
 
@@ -189,7 +204,7 @@ def level_curves(line: TestedLine) -> tuple[LevelCurves, ...]:
         used = samples > 0
         means = [np.bincount(bins, each, minlength=BINS)[used] / samples[used] for each in (own, hits)]
         running = np.cumsum(hits[np.argsort(-own, kind="stable")]) / np.arange(1, len(own) + 1)
-        points = np.unique(np.linspace(1, len(own), min(POINTS, len(own))).astype(np.int64)) if len(own) else []
+        points = sorted({int(point) for point in np.linspace(1, len(own), min(POINTS, len(own)))})
         answered = given >= 0
         is_right = (given == line.true_paths[counted, level])[answered]
         curves.append(
@@ -234,10 +249,11 @@ def orders(lines: Sequence[TestedLine]) -> Orders:
     counts = distance_counts(taxonomy, first.labels[rows])
     ranks = min(MAP_RANKS, taxonomy.num_classes)
     best = np.stack([np.repeat(np.arange(taxonomy.height + 1), count)[:ranks] for count in counts])
+    by_method = {line.method: line for line in reversed(lines)}  # a rule does not change the probabilities
     return Orders(
         distances={line.name: rank_distances(line, rows, ranks) for line in lines},
         best=best,
-        log_probabilities={line.name: mean_logs(line, group_of) for line in lines},
+        log_probabilities={method: mean_logs(line, group_of) for method, line in by_method.items()},
         ideal=ideal.astype(np.float64),
     )
 

@@ -63,7 +63,7 @@ class ReportSource:
         rows = results.get("rows", [])
         if not rows or any("method" not in row for row in rows):
             raise ReportSourceError(
-                f"{folder / RESULTS}: expected the results of hiercos compare; hiercos ablate writes its own report.html"
+                f"{folder / RESULTS}: expected results of hiercos compare; hiercos ablate writes its own report.html"
             )
         records = [Record.read(_run_folder(folder, row), row["rule"]) for row in rows]
         tables = results.get("tables", [{}])
@@ -108,8 +108,8 @@ class ReportSource:
         record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
         folder = self.run_folder(record)
         return analyse(
-            TestedLine.read(record.name, folder, record.rule),
-            [TestedLine.read(each.name, self.run_folder(each), each.rule) for each in self._compared(record)],
+            TestedLine.read(record, folder),
+            [TestedLine.read(each, self.run_folder(each)) for each in self._compared(record)],
             reference=self.reference,
             seed=record.seed,
             inputs=read_shown_inputs(folder) if with_inputs else {},
@@ -124,7 +124,7 @@ class ReportSource:
 def _run_folder(folder: Path, row: Mapping[str, Any]) -> Path:
     """Folder of the run that a row of results names."""
     place = folder / CURVES / str(row["shots"]) if "shots" in row else folder / RUNS
-    return place / row["method"] / f"seed-{row['seed']}"
+    return place / str(row["method"]) / f"seed-{row['seed']}"
 
 
 def _json_object(path: Path) -> Mapping[str, Any]:

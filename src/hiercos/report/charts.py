@@ -80,7 +80,7 @@ def line_chart(
     """
     coloured = [_coloured(each, number) for number, each in enumerate(series)]
     frame = Frame(_x_range(series, labels), y_range or _y_range(series))
-    shapes: list[Shape] = [*_axes(frame, labels, x_title, y_title)]
+    shapes: list[Shape] = [*_axes(frame, _x_marks(frame, labels, series), x_title, y_title)]
     for each in coloured:
         shapes += _series_shapes(each, frame, with_markers=len(each.x) <= 30)
     legend, height = _legend(coloured, TOP + PLOT_HEIGHT + 58)
@@ -121,20 +121,28 @@ def ticks(low: float, high: float, count: int = 6) -> list[float]:
     """
     rough = (high - low) / max(count - 1, 1)
     power = 10.0 ** math.floor(math.log10(rough))
-    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * (1 - 1e-9))
+    step = power * next(factor for factor in (1, 2, 2.5, 5, 10) if factor * power >= rough * (1 - 1e-9))
     first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
-def _axes(frame: Frame, labels: Sequence[str], x_title: str, y_title: str) -> list[Shape]:
+def _x_marks(frame: Frame, labels: Sequence[str], series: Sequence[Series]) -> list[tuple[float, str]]:
+    """Marks of the horizontal axis: the labels, or round numbers, whole ones if all positions are whole."""
+    if labels:
+        return [*enumerate(labels)]
+    is_whole = all(float(x).is_integer() for each in series for x in each.x)
+    found = ticks(*frame.x_range, 9)
+    return [(value, f"{value:g}") for value in found if value.is_integer() or not is_whole]
+
+
+def _axes(frame: Frame, marks: Sequence[tuple[float, str]], x_title: str, y_title: str) -> list[Shape]:
     bottom, right = TOP + frame.height, frame.width - RIGHT
     shapes: list[Shape] = []
     for value in ticks(*frame.y_range):
         y = frame.y(value)
         shapes.append(Stroke([(LEFT, y), (right, y)], "rule"))
         shapes.append(Text(LEFT - 6, y + 4, f"{value:g}", 11, "end", "muted"))
-    named = list(enumerate(labels)) or [(value, f"{value:g}") for value in ticks(*frame.x_range, 9)]
-    for value, label in named:
+    for value, label in marks:
         shapes.append(Text(frame.x(value), bottom + 16, label, 11, "middle", "muted"))
     shapes += [
         Stroke([(LEFT, bottom), (right, bottom)], "muted"),
@@ -183,7 +191,7 @@ def _legend(series: Sequence[Series], top: float) -> tuple[list[Shape], float]:
     shapes: list[Shape] = []
     x, y = LEFT, top
     for each in series:
-        width = 40 + text_width(each.name, 12) * 1.05
+        width = 40 + text_width(each.name, 12) * 1.15
         if x > LEFT and x + width > WIDTH - RIGHT:
             x, y = LEFT, y + 19
         if each.has_line:
@@ -210,7 +218,7 @@ def dot_chart(names: Sequence[str], panels: Sequence[DotPanel], *, chosen: str, 
         chosen: name of the row to stand out; "" for none.
         description: sentence that says what the chart shows.
     """
-    left = 24 + max(text_width(name, 13) for name in names) * 1.06
+    left = 24 + max(text_width(name, 13) for name in names) * 1.15
     gap, row = 26.0, 26.0
     wide = (WIDTH - left - RIGHT - gap * (len(panels) - 1)) / len(panels)
     bottom = 34 + row * len(names)
@@ -237,7 +245,7 @@ def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: tuple[floa
         return start + (value - low) / (high - low) * wide
 
     shapes: list[Shape] = [Text(start + wide / 2, 18, panel.title, 13, "middle", is_bold=True)]
-    for value in ticks(low, high, 4):
+    for value in ticks(low, high, 5):
         shapes.append(Stroke([(x(value), 28), (x(value), bottom)], "rule"))
         shapes.append(Text(x(value), bottom + 15, f"{value:g}", 11, "middle", "muted"))
     for number, (name, each) in enumerate(zip(names, panel.estimates, strict=True)):

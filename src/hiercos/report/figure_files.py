@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
-from hiercos.report.drawing import Drawing, Point, Polygon, Raster, Shape, Stroke, Text, rgb, svg, text_width
+from hiercos.report.drawing import Drawing, Point, Polygon, Raster, Shape, Text, rgb, svg, text_width
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -16,6 +16,7 @@ from hiercos.report.results import Estimate, Line
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
+FEWEST = 10  # samples of a bin of confidence that is shown
 RULE_STYLES = {"none": 0, "crm": 1, "hops": 2}  # dash and marker of a rule; others have the last
 
 
@@ -163,8 +164,8 @@ def _distance_maps(analysis: Analysis) -> Figure:
 def _log_probabilities(analysis: Analysis) -> Figure:
     maps = {**analysis.orders.log_probabilities, "ideal: minus the tree distance": analysis.orders.ideal}
     note = (
-        "Rows are true classes, columns classes, both in the order of the tree; light is likely. The closer a map is "
-        "to the blocks of the ideal one, the better its order of the classes follows the tree. Each map has its own scale."
+        "Rows are true classes, columns classes, both in the order of the tree; light is likely. A map with the blocks "
+        "of the ideal one orders the classes as the tree does. Each map has its own scale."
     )
     drawing = map_chart(
         maps, key="mean log-probability", shared=False, description="Mean log-probability of classes by class. " + note
@@ -201,12 +202,17 @@ def tree_figure(analysis: Analysis) -> Figure:
 
 
 def _reliability(analysis: Analysis) -> Figure:
-    series = [
-        Series(f"level {each.level}", each.confidence, each.accuracy, style=each.level - 1) for each in analysis.levels
-    ]
+    series = []
+    for each in analysis.levels:
+        bins = [number for number, samples in enumerate(each.samples) if samples >= FEWEST]
+        confidence, accuracy = ([values[number] for number in bins] for values in (each.confidence, each.accuracy))
+        series.append(Series(f"level {each.level}", confidence, accuracy, style=each.level - 1))
     diagonal = Series("calibrated", [0.0, 1.0], [0.0, 1.0], colour="muted", style=1)
     drawing = line_chart([*series, diagonal], x_title="confidence", y_title="accuracy", y_range=(0.0, 1.02))
-    note = "Accuracy of the likeliest node of each level against its probability; above the diagonal is too modest."
+    note = (
+        "Accuracy of the likeliest node of each level against its probability; above the diagonal is too modest. Bins "
+        f"of fewer than {FEWEST} samples are left out."
+    )
     return Figure("Reliability by level", note, drawing)
 
 

@@ -44,12 +44,8 @@ def map_chart(
         shapes.append(Text(x, y - 7, _fitted(title, wide, 12), 12))
         shapes.append(Raster(x, y, wide, tall, shades(values, scale), PALETTE))
     bottom = 24 + math.ceil(len(maps) / per_row) * (tall + 34) - 10
-    numbers = (f"{whole[0]:.3g}", f"{whole[1]:.3g}") if shared else ("low", "high")
-    shapes += [
-        Text(8, bottom + 12, f"{key}: {numbers[0]}", 12),
-        Raster(16 + text_width(f"{key}: {numbers[0]}", 12) * 1.05, bottom + 2, 160, 12, KEY, PALETTE),
-        Text(184 + text_width(f"{key}: {numbers[0]}", 12) * 1.05, bottom + 12, numbers[1], 12),
-    ]
+    ends = f"{whole[0]:.3g} to {whole[1]:.3g}" if shared else "low to high"
+    shapes += [Raster(8, bottom + 2, 160, 12, KEY, PALETTE), Text(178, bottom + 12, f"{key}, {ends}", 12)]
     return Drawing(WIDTH, bottom + 24, shapes, description)
 
 
@@ -126,5 +122,5 @@ def icicle_chart(icicle: Icicle, *, describe: Callable[[int], str], key: str, de
             ink = "#000000" if math.isnan(share) or share > 0.55 else "#ffffff"
             shapes.append(Text(x + 4, y + 20, _fitted(icicle.names[node], wide - 8, 11), 11, colour=ink))
     bottom = 8 + (int(levels.max(initial=0)) + 1) * row
-    shapes += [Text(8, bottom + 18, key, 12), Raster(8, bottom + 26, 160, 12, KEY, PALETTE)]
-    return Drawing(WIDTH, bottom + 46, shapes, description)
+    shapes += [Raster(8, bottom + 6, 160, 12, KEY, PALETTE), Text(178, bottom + 16, key, 12)]
+    return Drawing(WIDTH, bottom + 26, shapes, description)

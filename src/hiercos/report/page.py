@@ -77,7 +77,8 @@ def report_html(results: Results, analysis: Analysis | None = None) -> str:
 
 
 def _anchor(title: str) -> str:
-    return {"The tree": "tree"}.get(title, "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split()))
+    """Id of the section with a title."""
+    return "section-" + "-".join("".join(sign if sign.isalnum() else " " for sign in title.lower()).split())
 
 
 def _verdict(results: Results) -> str:

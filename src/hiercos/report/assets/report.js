@@ -226,6 +226,7 @@ function showMistakes() {
 
 function showPairs() {
   const body = document.getElementById("pairs");
+  if (!data.pairs.length) body.append(element("tr", {}, element("td", { colspan: "4" }, "No pair is confused more than once.")));
   for (const pair of data.pairs) {
     const examples = pair.rows.map(row => data.inputs[row]).filter(Boolean).slice(0, 3);
     const cell = element("td", { class: "wide" });
@@ -284,7 +285,7 @@ function showClasses() {
     });
     body.replaceChildren(...chosen.slice(0, most).map(row => {
       const button = element("button", { type: "button" }, "show");
-      button.addEventListener("click", () => { icicle.zoomed = data.parents[row.leaf]; activate(row.leaf, false); document.getElementById("tree").scrollIntoView(); });
+      button.addEventListener("click", () => { icicle.zoomed = data.parents[row.leaf]; activate(row.leaf, false); document.getElementById("section-the-tree").scrollIntoView(); });
       const cells = [row.support, percent(row.accuracy), MEASURES.severity.text(row.severity), ...(data.reference ? [MEASURES.gain.text(row.gain)] : [])];
       return element("tr", {}, element("td", { class: "wide" }, row.name), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", {}, button));
     }));
@@ -317,7 +318,7 @@ function connectIcicle() {
   document.getElementById("find").addEventListener("change", event => {
     const wanted = event.target.value.trim().toLowerCase(), node = data.names.findIndex(name => name.toLowerCase().includes(wanted));
     if (wanted && node >= 0) { icicle.zoomed = data.parents[node]; activate(node, false); }
-    else if (wanted) document.getElementById("announce").textContent = `No node contains “${event.target.value}”.`;
+    else if (wanted) document.getElementById("node").replaceChildren(element("p", { role: "status" }, `No node contains “${event.target.value}”.`));
   });
   let waiting;
   addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(drawIcicle, 150); });
