@@ -70,6 +70,6 @@ def test_the_page_has_a_part_for_every_axis() -> None:
     from hiercos.report.page import report_html
 
     text = report_html(ablation_results(GROUPS))
-    assert text.index("<h2>regulariser</h2>") < text.index("Its form.") < text.index("<h2>span</h2>")
+    assert text.index(">regulariser</h2>") < text.index("Its form.") < text.index(">span</h2>")
     assert text.count("Cosine: between an embedding") == 1
     assert "Methods: hier-cos: width 7." in text  # what differs between the settings is no option of all

@@ -5,7 +5,8 @@ import pytest
 from hiercos.metric_table import metric_spec
 from hiercos.records import Record
 from hiercos.report import learning_curve_results
-from hiercos.report.page import learning_curve_figure, report_html
+from hiercos.report.figures import learning_curve_series
+from hiercos.report.page import report_html
 from records import record
 
 
@@ -25,17 +26,16 @@ RESULTS = learning_curve_results(
 
 
 def test_a_curve_has_the_mean_of_each_point_and_its_interval() -> None:
-    figure = learning_curve_figure(RESULTS, metric_spec("top1"))
-    ours = figure.data[0]
-    assert (ours.name, list(ours.x)) == ("hier-cos", ["2", "all"])
+    ours = learning_curve_series(RESULTS, metric_spec("top1"))[0]
+    assert (ours.name, list(ours.x), RESULTS.points) == ("hier-cos", [0, 1], ("2", "all"))
     assert list(ours.y) == pytest.approx([45, 70])
-    assert ours.error_y.array[0] == pytest.approx(12.7062 * 5, rel=1e-3)  # t(0.975, 1) = 12.7062, deviation / sqrt 2
+    assert ours.half_widths[0] == pytest.approx(12.7062 * 5, rel=1e-3)  # t(0.975, 1) = 12.7062, deviation / sqrt 2
 
 
 def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
     page = report_html(RESULTS)
-    assert "<h2>Learning curves</h2>" in page
-    assert "<h2>2 a class (10 training samples)</h2>" in page
+    assert ">Learning curves</h2>" in page
+    assert ">2 a class (10 training samples)</h2>" in page
     assert "Accuracy at every level" not in page
 
 

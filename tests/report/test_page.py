@@ -1,88 +1,137 @@
-import importlib.util
+import json
+import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
-import pytest
-
-from hiercos.report import comparison_results, summarize, write_report
-from hiercos.report.page import correct_order_figure, level_accuracy_figure
+from analyses import MARKUP, analysis
+from hiercos.report import comparison_results, run_results, write_report
+from hiercos.report.page import report_html
 from records import record
 
 RECORDS = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
-RESULTS = comparison_results(RECORDS)
+ADVICE = ["Ship hier-cos: near.", "To train it: hiercos train 'a <b>.csv'"]
+RESULTS = comparison_results(RECORDS, advice=ADVICE, recommended="hier-cos")
 
 
-class Cells(HTMLParser):
-    """The text of each table cell, with its class."""
+class Page(HTMLParser):
+    """The elements of a page: their ids, the text of table cells with its class, and tags that are not closed."""
 
-    def __init__(self) -> None:
+    def __init__(self, text: str) -> None:
         super().__init__()
-        self.cells: list[tuple[str | None, str]] = []
-        self.open: str | None = None
+        self.cells: list[tuple[str, str]] = []
+        self.ids: list[str] = []
+        self.links: list[str] = []
+        self.open: list[str] = []
+        self.tags: list[str] = []
+        self.cell: str | None = None
+        self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "td":
-            self.open = dict(attrs).get("class") or ""
+        named = dict(attrs)
+        self.tags.append(tag)
+        self.ids += [named["id"] or ""] if "id" in named else []
+        self.links += [named["href"] or ""] if tag == "a" else []
+        if tag not in ("meta", "link", "input", "br", "img"):
+            self.open.append(tag)
+        self.cell = (named.get("class") or "") if tag == "td" else self.cell
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
 
     def handle_data(self, data: str) -> None:
-        if self.open is not None:
-            self.cells.append((self.open, data))
-            self.open = None
+        if self.cell is not None:
+            self.cells.append((self.cell, data))
+            self.cell = None
 
 
 def test_the_page_holds_the_tables_with_their_best_values_and_the_verdict(tmp_path: Path) -> None:
     message = write_report(RESULTS, tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
-    parser = Cells()
-    parser.feed(text.partition("<h3>Predictions")[0])
+    cells = Page(text).cells
     assert message == f"The report is {tmp_path / 'report.html'}."
-    assert ("best", "0.900") in parser.cells
-    assert ("", "0.400") in parser.cells
-    assert ("", "+0.500") in parser.cells  # one seed: nothing is certain
+    assert ("best", "0.900") in cells
+    assert ("", "0.400") in cells
+    assert ("", "+0.500") in cells  # one seed: nothing is certain
     assert "Differences to cross-entropy, the most accurate flat method, seed by seed" in text
     assert "hier-cos gains 0.500 of HOPS" in text
     assert "<h1>toys &lt;b&gt;</h1>" in text
 
 
-def test_the_page_needs_nothing_from_the_network(tmp_path: Path) -> None:
-    write_report(RESULTS, tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text()
-    assert 'src="http' not in text
-    assert "<link" not in text
+def test_the_recommendation_comes_first_and_its_command_is_code() -> None:
+    verdict = report_html(RESULTS).partition('<div class="verdict">')[2].partition("</div>")[0]
+    assert verdict.startswith("<p>Ship hier-cos: near.</p><p>Against cross-entropy")
+    assert "<code>hiercos train &#x27;a &lt;b&gt;.csv&#x27;</code>" in verdict
 
 
-def test_the_page_lists_the_options_that_all_runs_of_a_method_share(tmp_path: Path) -> None:
-    write_report(RESULTS, tmp_path / "report.html")
-    assert "Methods: hier-cos: width 7; cross-entropy: width 7." in (tmp_path / "report.html").read_text()
+def test_the_page_is_whole_and_links_to_its_own_sections() -> None:
+    page = Page(report_html(RESULTS, analysis()))
+    assert page.open == []
+    assert len(page.ids) == len(set(page.ids))
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert "section-mistakes" in page.ids
 
 
-def test_the_figures_hold_the_means_over_the_seeds() -> None:
-    records = [record("a", 0, correct_order_at_3=0.2), record("a", 1, correct_order_at_3=0.4), record("b")]
-    lines = summarize(records)
-    order = correct_order_figure(lines)
-    assert [trace.name for trace in order.data] == ["a", "b"]
-    assert list(order.data[0].x) == ["1", "3", "5", "10", "20", "all"]  # 30 classes: no 50
-    assert order.data[0].y[1] == pytest.approx(30.0)
-    assert list(level_accuracy_figure(lines).data[0].y) == [75.0, 75.0]
+def test_the_page_needs_nothing_from_the_network() -> None:
+    text = report_html(RESULTS, analysis())
+    assert re.findall(r'(?:src|href)="(?!data:|#)[^"]*"', text) == []
+    assert "http" not in text.replace("http://www.w3.org/2000/svg", "")
+    assert "@import" not in text
 
 
-def test_without_plotly_the_report_is_left_out_and_that_is_said(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    real = importlib.util.find_spec
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "plotly" else real(name))
-    message = write_report(RESULTS, tmp_path / "report.html")
-    assert "report.html was not written" in message
-    assert "hiercos[report]" in message
-    assert not list(tmp_path.iterdir())
+def test_names_and_inputs_with_markup_stay_text() -> None:
+    found = analysis()
+    text = report_html(RESULTS, found)
+    page = Page(text)
+    assert "b" not in page.tags
+    assert "img" not in page.tags
+    stored = text.partition('id="data">')[2].partition("</script>")[0]
+    values = json.loads(stored)
+    assert values["names"] == list(MARKUP.names)
+    assert values["inputs"]["3"]["text"] == "<i>input</i> 3"
 
 
-def test_settings_that_a_search_chose_stand_with_their_methods(tmp_path: Path) -> None:
+def test_the_data_of_the_script_are_those_of_the_analysis() -> None:
+    found = analysis()
+    values = json.loads(report_html(RESULTS, found).partition('id="data">')[2].partition("</script>")[0])
+    assert values["labels"] == found.answers.labels.tolist()
+    assert values["support"] == found.nodes.support.tolist()
+    assert values["mistakes"][0]["row"] == found.mistakes[0].row
+    assert [pair["count"] for pair in values["pairs"]] == [pair.count for pair in found.pairs]
+
+
+def test_without_inputs_the_page_says_so() -> None:
+    sentence = "The inputs themselves are not part of this report."
+    assert sentence in report_html(RESULTS, analysis(with_inputs=False))
+    assert sentence not in report_html(RESULTS, analysis())
+
+
+def test_ten_thousand_samples_and_many_classes_stay_below_three_megabytes() -> None:
+    from hiercos import Taxonomy
+
+    paths = [(f"chapter {c // 300}", f"section {c // 20}", f"a class with a longer name {c}") for c in range(1271)]
+    text = report_html(RESULTS, analysis(Taxonomy.from_paths(paths), 10_000))
+    assert len(text.encode()) < 3_000_000
+
+
+def test_the_page_lists_the_options_that_all_runs_of_a_method_share() -> None:
+    assert "Methods: hier-cos: width 7; cross-entropy: width 7." in report_html(RESULTS)
+
+
+def test_settings_that_a_search_chose_stand_with_their_methods() -> None:
     """Epochs are the same in all runs; the learning rate is one method's own."""
     other = record("cross-entropy")
     tuned = [RECORDS[0], replace(other, config={**other.config, "learning_rate": 0.02})]
-    write_report(comparison_results(tuned), tmp_path / "report.html")
-    text = (tmp_path / "report.html").read_text()
+    text = report_html(comparison_results(tuned))
     assert "Settings: epochs 2, batch size 4, optimizer adamw. " in text
     assert "Methods: hier-cos: learning rate 0.1, width 7; cross-entropy: learning rate 0.02, width 7." in text
+
+
+def test_the_report_of_a_run_starts_with_its_figures() -> None:
+    results = run_results([record("hier-cos", hops=0.9), record("hier-cos", rule="crm")])
+    assert results.verdict == "hier-cos: top-1 50.00%, mean tree distance 0.500, HOPS 0.900 on 3 test samples."
+    assert [line.name for line in results.sections[0].lines] == ["hier-cos", "hier-cos + crm"]
+    assert results.verdict in report_html(results)

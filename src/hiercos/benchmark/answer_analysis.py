@@ -32,7 +32,7 @@ MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of dist
 
 
 @dataclass(frozen=True, eq=False)
-class TestedLine:
+class LineAnswers:
     """Test answers of one run under a rule.
 
     Attributes:
@@ -50,7 +50,7 @@ class TestedLine:
     labels: IntArray
 
     @classmethod
-    def read(cls, record: Record, folder: Path) -> "TestedLine":
+    def read(cls, record: Record, folder: Path) -> "LineAnswers":
         """The answers of a finished run under the rule of a record, from the stored scores in its folder."""
         posterior, labels = tested_posterior(folder)
         own = stored_rule(folder)
@@ -96,8 +96,8 @@ class TestedLine:
 
 
 def analyse(
-    line: TestedLine,
-    others: Sequence[TestedLine],
+    line: LineAnswers,
+    others: Sequence[LineAnswers],
     *,
     reference: str,
     seed: int,
@@ -134,7 +134,7 @@ def analyse(
     )
 
 
-def node_figures(line: TestedLine, reference: TestedLine | None) -> NodeFigures:
+def node_figures(line: LineAnswers, reference: LineAnswers | None) -> NodeFigures:
     """Support, accuracy, severity and gain of every node."""
     support = _sums(line, np.ones(len(line.labels)))
     accuracy = _accuracies(line, support)
@@ -145,7 +145,7 @@ def node_figures(line: TestedLine, reference: TestedLine | None) -> NodeFigures:
     return NodeFigures(support.astype(np.int64), accuracy, severity, gain)
 
 
-def _sums(line: TestedLine, values: AnyArray) -> FloatArray:
+def _sums(line: LineAnswers, values: AnyArray) -> FloatArray:
     """Sum of values (M,) or (M, H) of the samples over the nodes of their true paths, shape (N,)."""
     there = line.true_paths >= 0
     spread = np.broadcast_to(values if values.ndim == 2 else values[:, None], there.shape)
@@ -153,19 +153,19 @@ def _sums(line: TestedLine, values: AnyArray) -> FloatArray:
     return sums.astype(np.float64)
 
 
-def _accuracies(line: TestedLine, support: FloatArray) -> FloatArray:
+def _accuracies(line: LineAnswers, support: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
         found: FloatArray = _sums(line, line.paths == line.true_paths) / support
     return found
 
 
-def worst_rows(line: TestedLine) -> IntArray:
+def worst_rows(line: LineAnswers) -> IntArray:
     """Rows of the wrong answers: the farthest first, among equals the most probable, then the first row."""
     rows = np.flatnonzero(line.is_wrong)
     return rows[np.lexsort((rows, -line.probabilities[rows], -line.distances[rows]))]
 
 
-def mistake(line: TestedLine, row: int) -> Mistake:
+def mistake(line: LineAnswers, row: int) -> Mistake:
     """A wrong answer with the probabilities along the true and the answered path."""
     true, answer = int(line.taxonomy.leaves[line.labels[row]]), int(line.nodes[row])
     nodes = line.posterior.rows([row]).nodes[0]
@@ -173,7 +173,7 @@ def mistake(line: TestedLine, row: int) -> Mistake:
     return Mistake(row, true, answer, int(line.distances[row]), {node: float(nodes[node]) for node in on_paths})
 
 
-def confused_pairs(line: TestedLine, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
+def confused_pairs(line: LineAnswers, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
     """The most frequent pairs of a class and a wrong answer, at least two samples; the lower nodes first if equal."""
     rows = np.flatnonzero(line.is_wrong)
     both = np.stack([line.taxonomy.leaves[line.labels[rows]], line.nodes[rows]], axis=1)
@@ -192,7 +192,7 @@ def confused_pairs(line: TestedLine, *, most: int = MOST_PAIRS, of_each: int = 5
     )
 
 
-def level_curves(line: TestedLine) -> tuple[LevelCurves, ...]:
+def level_curves(line: LineAnswers) -> tuple[LevelCurves, ...]:
     """Reliability, and precision against coverage, of the likeliest node of every level."""
     confidence, right = _level_answers(line)
     curves = []
@@ -222,7 +222,7 @@ def level_curves(line: TestedLine) -> tuple[LevelCurves, ...]:
     return tuple(curves)
 
 
-def _level_answers(line: TestedLine) -> tuple[FloatArray, FloatArray]:
+def _level_answers(line: LineAnswers) -> tuple[FloatArray, FloatArray]:
     """Probability of the likeliest node of each level, and whether it is the true one, shape (M, H) each."""
     taxonomy = line.taxonomy
     confidences, rights = [], []
@@ -234,7 +234,7 @@ def _level_answers(line: TestedLine) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
 
 
-def orders(lines: Sequence[TestedLine]) -> Orders:
+def orders(lines: Sequence[LineAnswers]) -> Orders:
     """Orders of the classes by each line, of some samples by rank and of all on average."""
     first = lines[0]
     taxonomy, order = first.taxonomy, tree_order(first.taxonomy)
@@ -263,7 +263,7 @@ def tree_order(taxonomy: Taxonomy) -> IntArray:
     return np.lexsort(taxonomy.path_table(taxonomy.leaves)[:, ::-1].T)
 
 
-def rank_distances(line: TestedLine, rows: IntArray, ranks: int) -> IntArray:
+def rank_distances(line: LineAnswers, rows: IntArray, ranks: int) -> IntArray:
     """Tree distance of the first classes of samples from the true one, shape (S, ranks)."""
     taxonomy = line.taxonomy
     scores = line.rule.ranking(line.posterior.rows(rows))
@@ -273,7 +273,7 @@ def rank_distances(line: TestedLine, rows: IntArray, ranks: int) -> IntArray:
     return np.where(classes == line.labels[rows][:, None], 0, taxonomy.height - shared)
 
 
-def mean_logs(line: TestedLine, group_of: IntArray) -> FloatArray:
+def mean_logs(line: LineAnswers, group_of: IntArray) -> FloatArray:
     """Mean log-probability of each group of classes for the samples of each group, shape (G, G); nan without samples.
 
     Args:
@@ -292,7 +292,7 @@ def mean_logs(line: TestedLine, group_of: IntArray) -> FloatArray:
     return found
 
 
-def hops_weights(line: TestedLine) -> FloatArray:
+def hops_weights(line: LineAnswers) -> FloatArray:
     """Weight of each rank in HOPS for the class with the most test samples, shape (C,)."""
     label = int(np.bincount(line.labels).argmax())
     profiles = rank_profiles(distance_counts(line.taxonomy, [label]))
@@ -300,7 +300,7 @@ def hops_weights(line: TestedLine) -> FloatArray:
     return found
 
 
-def _answers(line: TestedLine) -> Answers:
+def _answers(line: LineAnswers) -> Answers:
     """All answers, or evenly spaced ones if there are more than MOST_ANSWERS."""
     count = len(line.labels)
     rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)

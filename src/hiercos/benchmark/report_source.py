@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.analysis import Analysis
-from hiercos.benchmark.answer_analysis import TestedLine, analyse
+from hiercos.benchmark.answer_analysis import LineAnswers, analyse
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_shown_inputs
@@ -108,8 +108,8 @@ class ReportSource:
         record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
         folder = self.run_folder(record)
         return analyse(
-            TestedLine.read(record, folder),
-            [TestedLine.read(each, self.run_folder(each)) for each in self._compared(record)],
+            LineAnswers.read(record, folder),
+            [LineAnswers.read(each, self.run_folder(each)) for each in self._compared(record)],
             reference=self.reference,
             seed=record.seed,
             inputs=read_shown_inputs(folder) if with_inputs else {},

@@ -40,7 +40,7 @@ def write_figures(drawings: Mapping[str, Drawing], folder: Path, form: str) -> l
     if form not in WRITERS:
         raise FigureError(f"--figures {form}: expected svg, pdf or png")
     if form == "png" and importlib.util.find_spec("PIL") is None:
-        raise FigureError("--figures png needs Pillow (pip install 'hiercos[images]'); svg and pdf need nothing")
+        raise FigureError("--figures png needs Pillow (pip install 'hiercos[report]'); svg and pdf need nothing")
     contents = {folder / f"{name}.{form}": WRITERS[form](drawing) for name, drawing in drawings.items()}
     folder.mkdir(parents=True, exist_ok=True)
     for path, content in contents.items():

@@ -81,6 +81,17 @@ def level_accuracy_figure(lines: Sequence[Line]) -> Figure:
 
 def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
     """Mean of a metric against the number of training samples of a class, with its interval over the draws."""
+    drawing = line_chart(
+        learning_curve_series(results, column),
+        labels=results.points,
+        x_title="training samples of a class",
+        y_title=column.heading,
+    )
+    return Figure(column.directed_heading, column.meaning, drawing)
+
+
+def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
+    """One line for each method and rule, with a value for each number of training samples."""
     lines = results.sections[0].lines
     estimates = {
         line.name: [
@@ -91,13 +102,7 @@ def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
     spread = {name: [each.half_width for each in found] for name, found in estimates.items()}
-    drawing = line_chart(
-        _by_method(lines, values, spread),
-        labels=results.points,
-        x_title="training samples of a class",
-        y_title=column.heading,
-    )
-    return Figure(column.directed_heading, column.meaning, drawing)
+    return _by_method(lines, values, spread)
 
 
 def _by_method(

@@ -1,0 +1,51 @@
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hiercos.data import PixelImages, Texts, Vectors
+from hiercos.decisions import Posterior
+from hiercos.engine.shown_inputs import INPUTS, SIDE, read_shown_inputs, telling_rows, write_shown_inputs
+from trees import TOY
+
+
+def test_telling_rows_are_mistakes_alone() -> None:
+    posterior = Posterior([[0.9, 0.05, 0.05], [0.9, 0.05, 0.05], [0.05, 0.05, 0.9]], TOY)
+    assert telling_rows(posterior, np.array([0, 1, 0])).tolist() == [1, 2]
+    assert telling_rows(posterior, np.array([0, 0, 2])).tolist() == []
+
+
+def test_of_many_mistakes_the_far_and_the_frequent_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hiercos.engine.shown_inputs.WORST", 2)
+    monkeypatch.setattr("hiercos.engine.shown_inputs.PAIRS", 1)
+    monkeypatch.setattr("hiercos.engine.shown_inputs.OF_PAIR", 1)
+    answers, labels = np.array([1, 1, 1, 2, 2]), np.array([0, 0, 0, 0, 1])
+    posterior = Posterior(np.eye(3)[answers], TOY)
+    assert telling_rows(posterior, labels).tolist() == [0, 3, 4]  # the two vehicles, and one cat that is a dog
+
+
+def test_texts_are_stored_by_row_and_cut(tmp_path: Path) -> None:
+    write_shown_inputs(tmp_path, Texts(["a", "<b>é</b>", "c" * 900]), np.array([1, 2]))
+    found = read_shown_inputs(tmp_path)
+    assert found[1] == {"row": 1, "name": "text 2", "text": "<b>é</b>"}
+    assert len(found[2]["text"]) == 500
+    assert found[2]["text"].endswith("c…")
+    assert sorted(found) == [1, 2]
+
+
+def test_images_are_stored_as_thumbnails(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    pixels = np.zeros((2, 200, 300, 3), dtype=np.uint8)
+    write_shown_inputs(tmp_path, PixelImages(pixels, ["first.png", "second.png"]), np.array([1]))
+    [stored] = json.loads((tmp_path / INPUTS).read_text())
+    assert stored["name"] == "second.png"
+    assert stored["image"].startswith("data:image/jpeg;base64,")
+    assert len(stored["image"]) < 2000
+    assert SIDE < 200
+
+
+def test_vectors_are_not_stored(tmp_path: Path) -> None:
+    write_shown_inputs(tmp_path, Vectors(np.zeros((3, 2))), np.array([0]))
+    assert list(tmp_path.iterdir()) == []
+    assert read_shown_inputs(tmp_path) == {}

@@ -1,0 +1,107 @@
+"""The report in a real browser; skipped where Chromium is not installed (Debian: `apt-get install chromium`)."""
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyses import MARKUP, analysis
+from hiercos.analysis import Analysis
+from hiercos.report import comparison_results
+from hiercos.report.page import report_html
+from records import record
+
+BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
+FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking")
+# Errors of the page are collected from its start; a script at its end acts as a user and writes what it sees.
+LISTEN = "<script>window.faults = []; addEventListener('error', event => faults.push(event.message));</script>"
+ACT = """<pre id="seen"></pre><script>
+const seen = {}, $ = id => document.getElementById(id), press = (key) =>
+  $("icicle").dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+const bars = () => [...document.querySelectorAll("#icicle rect")].map(bar => Number(bar.dataset.node));
+const click = node =>
+  document.querySelector(`#icicle rect[data-node="${node}"]`).dispatchEvent(new MouseEvent("click", { bubbles: true }));
+const column = at => [...document.querySelectorAll("#classes tr")].map(row => row.cells[at].textContent);
+ACTIONS
+seen.faults = window.faults;
+$("seen").textContent = JSON.stringify(seen);
+</script>"""
+
+
+def seen_in(found: Analysis, actions: str, folder: Path) -> Any:
+    """What a script reports after its actions on the page of an analysis."""
+    records = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
+    text = report_html(comparison_results(records), found)
+    text = text.replace("<head>", "<head>" + LISTEN).replace("</body>", ACT.replace("ACTIONS", actions) + "</body>")
+    (folder / "report.html").write_text(text, encoding="utf-8")
+    profile = f"--user-data-dir={folder / 'profile'}"
+    command = [str(BROWSER), *FLAGS, profile, "--dump-dom", (folder / "report.html").as_uri()]
+    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    content = re.search(r'<pre id="seen">(.*?)</pre>', page, flags=re.DOTALL)
+    assert content is not None
+    return json.loads(html.unescape(content[1]))
+
+
+def test_zoom_click_sort_and_search_work_without_an_error(tmp_path: Path) -> None:
+    actions = """
+    seen.whole = bars();
+    click(0); seen.zoomed = bars(); seen.panel = $("node").textContent; seen.said = $("announce").textContent;
+    press("ArrowDown"); seen.below = $("announce").textContent;
+    press("Escape"); seen.again = bars();
+    const sort = document.querySelector("th[data-key=support] button");
+    sort.click(); seen.ascending = column(1).map(Number);
+    sort.click(); seen.descending = column(1).map(Number);
+    $("search").value = "CAR"; $("search").dispatchEvent(new Event("input")); seen.searched = column(0);
+    $("measure").value = "gain"; $("measure").dispatchEvent(new Event("change")); seen.key = $("key").textContent;
+    seen.cards = $("mistakes").children.length;
+    seen.pairs = $("pairs").rows.length;
+    seen.suspects = suspectRows().length - 1;
+    """
+    found = analysis()
+    seen = seen_in(found, actions, tmp_path)
+    assert seen["faults"] == []
+    assert sorted(seen["whole"]) == list(range(MARKUP.num_nodes)) == sorted(seen["again"])
+    assert sorted(seen["zoomed"]) == [0, 2, 3]  # pet and its children
+    assert "Confusion among its children" in seen["panel"]
+    assert seen["said"].startswith(f"pet: {found.nodes.support[0]} test samples")
+    assert seen["below"].startswith("pet > cat: ")
+    assert seen["ascending"] == sorted(found.nodes.support[MARKUP.leaves].tolist())
+    assert seen["descending"] == seen["ascending"][::-1]
+    assert seen["searched"] == ["</script><b>vehicle > car"]
+    assert seen["key"].startswith("Gain in accuracy over cross-entropy: -")
+    assert seen["cards"] == min(len(found.mistakes), 12)
+    assert seen["pairs"] == len(found.pairs)
+    assert seen["suspects"] == len(found.suspects)
+
+
+def test_confusion_among_children_counts_the_answers(tmp_path: Path) -> None:
+    found = analysis()
+    actions = """click(0);
+    const counts = row => [...row.cells].slice(1).map(cell => Number(cell.textContent) || 0);
+    seen.rows = [...document.querySelector("#node table").tBodies[0].rows].map(counts);"""
+    children = [2, 3]
+    labels, answers = MARKUP.leaves[found.answers.labels], found.answers.nodes
+    expected = [
+        [int(((labels == true) & (answers == answer)).sum()) for answer in children]
+        + [int(((labels == true) & ~((answers == 2) | (answers == 3))).sum())]
+        for true in children
+    ]
+    assert seen_in(found, actions, tmp_path)["rows"] == expected
+
+
+def test_names_and_inputs_with_markup_are_shown_as_text(tmp_path: Path) -> None:
+    actions = """click(0); press("ArrowDown"); press("ArrowRight");
+    seen.title = $("node").querySelector("h3").textContent;
+    seen.card = $("mistakes").querySelector("p").textContent;
+    seen.images = document.images.length;"""
+    found = analysis()
+    seen = seen_in(found, actions, tmp_path)
+    assert seen["title"] == "pet > <img src=x onerror=alert(1)>"
+    assert seen["card"] == f"<i>input</i> {found.mistakes[0].row}"
+    assert (seen["images"], seen["faults"]) == (0, [])

@@ -1,0 +1,105 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from analyses import analysis
+from hiercos.report import comparison_results, learning_curve_results, report_figures, summarize
+from hiercos.report.drawing import Drawing, Polygon, Raster, Stroke, Text, svg
+from hiercos.report.figures import correct_order_figure, level_accuracy_figure, training_figures, verdict_figure
+from hiercos.report.maps import Icicle, shades
+from records import record
+from trees import TOY
+
+
+def texts(drawing: Drawing) -> list[str]:
+    return [shape.text for shape in drawing.shapes if isinstance(shape, Text)]
+
+
+def curves(drawing: Drawing) -> list[Stroke]:
+    return [
+        shape for shape in drawing.shapes if isinstance(shape, Stroke) and shape.width == 2.2 and len(shape.points) > 2
+    ]
+
+
+def test_the_order_of_predictions_is_drawn_at_the_means_over_the_seeds() -> None:
+    records = [record("a", 0, correct_order_at_3=0.2), record("a", 1, correct_order_at_3=0.4), record("b")]
+    drawing = correct_order_figure(summarize(records)).drawing
+    first, second = curves(drawing)
+    assert [label for label in ("1", "3", "5", "10", "all") if label in texts(drawing)] == ["1", "3", "5", "10", "all"]
+    assert "50" not in texts(drawing)  # 30 classes
+    heights = [y for _, y in first.points]
+    assert heights[1] == max(heights[:-1])  # 30%, the lowest but for all: y grows downwards
+    assert heights[1] - heights[0] == pytest.approx((50 - 30) / 50 / 1.05 * 290, rel=1e-3)
+    assert len({y for _, y in second.points[:-1]}) == 1
+
+
+def test_a_method_keeps_its_colour_under_a_rule_and_the_line_is_dashed() -> None:
+    lines = summarize([record("a"), record("a", rule="crm"), record("b")])
+    drawn = curves(correct_order_figure(lines).drawing)
+    assert [stroke.colour for stroke in drawn] == ["series-1", "series-1", "series-2"]
+    assert [bool(stroke.dash) for stroke in drawn] == [False, True, False]
+
+
+def test_levels_are_labelled_from_the_coarsest() -> None:
+    assert {"1", "2", "accuracy, %"} <= set(texts(level_accuracy_figure(summarize([record("a")])).drawing))
+
+
+def test_the_recommended_line_stands_out() -> None:
+    results = comparison_results([record("hier-cos"), record("cross-entropy")], recommended="hier-cos")
+    names = [shape for shape in verdict_figure(results).drawing.shapes if isinstance(shape, Text)]
+    assert [shape.text for shape in names if shape.is_bold and shape.anchor == "end"] == ["hier-cos"]
+
+
+def test_training_curves_have_the_epochs_of_each_method() -> None:
+    epochs = [{"number": number, "top1": 0.1 * number, "log_loss": 1 / number} for number in (1, 2, 3)]
+    lines = summarize([replace(record("a"), history=epochs), record("b")])
+    figures = training_figures(lines)
+    assert sorted(figures) == ["training-log-loss", "training-top1"]
+    assert len(curves(figures["training-top1"].drawing)) == 1  # the other has no epochs
+    assert "1.5" not in texts(figures["training-top1"].drawing)
+
+
+def test_every_figure_of_the_paper_is_there() -> None:
+    results = comparison_results([record("hier-cos"), record("cross-entropy")])
+    figures = report_figures(results, analysis())
+    expected = {"verdict", "correct-order", "level-accuracy", "distance-maps", "log-probabilities", "hops-weights"}
+    assert set(figures) == expected | {"tree", "reliability", "coverage"}
+    titles = texts(figures["distance-maps"].drawing)
+    assert {"hier-cos", "cross-entropy", "best order", "worst order"} <= set(titles)
+    assert len([shape for shape in figures["log-probabilities"].drawing.shapes if isinstance(shape, Raster)]) == 4
+
+
+def test_learning_curves_are_figures_too() -> None:
+    records = [
+        replace(record(method, seed), data={**record().data, "shots": shots})
+        for shots in (1, "all")
+        for method in ("hier-cos", "cross-entropy")
+        for seed in (0, 1)
+    ]
+    figures = report_figures(learning_curve_results(records), None)
+    assert "learning-curve-top1" in figures
+    assert {"1", "all"} <= set(texts(figures["learning-curve-top1"].drawing))
+
+
+def test_children_stand_below_their_parent_in_an_icicle() -> None:
+    icicle = Icicle(TOY.names, TOY.parents, np.array([2.0, 1.0, 1.0, 1.0, 1.0]), np.full(5, np.nan))
+    starts, widths, levels = icicle.spans()
+    assert starts == pytest.approx([0, 2 / 3, 0, 1 / 3, 2 / 3])
+    assert widths == pytest.approx([2 / 3, 1 / 3, 1 / 3, 1 / 3, 1 / 3])
+    assert levels.tolist() == [0, 0, 1, 1, 1]
+
+
+def test_shades_run_from_low_to_high_and_nan_is_grey() -> None:
+    assert shades(np.array([[0.0, 2.0, 1.0, np.nan]]), (0.0, 2.0)).tolist() == [[0, 63, 32, 64]]
+
+
+def test_an_svg_escapes_its_texts() -> None:
+    drawing = Drawing(10, 10, [Text(0, 0, "<a>&"), Polygon([(0, 0)], "ink", "<b>")], "<c>")
+    for in_page in (True, False):
+        text = svg(drawing, in_page=in_page)
+        assert "&lt;a&gt;&amp;" in text
+        assert "&lt;b&gt;" in text
+        assert "&lt;c&gt;" in text
+    assert "var(--ink)" in svg(drawing, in_page=True)
+    assert "var(" not in svg(drawing, in_page=False)
