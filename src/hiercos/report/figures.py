@@ -36,7 +36,8 @@ def verdict_figure(results: Results) -> Figure:
         DotPanel("top-1 accuracy, %", [_scaled(line, metric_spec("top1")) for line in lines]),
         DotPanel("mean tree distance", [_scaled(line, metric_spec("ahd_at_1")) for line in lines]),
     ]
-    note = "More accurate is farther right, nearer to the truth is farther left; bars are 95% intervals over the seeds."
+    spread = "bars are 95% intervals over the seeds" if len(results.seeds) > 1 else "one seed, so no intervals"
+    note = f"More accurate is farther right, nearer to the truth is farther left; {spread}."
     says = f"Top-1 accuracy and mean tree distance of {len(lines)} lines. {note}"
     return Figure(
         "The lines compared",

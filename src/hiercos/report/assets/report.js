@@ -157,17 +157,17 @@ function confusion(node, own) {
   const errors = child => columns.reduce((sum, other) => sum + (other === child ? 0 : of(child, other) + of(other, child)), 0) + of(child, -1);
   const most = columns.sort((a, b) => errors(b) - errors(a)).slice(0, 12).sort((a, b) => a - b);
   const head = element("tr", {}, element("th", { scope: "col" }, "true child, answered →"));
-  for (const child of most) head.append(element("th", { scope: "col" }, data.names[child]));
+  most.forEach((child, at) => head.append(element("th", { scope: "col", title: data.names[child] }, String(at + 1))));
   head.append(element("th", { scope: "col" }, "elsewhere"));
   const body = element("tbody");
-  for (const child of most) {
-    const row = element("tr", {}, element("th", { scope: "row", class: "name" }, data.names[child]));
+  most.forEach((child, at) => {
+    const row = element("tr", {}, element("th", { scope: "row", class: "wide" }, `${at + 1} ${data.names[child]}`));
     for (const other of [...most, -1]) {
       const count = of(child, other);
       row.append(element("td", other === child ? { class: "best" } : {}, count ? String(count) : "·"));
     }
     body.append(row);
-  }
+  });
   const left = children[node].length - most.length;
   const note = left > 0 ? `The ${most.length} children with the most confusion; ${left} others are not shown.` : "";
   return element("div", {}, element("h3", {}, "Confusion among its children"),
@@ -178,13 +178,16 @@ function sampleTable(samples) {
   const body = element("tbody");
   for (const sample of samples) {
     const shown = input(sample);
-    body.append(element("tr", {}, element("td", {}, String(data.rows[sample] + 1)), element("td", { class: "wide" }, shown ? inputNode(shown) : "–"),
+    const inputs = hasInputs ? [element("td", { class: "wide" }, shown ? inputNode(shown) : "–")] : [];
+    body.append(element("tr", {}, element("td", {}, String(data.rows[sample] + 1)), ...inputs,
       element("td", { class: "wide" }, data.names[data.leaves[data.labels[sample]]]), element("td", { class: "wide" }, pathText(data.answers[sample])),
       element("td", {}, percent(data.probabilities[sample]))));
   }
-  const head = element("tr", {}, ...["test row", "input", "true", "answer", "probability"].map(text => element("th", { scope: "col" }, text)));
+  const head = element("tr", {}, ...["test row", ...(hasInputs ? ["input"] : []), "true", "answer", "probability"].map(text => element("th", { scope: "col", class: ["input", "true", "answer"].includes(text) ? "wide" : "" }, text)));
   return element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), body));
 }
+
+const hasInputs = Object.keys(data.inputs).length > 0;
 
 function inputNode(shown) {
   if (shown.image) return element("img", { src: shown.image, alt: shown.name, title: shown.name, loading: "lazy" });
