@@ -19,6 +19,7 @@ from trees import TOY17
 
 COMMANDS = [
     "compare",
+    "report",
     "ablate",
     "train",
     "predict",
@@ -265,6 +266,15 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     assert "hier-cos\n" in out
     assert "alpha=0.05" in out
     assert "icd10cm (present)" in out
+
+
+def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["methods", "hier-cos"]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("hier-cos\n")
+    assert "haframe" not in out
+    assert run(["methods", "hiercos"]) == 2
+    assert "did you mean 'hier-cos'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
