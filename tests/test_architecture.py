@@ -8,7 +8,18 @@ import hiercos
 
 SOURCE = Path(hiercos.__file__).parent
 OPEN_TO_ALL = {
-    *("analysis", "callbacks", "errors", "files", "json_files", "limits", "locks", "manifest", "metric_table", "options"),
+    *(
+        "analysis",
+        "callbacks",
+        "errors",
+        "files",
+        "json_files",
+        "limits",
+        "locks",
+        "manifest",
+        "metric_table",
+        "options",
+    ),
     *("pixels", "records", "registry"),
 }
 NETWORKS = {"taxonomy", "geometry", "nn", "losses"}

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos.data import PixelImages, Texts, Vectors
 from hiercos.decisions import Posterior
-from hiercos.engine.shown_inputs import INPUTS, SIDE, read_shown_inputs, telling_rows, write_shown_inputs
+from hiercos.engine.shown_inputs import INPUTS, SIDE, read_shown_inputs, shown_inputs, telling_rows
 from trees import TOY
 
 
@@ -26,7 +26,7 @@ def test_of_many_mistakes_the_far_and_the_frequent_are_kept(monkeypatch: pytest.
 
 
 def test_texts_are_stored_by_row_and_cut(tmp_path: Path) -> None:
-    write_shown_inputs(tmp_path, Texts(["a", "<b>é</b>", "c" * 900]), np.array([1, 2]))
+    (tmp_path / INPUTS).write_text(shown_inputs(Texts(["a", "<b>é</b>", "c" * 900]), np.array([1, 2])))
     found = read_shown_inputs(tmp_path)
     assert found[1] == {"row": 1, "name": "text 2", "text": "<b>é</b>"}
     assert len(found[2]["text"]) == 500
@@ -34,11 +34,10 @@ def test_texts_are_stored_by_row_and_cut(tmp_path: Path) -> None:
     assert sorted(found) == [1, 2]
 
 
-def test_images_are_stored_as_thumbnails(tmp_path: Path) -> None:
+def test_images_are_stored_as_thumbnails() -> None:
     pytest.importorskip("PIL")
     pixels = np.zeros((2, 200, 300, 3), dtype=np.uint8)
-    write_shown_inputs(tmp_path, PixelImages(pixels, ["first.png", "second.png"]), np.array([1]))
-    [stored] = json.loads((tmp_path / INPUTS).read_text())
+    [stored] = json.loads(shown_inputs(PixelImages(pixels, ["first.png", "second.png"]), np.array([1])))["inputs"]
     assert stored["name"] == "second.png"
     assert stored["image"].startswith("data:image/jpeg;base64,")
     assert len(stored["image"]) < 2000
@@ -46,6 +45,10 @@ def test_images_are_stored_as_thumbnails(tmp_path: Path) -> None:
 
 
 def test_vectors_are_not_stored(tmp_path: Path) -> None:
-    write_shown_inputs(tmp_path, Vectors(np.zeros((3, 2))), np.array([0]))
-    assert list(tmp_path.iterdir()) == []
+    assert json.loads(shown_inputs(Vectors(np.zeros((3, 2))), np.array([0]))) == {"inputs": []}
     assert read_shown_inputs(tmp_path) == {}
+
+
+def test_samples_labelled_with_an_inner_node_are_left_out() -> None:
+    posterior = Posterior([[0.9, 0.05, 0.05], [0.9, 0.05, 0.05]], TOY)
+    assert telling_rows(posterior, np.array([3, 2])).tolist() == [1]  # 3 is the node of the pets

@@ -41,6 +41,7 @@ class LineAnswers:
         rule: rule that answers and ranks.
         posterior: posterior of M test samples.
         labels: true class of each, shape (M,).
+        rows: row of each in the test split, shape (M,); from 0 to M - 1 by default.
     """
 
     name: str
@@ -48,14 +49,23 @@ class LineAnswers:
     rule: Rule
     posterior: Posterior
     labels: IntArray
+    rows: IntArray = None  # type: ignore[assignment]  # filled in below
+
+    def __post_init__(self) -> None:
+        if self.rows is None:
+            object.__setattr__(self, "rows", np.arange(len(self.labels)))
 
     @classmethod
     def read(cls, record: Record, folder: Path) -> "LineAnswers":
-        """The answers of a finished run under the rule of a record, from the stored scores in its folder."""
+        """The answers of a finished run under the rule of a record, from the stored scores in its folder.
+
+        Test samples labelled with an inner node are left out.
+        """
         posterior, labels = tested_posterior(folder)
+        rows = np.flatnonzero(labels < posterior.taxonomy.num_classes)
         own = stored_rule(folder)
         chosen = own if own.name == record.rule else rule(record.rule)
-        return cls(record.name, record.method, chosen, posterior, labels)
+        return cls(record.name, record.method, chosen, posterior.rows(rows), labels[rows], rows)
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -170,7 +180,9 @@ def mistake(line: LineAnswers, row: int) -> Mistake:
     true, answer = int(line.taxonomy.leaves[line.labels[row]]), int(line.nodes[row])
     nodes = line.posterior.rows([row]).nodes[0]
     on_paths = sorted({int(node) for node in (*line.paths[row], *line.true_paths[row]) if node >= 0})
-    return Mistake(row, true, answer, int(line.distances[row]), {node: float(nodes[node]) for node in on_paths})
+    return Mistake(
+        int(line.rows[row]), true, answer, int(line.distances[row]), {node: float(nodes[node]) for node in on_paths}
+    )
 
 
 def confused_pairs(line: LineAnswers, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
@@ -185,7 +197,7 @@ def confused_pairs(line: LineAnswers, *, most: int = MOST_PAIRS, of_each: int = 
             true=int(pairs[pair, 0]),
             answer=int(pairs[pair, 1]),
             count=int(counts[pair]),
-            rows=tuple(rows[members == pair][:of_each].tolist()),
+            rows=tuple(line.rows[rows[members == pair][:of_each]].tolist()),
         )
         for pair in frequent
         if counts[pair] > 1
@@ -304,7 +316,7 @@ def _answers(line: LineAnswers) -> Answers:
     """All answers, or evenly spaced ones if there are more than MOST_ANSWERS."""
     count = len(line.labels)
     rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)
-    return Answers(rows, line.labels[rows], line.nodes[rows], line.probabilities[rows])
+    return Answers(line.rows[rows], line.labels[rows], line.nodes[rows], line.probabilities[rows])
 
 
 def _paths(taxonomy: Taxonomy, nodes: IntArray) -> IntArray:

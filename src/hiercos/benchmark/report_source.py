@@ -89,7 +89,9 @@ class ReportSource:
         return _run_folder(self.folder, row)
 
     def analysis(self, line: str = "", *, with_inputs: bool = True) -> Analysis | None:
-        """Analysis of the answers of one line, of its seed with the best top-1 on validation; None for learning curves.
+        """Analysis of the answers of one line, of its seed with the best top-1 on validation.
+
+        There is none for learning curves, and for a graph that is not a tree.
 
         Args:
             line: name of the line; by default the recommended one, else the one nearest to the truth.
@@ -107,8 +109,11 @@ class ReportSource:
         chosen = line or self.recommended or nearest
         record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
         folder = self.run_folder(record)
+        answers = LineAnswers.read(record, folder)
+        if not answers.taxonomy.is_tree or not len(answers.labels):
+            return None
         return analyse(
-            LineAnswers.read(record, folder),
+            answers,
             [LineAnswers.read(each, self.run_folder(each)) for each in self._compared(record)],
             reference=self.reference,
             seed=record.seed,

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.data import Dataset
+from hiercos.data import Dataset, Inputs
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder, FineTunedEncoder, ReadConfig
@@ -174,6 +174,10 @@ class GrownData:
     def model(self, config: TrainConfig) -> Model:
         """The model with its new axes, see `grown_model`."""
         return grown_model(self.stored.model, self.change, config.seed)
+
+    def inputs(self, split: str) -> Inputs:
+        """Raw inputs of a part of the new data, without the memory, of which only features are kept."""
+        return self.dataset.inputs.take(self.dataset.run_rows(split))
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """Encoder of the model that is extended."""

@@ -95,7 +95,7 @@ class PreparedData:
 
     def inputs(self, split: str) -> Inputs:
         """Raw inputs of one split."""
-        return self.dataset.inputs.take(self.dataset.rows(split))
+        return self.dataset.inputs.take(self.dataset.run_rows(split))
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """Encoder that computed the features."""
@@ -242,7 +242,7 @@ class FineTuningData:
 
     def inputs(self, split: str) -> Inputs:
         """Raw inputs of one split."""
-        return self.dataset.inputs.take(self.dataset.rows(split))
+        return self.dataset.inputs.take(self.dataset.run_rows(split))
 
     def encoder(self, model: Model) -> FineTunedEncoder:
         """Encoder of inputs for a trained model."""

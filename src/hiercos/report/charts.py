@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hiercos.report.drawing import Drawing, Point, Polygon, Shape, Stroke, Text, text_width
 from hiercos.report.results import Estimate
@@ -20,7 +20,7 @@ class Series:
         name: name in the legend.
         x: positions, ascending; those of a chart with labels count from 0.
         y: values; nan leaves a gap.
-        half_widths: half-widths of the intervals of the values; empty without intervals.
+        intervals: low and high end of the interval of each value, nan for none; empty without intervals.
         colour: tone of the line; the next free one by default.
         style: number of the dash and the marker.
         has_line: whether the points are joined.
@@ -29,7 +29,7 @@ class Series:
     name: str
     x: Sequence[float]
     y: Sequence[float]
-    half_widths: Sequence[float] = ()
+    intervals: Sequence[tuple[float, float]] = ()
     colour: str = ""
     style: int = 0
     has_line: bool = True
@@ -89,7 +89,7 @@ def line_chart(
 
 def _coloured(series: Series, number: int) -> Series:
     colour = series.colour or SERIES[number % len(SERIES)]
-    return Series(series.name, series.x, series.y, series.half_widths, colour, series.style, series.has_line)
+    return replace(series, colour=colour)
 
 
 def _x_range(series: Sequence[Series], labels: Sequence[str]) -> tuple[float, float]:
@@ -101,11 +101,7 @@ def _x_range(series: Sequence[Series], labels: Sequence[str]) -> tuple[float, fl
 
 
 def _y_range(series: Sequence[Series]) -> tuple[float, float]:
-    values: list[float] = []
-    for each in series:
-        halves = each.half_widths or [0.0] * len(each.y)
-        for value, half in zip(each.y, halves, strict=True):
-            values += [value - (0 if math.isnan(half) else half), value + (0 if math.isnan(half) else half)]
+    values = [value for each in series for value in (*each.y, *(end for ends in each.intervals for end in ends))]
     finite = [value for value in values if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
     margin = 0.06 * (high - low) or 0.5
@@ -155,10 +151,9 @@ def _axes(frame: Frame, marks: Sequence[tuple[float, str]], x_title: str, y_titl
 def _series_shapes(series: Series, frame: Frame, *, with_markers: bool) -> list[Shape]:
     points = [(frame.x(x), frame.y(y)) if math.isfinite(y) else None for x, y in zip(series.x, series.y, strict=True)]
     shapes: list[Shape] = []
-    for x, y, half in zip(series.x, series.y, series.half_widths, strict=False):
-        if math.isfinite(y) and half > 0:
-            place = frame.x(x)
-            shapes.append(Stroke([(place, frame.y(y - half)), (place, frame.y(y + half))], series.colour, 1.2))
+    for x, (low, high) in zip(series.x, series.intervals, strict=False):
+        if low < high:
+            shapes.append(Stroke([(frame.x(x), frame.y(low)), (frame.x(x), frame.y(high))], series.colour, 1.2))
     if series.has_line:
         dash = DASHES[series.style % len(DASHES)]
         shapes += [Stroke(run, series.colour, 2.2, dash) for run in _runs(points) if len(run) > 1]
@@ -235,10 +230,8 @@ def dot_chart(names: Sequence[str], panels: Sequence[DotPanel], *, chosen: str, 
 
 def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: tuple[float, float, float]) -> list[Shape]:
     start, wide, row = place
-    columns = Series(
-        "", range(len(names)), [each.mean for each in panel.estimates], [e.half_width for e in panel.estimates]
-    )
-    low, high = _y_range([columns])
+    means, ends = [each.mean for each in panel.estimates], [(each.low, each.high) for each in panel.estimates]
+    low, high = _y_range([Series("", range(len(names)), means, ends)])
     bottom = 34 + row * len(names)
 
     def x(value: float) -> float:

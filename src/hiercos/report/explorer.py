@@ -27,6 +27,17 @@ def figure_html(figure: Figure, *, with_title: bool = True) -> str:
     )
 
 
+def figure_page(figure: Figure) -> str:
+    """A page with one figure."""
+    title = html.escape(figure.title)
+    return (
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{title}</title>\n'
+        f"<style>{asset('report.css')}</style></head>\n<body><main><h1>{title}</h1>\n"
+        f"{figure_html(figure, with_title=False)}</main></body></html>\n"
+    )
+
+
 def explorer_sections(analysis: Analysis) -> dict[str, list[str]]:
     """Sections on the answers of one line, as HTML by title; the script fills their tables and lists."""
     figures = {name: figure_html(figure) for name, figure in analysis_figures(analysis).items() if name != "tree"}

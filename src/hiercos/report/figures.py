@@ -102,12 +102,12 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
         for line in lines
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
-    spread = {name: [each.half_width for each in found] for name, found in estimates.items()}
+    spread = {name: [(each.low, each.high) for each in found] for name, found in estimates.items()}
     return _by_method(lines, values, spread)
 
 
 def _by_method(
-    lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[float]] | None = None
+    lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[tuple[float, float]]] | None = None
 ) -> list[Series]:
     """Series with one colour for each method, and one dash and marker for each rule."""
     methods = list(dict.fromkeys(line.records[0].method for line in lines))
