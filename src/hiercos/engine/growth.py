@@ -177,7 +177,7 @@ class GrownData:
 
     def inputs(self, split: str) -> Inputs:
         """Raw inputs of a part of the new data, without the memory, of which only features are kept."""
-        return self.dataset.inputs.take(self.dataset.run_rows(split))
+        return self.dataset.inputs.take(self.dataset.rows(split))
 
     def encoder(self, model: Model) -> Encoder | None:  # noqa: ARG002  # the same for every model
         """Encoder of the model that is extended."""

@@ -104,7 +104,7 @@ def _y_range(series: Sequence[Series]) -> tuple[float, float]:
     values = [value for each in series for value in (*each.y, *(end for ends in each.intervals for end in ends))]
     finite = [value for value in values if math.isfinite(value)]
     low, high = min(finite, default=0.0), max(finite, default=1.0)
-    margin = 0.06 * (high - low) or 0.5
+    margin = 0.06 * (high - low) or 0.1 * abs(high) or 0.5
     return low - margin, high + margin
 
 

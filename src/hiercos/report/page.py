@@ -85,9 +85,8 @@ def _verdict(results: Results) -> str:
     """The verdict, the recommendation first, and a picture of it."""
     lines = sorted(results.verdict.splitlines(), key=lambda line: not line.startswith("Ship "))
     parts = [f"<p>{_sentence(line)}</p>" for line in lines]
-    picture = (
-        "" if results.points or len(results.sections) > 1 else figure_html(verdict_figure(results), with_title=False)
-    )
+    is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].lines) > 1
+    picture = figure_html(verdict_figure(results), with_title=False) if is_comparison else ""
     return f'<div class="verdict">{"".join(parts)}</div>\n{picture}'
 
 
