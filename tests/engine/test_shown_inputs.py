@@ -26,7 +26,8 @@ def test_of_many_mistakes_the_far_and_the_frequent_are_kept(monkeypatch: pytest.
 
 
 def test_texts_are_stored_by_row_and_cut(tmp_path: Path) -> None:
-    (tmp_path / INPUTS).write_text(shown_inputs(Texts(["a", "<b>é</b>", "c" * 900]), np.array([1, 2])))
+    files = shown_inputs(Texts(["a", "<b>é</b>", "c" * 900]), np.array([1, 2]))
+    (tmp_path / INPUTS).write_text(files[INPUTS])
     found = read_shown_inputs(tmp_path)
     assert found[1] == {"row": 1, "name": "text 2", "text": "<b>é</b>"}
     assert len(found[2]["text"]) == 500
@@ -37,7 +38,8 @@ def test_texts_are_stored_by_row_and_cut(tmp_path: Path) -> None:
 def test_images_are_stored_as_thumbnails() -> None:
     pytest.importorskip("PIL")
     pixels = np.zeros((2, 200, 300, 3), dtype=np.uint8)
-    [stored] = json.loads(shown_inputs(PixelImages(pixels, ["first.png", "second.png"]), np.array([1])))["inputs"]
+    files = shown_inputs(PixelImages(pixels, ["first.png", "second.png"]), np.array([1]))
+    [stored] = json.loads(files[INPUTS])["inputs"]
     assert stored["name"] == "second.png"
     assert stored["image"].startswith("data:image/jpeg;base64,")
     assert len(stored["image"]) < 2000
@@ -45,7 +47,7 @@ def test_images_are_stored_as_thumbnails() -> None:
 
 
 def test_vectors_are_not_stored(tmp_path: Path) -> None:
-    assert json.loads(shown_inputs(Vectors(np.zeros((3, 2))), np.array([0]))) == {"inputs": []}
+    assert shown_inputs(Vectors(np.zeros((3, 2))), np.array([0])) == {}
     assert read_shown_inputs(tmp_path) == {}
 
 

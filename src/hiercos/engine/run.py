@@ -46,7 +46,7 @@ from hiercos.engine.model_folder import (
 )
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
-from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
+from hiercos.engine.shown_inputs import shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
@@ -194,7 +194,7 @@ def _train_run(
     if fabric.is_global_zero:
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
         others[SCORES] = _npz(scores=tested.scores.numpy(), labels=test.labels.numpy())
-        others[INPUTS] = shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
+        others |= shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
         kept = _memory(train, memory, config.seed)
         stored = StoredModel(
             model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains

@@ -51,11 +51,12 @@ def telling_rows(posterior: Posterior, labels: IntArray) -> IntArray:
     return found
 
 
-def shown_inputs(inputs: Inputs, rows: IntArray) -> str:
-    """The inputs of the given rows as the content of INPUTS; none for vectors, which nobody can look at."""
-    chosen = [] if inputs.kind == "vectors" else rows.tolist()
-    shown = [{"row": row, "name": inputs.name(row), **_shown(inputs, row)} for row in chosen]
-    return json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"
+def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
+    """The file INPUTS with the inputs of the given rows, by its name; none for vectors, which nobody can look at."""
+    if inputs.kind == "vectors":
+        return {}
+    shown = [{"row": row, "name": inputs.name(row), **_shown(inputs, row)} for row in rows.tolist()]
+    return {INPUTS: json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"}
 
 
 def read_shown_inputs(folder: Path) -> dict[int, dict[str, Any]]:
