@@ -192,3 +192,12 @@ def test_labels_are_suspected_if_the_answer_is_far_and_confident() -> None:
     found = analyse(line, [], reference="", seed=0, inputs={})
     assert [each.row for each in found.suspects] == [0]  # the second is near, the third not confident, the last right
     assert [each.row for each in found.mistakes] == [0, 2, 1]
+
+
+def test_rows_are_those_of_the_whole_test_split() -> None:
+    posterior = Posterior(np.eye(3)[[1, 1, 2, 0]], TOY)
+    line = LineAnswers("a", "a", rule("none"), posterior, np.array([0, 0, 2, 2]), np.array([3, 5, 8, 9]))
+    found = analyse(line, [], reference="", seed=0, inputs={})
+    assert [each.row for each in found.mistakes] == [9, 3, 5]
+    assert [each.rows for each in found.pairs] == [(3, 5)]
+    assert found.answers.rows.tolist() == [3, 5, 8, 9]
