@@ -17,13 +17,13 @@ import numpy as np
 
 from hiercos.benchmark.jobs import Executor, Observer
 from hiercos.engine import (
-    CHECKPOINT,
     RunData,
     RunProgress,
     TrainConfig,
     TrainingCallback,
     TrainingError,
     fit,
+    remove_checkpoints,
     taxonomy_summary,
 )
 from hiercos.errors import FaultsError
@@ -160,7 +160,7 @@ class Trial:
         if fabric.is_global_zero:
             content = json.dumps({"identity": identity, "result": result.to_dict()}, indent=2)
             write_atomically(self.folder / TRIAL_FILE, content + "\n")
-            (self.folder / CHECKPOINT).unlink(missing_ok=True)
+            remove_checkpoints(self.folder)
         fabric.barrier()  # the other processes may read the folder only now
         return result
 

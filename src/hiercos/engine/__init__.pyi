@@ -3,7 +3,7 @@ from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
 from .batches import Samples as Samples
 from .batches import VectorSamples as VectorSamples
-from .checkpoint import CHECKPOINT as CHECKPOINT
+from .checkpoint import remove_checkpoints as remove_checkpoints
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig
 from .device import launched as launched

@@ -184,9 +184,9 @@ def test_more_pixels_than_pillow_allows_are_a_fault_before_they_are_decoded(
     width: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = encoded(Image.new("RGB", (width, 30)))
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 1000)
+    monkeypatch.setenv("HIERCOS_MAX_PIXELS", "1000")
     assert message in fault_of(content)
-    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    monkeypatch.delenv("HIERCOS_MAX_PIXELS")
     assert decoded(content, "it").size == (width, 30)
 
 
