@@ -66,7 +66,8 @@ def test_vectors_of_another_width_are_an_error(fabric: Fabric) -> None:
 )
 def test_texts_are_read_in_whole_batches_of_any_size(fabric: Fabric, batch_size: int | None, sizes: list[int]) -> None:
     texts = [f"word{number % 9} word{number % 7}" for number in range(900)]
-    stored = StoredModel(Model(TOY17, 4, "cross-entropy").eval(), TfidfEncoder(TextFeatures.fit(texts, 4, 0)))
+    features = TextFeatures.fit(texts)
+    stored = StoredModel(Model(TOY17, features.width, "logistic").eval(), TfidfEncoder(features))
     inputs = UnlabelledInputs.in_memory(Texts(texts))
     found = list(posterior_batches(stored, inputs, ReadConfig(fabric, batch_size)))
     assert [len(batch) for batch, _ in found] == sizes

@@ -12,7 +12,7 @@ from hiercos.benchmark.resampling import bootstrap_interval
 from hiercos.decisions import Decision, rule
 from hiercos.engine import stored_rule, tested_posterior
 from hiercos.records import Record
-from hiercos.taxonomy import FloatArray, IntArray, Taxonomy
+from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
 ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of rows
 
@@ -34,18 +34,23 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
 
 
 def answer_values(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:
-    """Top-1 and AHD@1 of each answer, shape (M, 2); an answer that is an inner node is never right.
+    """Top-1 and AHD@1 of the answers to samples labelled with a class; an inner node is never right.
 
     Args:
         decision: answers of M samples.
-        labels: true class of each sample, shape (M,).
+        labels: label of each sample, shape (M,); those of inner nodes are left out.
         taxonomy: taxonomy of the classes.
+
+    Returns:
+        Shape (number of samples labelled with a class, 2).
     """
-    leaves = taxonomy.leaves[labels]
-    paths = taxonomy.path_table(leaves)  # (M, H)
-    shared = ((paths == decision.paths) & (paths >= 0)).sum(axis=1)  # depth of the lowest common ancestor
-    right = decision.nodes == leaves
-    return np.stack([right, np.where(right, 0, taxonomy.height - shared)], axis=1).astype(np.float64)
+    is_class = labels < taxonomy.num_classes
+    answers, leaves = decision.nodes[is_class], taxonomy.leaves[labels[is_class]]
+    ancestors, answered = ancestor_matrix(taxonomy), answers >= 0
+    shared = np.zeros(len(answers))
+    shared[answered] = ancestors[answers[answered]].multiply(ancestors[leaves[answered]]).sum(axis=1)
+    right = answers == leaves
+    return np.stack([right, np.where(right, 0, taxonomy.most_ancestors - shared)], axis=1).astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)

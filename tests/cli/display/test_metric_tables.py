@@ -169,7 +169,7 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["model", "data.csv", "--labels", "l.csv"], "--labels: expected --scores with it"),
-        (["--scores", "s.npz", "--per-class", "--per-level"], "at most one of --against, --per-class and --per-level"),
+        (["--scores", "s.npz", "--per-class", "--per-level"], "at most one of --against, --per-class, --per-level"),
         (["--scores", "s.npz", "--format", "xml"], "--format xml: expected one of csv, json, parquet, table, latex"),
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
         (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
