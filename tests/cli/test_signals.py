@@ -19,19 +19,8 @@ def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
     features, labels = cloud(TOY17, 2000)
     np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
     data = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "out")]
-    command = [
-        sys.executable,
-        "-m",
-        "hiercos",
-        *data,
-        "--method",
-        "path-softmax",
-        "--epochs",
-        "50",
-        "--batch-size",
-        "8",
-        *options,
-    ]
+    settings = ["--method", "path-softmax", "--epochs", "50", "--batch-size", "8", *options]
+    command = [sys.executable, "-m", "hiercos", *data, *settings]
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 

@@ -15,20 +15,8 @@ from trees import TOY17
 
 
 def command(folder: Path, out: Path) -> list[str]:
-    options = [
-        "--method",
-        "path-softmax",
-        "--epochs",
-        "6",
-        "--batch-size",
-        "8",
-        "--width",
-        "96",
-        "--dropout",
-        "0.2",
-        "--device",
-        "cpu",
-    ]
+    options = ["--epochs", "6", "--batch-size", "8", "--width", "96", "--dropout", "0.2", "--device", "cpu"]
+    options += ["--method", "path-softmax"]
     data = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(out)]
     return [sys.executable, "-m", "hiercos", *data, *options]
 

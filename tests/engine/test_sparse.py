@@ -29,6 +29,7 @@ from hiercos.engine import (
     prepare,
     train_run,
 )
+from hiercos.errors import FaultsError
 from hiercos.methods import Model
 from raw_methods import raw_method
 from trees import TOY
@@ -176,7 +177,7 @@ def test_a_missing_or_damaged_projection_is_named(fabric: Fabric, tmp_path: Path
         load_model(tmp_path / "m")
     file.unlink()
     resealed(tmp_path / "m")
-    with pytest.raises(ModelError, match=r"projection.safetensors"):
+    with pytest.raises(FaultsError, match=r"projection.safetensors: not listed in manifest.json"):
         load_model(tmp_path / "m")
 
 

@@ -6,6 +6,7 @@ import pytest
 import safetensors.numpy
 import scipy.sparse as sp
 
+from folders import unsealed
 from hiercos import HierarchicalClassifier
 from hiercos.data import Vectors
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
@@ -96,5 +97,6 @@ def test_a_folder_of_an_earlier_estimator_still_projects(tmp_path: Path) -> None
     values = json.loads(config.read_text())
     del values["projected"]
     config.write_text(json.dumps({**values, "version": 3}))
+    unsealed(tmp_path / "m")
     again = HierarchicalClassifier.load(tmp_path / "m")
     np.testing.assert_allclose(again.predict_proba(sp.csr_matrix(X)), model.predict_proba(X), rtol=1e-6)
