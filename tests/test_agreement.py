@@ -22,7 +22,7 @@ from hiercos.engine import LabelledVectors, StoredModel, launched, save_model
 from hiercos.hub import load_pipeline
 from hiercos.methods import Model
 from hiercos.onnx import InferenceConfig, open_onnx_model
-from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library
+from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library, sealed
 from trees import random_tree
 
 TREES, ROWS = 51, 204  # 10,404 rows
@@ -54,7 +54,7 @@ def identity_graph(stored: StoredModel) -> bytes:
     model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", OPSET)], ir_version=8)
     description = OnnxDescription(stored.model.taxonomy, "vectors", "cross-entropy", stored.rule, stored.temperature)
     onnx.helper.set_model_props(model, description.properties())
-    return bytes(model.SerializeToString())
+    return sealed(bytes(model.SerializeToString()))
 
 
 def score_matrix(taxonomy: Taxonomy, seed: int) -> NDArray[np.float32]:
