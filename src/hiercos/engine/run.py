@@ -195,11 +195,8 @@ def _train_run(
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
         others[SCORES] = _npz(scores=tested.scores.numpy(), labels=test.labels.numpy())
         others |= shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
-        kept = _memory(train, memory, config.seed)
-        stored = StoredModel(
-            model, data.encoder(model), rules[rule.name], **calibration, memory=kept, calibration=chains
-        )
-        save_model(folder, stored, others)
+        calibration |= {"memory": _memory(train, memory, config.seed), "calibration": chains}
+        save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration), others)
         _remove_unfinished(folder)
     fabric.barrier()  # the other processes may read the folder from here on
     return records

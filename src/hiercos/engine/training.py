@@ -8,6 +8,7 @@ import io
 import math
 import time
 from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -170,34 +171,21 @@ def fit(
     model.prepare(train.labels, weights)
     if model.solver is not None:
         inner = partial(fit, fabric, callback=None if callback is None else MemberCallback(callback))
-        members = MemberRuns(inner, config, folder, identity or {}, resume)
-        try:
+        with _closing(callback):
+            members = MemberRuns(inner, config, folder, identity or {}, resume)
             return _solve(fabric, model, train, val, members, weights)
-        finally:
-            if callback:
-                callback.close()
     if val is None and config.patience is not None:
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})
     wrapped, optimizer = fabric.setup(model, state.optimizer)
     if resume and folder is not None and (earlier := find_checkpoint(folder, state.identity)):
         state.restore(earlier)  # onto the device of the model
-    train = train.to(fabric.device)
-    try:
+    step = partial(train_epoch, fabric, wrapped, optimizer, train.to(fabric.device), config)
+    with _closing(callback):
         while not state.finished:
             start = time.perf_counter()
             number = len(state.progress.history) + 1
-            loss = train_epoch(
-                fabric,
-                wrapped,
-                optimizer,
-                train,
-                config,
-                number=number,
-                plateau=state.plateau,
-                weights=weights,
-                callback=callback,
-            )
+            loss = step(number=number, plateau=state.plateau, weights=weights, callback=callback)
             check_weights(model, number)
             metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
             seconds = state.progress.seconds + time.perf_counter() - start
@@ -206,11 +194,13 @@ def fit(
                 state.write(folder)
             if callback:
                 callback.epoch(state.progress, config)
-    finally:
-        if callback:
-            callback.close()
     model.load_state_dict(state.best)
     return state.progress
+
+
+def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object]:
+    """Context that closes a callback at its end, if there is one."""
+    return nullcontext() if callback is None else closing(callback)
 
 
 def _solve(  # noqa: PLR0917  # all are needed, and it is called once

@@ -1,6 +1,6 @@
 """`hiercos compare`: compare methods on the user's data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,13 +60,9 @@ def compare(
     """
     for group in (shown, prior, curves, shipping):
         group.check()
-    options.check_out(out)
-    columns.check(data)
-    device_options.check_names()
-    training.check_names()
+    _check_common(out, data, columns, device_options, training)
     points = curves.points()
-    if points and (search.tune or shipping.ship):
-        raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
+    _refuse_choices(points, search, shipping)
     options.check_rules(rule for rule, _ in _rules_with_owners(rules or "none"))
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
@@ -96,15 +92,25 @@ def compare(
             advised = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
             command = command_text(advised.record, data, training, *groups)
-            results = comparison_results(
-                records,
-                reference=reference,
-                interval=shown.convention,
-                advice=[*advised.sentences, command],
-                recommended=advised.line.name,
-            )
+            said: dict[str, Any] = {"advice": [*advised.sentences, command], "recommended": advised.line.name}
+            results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)
+
+
+def _check_common(
+    out: Path, data: str, columns: DataOptions, device_options: DeviceOptions, training: TrainingOptions
+) -> None:
+    """Raise for values that are wrong whatever the others are, before any slow import."""
+    options.check_out(out)
+    columns.check(data)
+    device_options.check_names()
+    training.check_names()
+
+
+def _refuse_choices(points: Sequence[int | None] | None, search: TuneOptions, shipping: ShipOptions) -> None:
+    if points and (search.tune or shipping.ship):
+        raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
 
 
 def _entries(

@@ -15,6 +15,7 @@ from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
     from hiercos.engine import Memory
+    from hiercos.taxonomy import TaxonomyChange
 
 
 @grouped
@@ -58,17 +59,11 @@ def extend(
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
-    for line in change.lines():
-        typer.echo(line, err=True)
-    if not (change.old_nodes >= 0).any():
-        raise OptionError(
-            f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"
-        )
+    _report_change(change, taxonomy)
     if memory and stored.memory is None:
         raise OptionError(f"--memory {memory}: {model} has no memory; hiercos train --memory keeps one")
     dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines())
-    for note in dataset.notes:
-        typer.echo(note, err=True)
+    typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
     kept = stored.memory if memory != 0 else None
     if kept is not None and memory:
         kept = Memory.choose(kept.features, kept.labels, memory)
@@ -90,6 +85,16 @@ def extend(
         if fabric.is_global_zero:
             print_records([records[stored.rule.name]], format)
             typer.echo(f"The extended model is in {out}.", err=True)
+
+
+def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:
+    """Print what became of each node; an error if no node was matched."""
+    for line in change.lines():
+        typer.echo(line, err=True)
+    if not (change.old_nodes >= 0).any():
+        raise OptionError(
+            f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"
+        )
 
 
 def _most_remembered(memory: "Memory") -> int:

@@ -1,7 +1,7 @@
 """`hiercos train`: train one model."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,6 +10,9 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
 from hiercos.records import refuse_finished_run
+
+if TYPE_CHECKING:
+    from hiercos.records import Record
 
 
 @grouped
@@ -48,10 +51,8 @@ def train(
     device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
-    if rule is not None:
-        options.check_rules([rule])
+    options.check_rules([rule or "none"])
     dataset = columns.read(data)
-    from hiercos.cli.display.tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
@@ -80,7 +81,14 @@ def train(
             callback=training_callback(config, chosen.name),
         )
         if fabric.is_global_zero:
-            print_records([records[chosen.name]], format)
-            if records[chosen.name].choice:
-                typer.echo(f"{config.method}: {records[chosen.name].choice}.", err=True)
-            typer.echo(f"The model is in {out}.", err=True)
+            _show(records[chosen.name], out, format)
+
+
+def _show(record: "Record", out: Path, format: str) -> None:
+    """Print the results of the run, and what the method chose."""
+    from hiercos.cli.display.tables import print_records
+
+    print_records([record], format)
+    if record.choice:
+        typer.echo(f"{record.method}: {record.choice}.", err=True)
+    typer.echo(f"The model is in {out}.", err=True)
