@@ -341,7 +341,8 @@ def _config_faults(config: dict[str, Any]) -> list[str]:
 def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     """Refuse a configuration that asks for far more memory than the weights of the folder have."""
     sizes = [config["in_features"], *(value for value in config["options"].values() if isinstance(value, int))]
-    asked, stored = math.prod(max(1, size) for size in sizes), sum(tensor.numel() for tensor in tensors.values())
+    asked = math.prod(sorted(max(1, size) for size in sizes)[-2:])  # a layer has two of these sizes
+    stored = sum(tensor.numel() for tensor in tensors.values())
     if asked > max(UNCHECKED_SIZE, LARGER * stored):
         raise ModelError(
             f"expected a model of the {stored:,} numbers of {WEIGHTS}, the configuration asks for {asked:,}"
