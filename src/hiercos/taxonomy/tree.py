@@ -216,8 +216,8 @@ class Taxonomy:
 
         Example:
             >>> t = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog")])
-            >>> [t.names[node] for node in t.ancestors.list(int(t.leaves[0]))]
-            ['water', 'pet', 'fish']
+            >>> ", ".join(t.names[node] for node in t.ancestors.list(int(t.leaves[0])))
+            'water, pet, fish'
         """
         return ancestor_lists(self.parent_lists, self.level_starts)
 
