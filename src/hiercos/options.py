@@ -9,6 +9,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 from hiercos.errors import FaultsError, suggestion
 
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
+SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
 
 NAMES = {
     int: "an integer",
@@ -94,6 +95,16 @@ def option_faults(
         kind_fault(f"{owner}: option {name}", value, kinds[name]) for name, value in options.items() if name in known
     ]
     return [*unknown, *(fault for fault in checked if fault)]
+
+
+def batch_size_for(samples: int, most: int) -> int:
+    """Default batch size for a number of training samples: at most `most`, and less for small data.
+
+    Example:
+        >>> batch_size_for(10_000, 256), batch_size_for(1_000, 256), batch_size_for(40, 256)
+        (256, 50, 16)
+    """
+    return min(most, max(SMALLEST_BATCH, samples // MIN_STEPS))
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:

@@ -1,4 +1,4 @@
-"""What a report is made from: the records of a finished run or comparison, and the folders of its runs."""
+"""Data of a report: the records of a finished run or comparison, and the folders of its runs."""
 
 import json
 from collections.abc import Mapping, Sequence

@@ -20,7 +20,7 @@ BACK_OFF = ("confidence", "target_containment", "target_precision", "max_oversho
 
 @dataclass(frozen=True)
 class AnswerRequest:
-    """How inputs are to be answered; the same in the command, the estimators, the pipeline and ONNX models.
+    """Settings of the answers, shared by the command, the estimators, the pipeline and ONNX models.
 
     With a confidence, a target or a `min_level` the rule is `back-off`, see `BackOff`.
 

@@ -48,7 +48,7 @@ class MemberTraining(Protocol):
 
 @dataclass(frozen=True)
 class Solved:
-    """What a solver found, beside the weights.
+    """Result of a solver apart from the weights.
 
     Attributes:
         choice: what was chosen and why, as a sentence; "" if there was nothing to choose.

@@ -65,14 +65,14 @@ def _ties(others: Sequence[Line], tests: int) -> str:
 
 
 def _features(lines: Sequence[Line], most_frequent: float) -> str:
-    """What the features bought: the most accurate flat line against always the same answer."""
+    """Sentence on the gain of the features: the most accurate flat line against one constant answer."""
     flat = best_flat_line(lines) or max(lines, key=lambda line: line.estimate("top1").mean)
     share = metric_spec("top1").text(most_frequent)
     return f"The features: {flat.name} has top-1 {_mean(flat, 'top1')}%, always the most frequent class {share}%."
 
 
 def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
-    """What the tree and the rule bought, each against the same without it."""
+    """Sentences on the gains of the tree and of the rule, each against a line without it."""
     flat = best_flat_line(lines)
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     sentences = []

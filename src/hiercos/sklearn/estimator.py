@@ -20,7 +20,7 @@ from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
 from hiercos.errors import DataError
 from hiercos.methods import METHODS
-from hiercos.options import MAX_EPOCHS, PATIENCE
+from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import VALIDATION_OPTIONS, checked_samples, labelled
@@ -38,7 +38,6 @@ from hiercos.sklearn.training import (
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
 MAX_SEED = 2**31 - 1
-MIN_STEPS = 20  # minimum number of steps in an epoch of a committee's member
 SMALL_STEP = 1e-3  # learning rate of `partial_fit` after a solver
 ASSUMED_SAMPLES = 10_000  # assumed total number of samples over all calls of partial_fit
 
@@ -312,7 +311,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         name, options = method
         if METHODS.traits(name).raw_inputs and self.epochs is None:  # a committee trains its members by patience
             settings = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
-            batch_size = min(self.batch_size, max(16, samples // MIN_STEPS))
+            batch_size = batch_size_for(samples, self.batch_size)
             rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
             given = {key: value for key, value in rates.items() if value is not None}
             return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings, **given)  # type: ignore[arg-type]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from hiercos.errors import FaultsError, visible
-from hiercos.options import MAX_EPOCHS, PATIENCE, check_choice
+from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for, check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -28,7 +28,6 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
 OPTIMIZERS = ("adamw", "sgd", "amsgrad")
 SCHEDULES = ("cosine", "one-cycle", "constant", "plateau")
 EFFORTS = ("quick", "normal", "best")
-MIN_STEPS = 20  # minimum number of steps in an epoch, unless batches would be smaller than 16
 
 
 class OptionError(FaultsError):
@@ -324,5 +323,5 @@ class TrainingOptions:
             shared = {name: value for name, value in blocks.items() if name in known}
             shared |= METHODS.recommended(method)
         if settings["batch_size"] is None:
-            settings["batch_size"] = min(max_batch_size, max(16, samples // MIN_STEPS))
+            settings["batch_size"] = batch_size_for(samples, max_batch_size)
         return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)
