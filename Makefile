@@ -12,7 +12,7 @@ endif
 .PHONY: demo test check lint types tests docs bench torture fuzz audit clean
 
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
-	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --patience 2 --max-epochs 20 --jobs 2 --out demo
+	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --patience 2 --max-epochs 20 --effort quick --jobs 2 --out demo
 
 test: lint  ## lint, types and tests, the last two at the same time
 	$(MAKE) --no-print-directory --jobs=2 types tests
