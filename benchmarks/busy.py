@@ -2,7 +2,7 @@
 
 Trains on synthetic vectors (256 features, 221 classes), with as many threads as there are cores. In each of several
 rounds, in turn: one run alone, with the spinning that GNU OpenMP does by default and with the command's own setting;
-then two runs side by side with the command's own setting. Prints medians over the rounds of
+then two runs side by side, which take turns. Prints medians over the rounds of
   (a) seconds of the two side by side, until the last ends, over twice those of one alone;
   (b) seconds of one alone with the command's setting over those with OpenMP's default.
 Seconds are of the epochs (from log.csv); the whole process, start included, stands beside them. `--default-pair` runs
@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 
 import numpy as np
-from hiercos.cli.threads import SPIN_VARIABLE, SPINS, WAIT_VARIABLES
 
+from hiercos.cli.app import SPIN_VARIABLE, SPINS, WAIT_VARIABLES
 from trees import CHAPTER_LEVELS, layered_tree
 
 FEATURES, PAIR_LIMIT, ALONE_LIMIT = 256, 1.3, 1.03
@@ -55,10 +55,11 @@ def environment(spins: str, threads: int) -> dict[str, str]:
     return {**others, SPIN_VARIABLE: spins, "OMP_NUM_THREADS": str(threads)}
 
 
-def run_at_once(folder: Path, variables: Mapping[str, str], epochs: int, count: int) -> Seconds:
+def run_at_once(folder: Path, variables: Mapping[str, str], options: argparse.Namespace, count: int) -> Seconds:
     """Start so many runs together and wait for all of them."""
     data = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--rule", "none"]
-    command = [sys.executable, "-m", "hiercos", *data, "--epochs", str(epochs), "--device", "cpu"]
+    settings = ["--method", options.method, "--epochs", str(options.epochs), "--device", "cpu"]
+    command = [sys.executable, "-m", "hiercos", *data, *settings]
     with TemporaryDirectory(dir=folder) as made:
         start = perf_counter()
         outs = [Path(made) / str(number) for number in range(count)]
@@ -84,7 +85,7 @@ def compare_settings(folder: Path, options: argparse.Namespace, spins: str) -> b
     if options.default_pair:
         plans["pair, default"] = (default, 2)
     turns = [
-        {name: run_at_once(folder, variables, options.epochs, count) for name, (variables, count) in plans.items()}
+        {name: run_at_once(folder, variables, options, count) for name, (variables, count) in plans.items()}
         for _ in range(options.rounds)
     ]
     for name in plans:
@@ -103,6 +104,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--epochs", type=int, default=3)
+    parser.add_argument("--method", default="hier-cos")
     parser.add_argument("--threads", type=int, default=os.cpu_count(), help="threads of each run")
     parser.add_argument("--spins", default=SPINS, help=f"settings of {SPIN_VARIABLE}, separated by commas")
     parser.add_argument("--default-pair", action="store_true")

@@ -20,7 +20,7 @@ OPEN_TO_ALL = {
         "metric_table",
         "options",
     ),
-    *("pixels", "records", "registry"),
+    *("pixels", "records", "registry", "turns"),
 }
 NETWORKS = {"taxonomy", "geometry", "nn", "losses"}
 LEFT_OF_ENGINE = NETWORKS | {"decisions", "methods", "metrics", "data"}

@@ -24,6 +24,7 @@ from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
 from hiercos.errors import FaultsError, HiercosWarning, visible
+from hiercos.turns import share_cores
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 INTERRUPTED_MESSAGE = "Interrupted. Finished work is kept; rerun the command to continue (train: with --resume)."
@@ -98,6 +99,7 @@ def print_warning(message: Warning | str, category: type[Warning], *place: Any, 
 def main() -> None:
     """Run the command line: exit 0 when done, 1 when it failed, 2 for wrong usage or bad input."""
     limit_spinning(os.environ)
+    share_cores(os.environ)
     signal.signal(signal.SIGTERM, terminate)
     warnings.showwarning = print_warning
     sys.exit(run(sys.argv[1:]))

@@ -20,6 +20,7 @@ from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.files import sync_folder
 from hiercos.locks import waiting_lock
 from hiercos.nn.backbones import Backbone
+from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -124,7 +125,7 @@ def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs:
         already = file.done
         if already < len(inputs):  # false if interrupted after the last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
-            for features in config.reported(samples, already).batches(parts):
+            for features in in_turns(config.reported(samples, already).batches(parts)):
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
     return len(inputs) - already

@@ -16,6 +16,7 @@ from hiercos.engine.device import launched
 from hiercos.methods import Model
 from hiercos.nn import SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray
+from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -94,7 +95,7 @@ def evaluate_scores(
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
-    for part, inputs in zip(parts, data.batches(parts), strict=True):
+    for part, inputs in in_turns(zip(parts, data.batches(parts), strict=True)):
         found = batch_scores(fabric, model, inputs)
         suite.update(
             found.classes,

@@ -33,6 +33,7 @@ from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilit
 from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
+from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -323,7 +324,7 @@ def train_epoch(
     model.train()
     losses: list[Tensor] = []
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
-    for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
+    for index, (batch, inputs) in enumerate(in_turns(zip(batches, stream, strict=True))):
         step = (number - 1) * len(batches) + index
         rate = learning_rate(config, step, config.epochs * len(batches), plateau=plateau)
         set_learning_rate(optimizer, rate)

@@ -15,6 +15,7 @@ from torch import Tensor
 from hiercos.geometry import tree_operations
 from hiercos.nn import SparseMatrix, csr_tensor, feature_scale
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
+from hiercos.turns import own_turn
 
 MANY_WEIGHTS = 10_000_000  # above, fewer earlier steps are remembered, since each takes two copies of the weights
 MOST_STEPS = 300
@@ -116,7 +117,8 @@ class PathProblem:
         )
 
         def value() -> float:
-            loss, nodes.grad, bias.grad = self.value(nodes, bias, roots)
+            with own_turn():
+                loss, nodes.grad, bias.grad = self.value(nodes, bias, roots)
             return loss
 
         optimizer.step(value)  # type: ignore[no-untyped-call]  # torch gives it no types
