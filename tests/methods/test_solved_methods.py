@@ -111,7 +111,7 @@ def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None
         noise = generator.normal(size=(count, 30)) * 3
         return LabelledFeatures((centres[labels] + noise).astype(np.float32), labels)
 
-    prior = choose_prior(drawn(helpful, 60), drawn(helpful, 2000), tree, (0.0, 0.5, 0.8), seed=0)
+    prior, _ = choose_prior(drawn(helpful, 60), drawn(helpful, 2000), tree, (0.0, 0.5, 0.8), seed=0)
     assert prior.shared > 0
 
 
@@ -155,7 +155,7 @@ def test_a_committee_is_the_weighted_sum_of_its_members() -> None:
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
 def test_the_default_names_its_members_and_is_built_again_from_its_options(sparse: bool) -> None:
-    train, val = data(TOY17, 680), data(TOY17, 120, seed=1)
+    train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     if sparse:
         train, val = (LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels) for part in (train, val))
     model, found = solved("default", TOY17, train, val, width=16)
@@ -164,6 +164,39 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
     again = Model(TOY17, train.features.shape[1], "default", model.options)
     again.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
+
+
+def test_few_validation_samples_are_left_alone_and_every_training_sample_is_held_out_once() -> None:
+    train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
+    seen: list[tuple[np.ndarray, np.ndarray]] = []
+
+    def remembered_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures) -> None:
+        seen.append((learned.features, held_out.features))
+        brief_steps(member, learned, held_out)
+
+    model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 16})
+    found = model.solve(train, val, seed=0, train_member=remembered_steps)
+    for head in (seen[:3], seen[3:]):
+        for learned, held_out in head:
+            np.testing.assert_array_equal(sorted_rows(learned, held_out), sorted_rows(train.features))
+        np.testing.assert_array_equal(sorted_rows(*(held_out for _, held_out in head)), sorted_rows(train.features))
+    assert found.options["members"] == ["cross-entropy-mlp"] * 6
+    assert "in cross-validation" in found.choice
+    weights = model.head.weights.numpy()
+    np.testing.assert_allclose(weights, np.repeat(weights[::3], 3))
+
+
+def sorted_rows(*tables: np.ndarray) -> np.ndarray:
+    return np.unique(np.concatenate(tables), axis=0)
+
+
+def test_a_solved_member_is_judged_out_of_fold_and_joins_solved_on_all_samples() -> None:
+    train, val = data(TOY17, 340), data(TOY17, 60, seed=1)
+    model, found = solved("default", TOY17, train, val)
+    alone, _ = solved("tree-logistic", TOY17, train, None)
+    assert found.options["members"] == ["tree-logistic"]
+    weight = model.head.weights.numpy()
+    np.testing.assert_allclose(model.array_scores(val.features), weight * alone.array_scores(val.features), rtol=1e-5)
 
 
 def test_the_quick_default_trains_no_wide_head() -> None:

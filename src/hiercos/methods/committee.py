@@ -1,7 +1,9 @@
 """A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
 
+import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,6 +27,9 @@ LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 FOLDS = 7  # of which one is held out, if there are no validation samples
+ENOUGH, SMALL, CROSS_FITS = 500, 5000, 3  # fewer validation samples beside small training data: cross-fitting
+
+Part = tuple[LabelledFeatures, LabelledFeatures]
 
 
 class Committee(nn.Module):
@@ -152,30 +157,50 @@ class CommitteeSolver:
     ) -> Solved:
         """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
 
-        Members that cannot learn from inner nodes are trained on the samples labelled with a class.
+        Few validation samples would be too few to stop by and to weigh by: then heads are trained on two thirds of the
+        training samples each, judged on the other third, and averaged. Members that cannot learn from inner nodes are
+        trained on the samples labelled with a class.
         """
         if val is not None and not self._is_class(val).any():
             val = None
-        learned, held_out = (train, val) if val is not None else _split(train, seed)
-        held_out = held_out.rows(self._is_class(held_out))
-        training = CommitteeTraining(self.head, learned, held_out, seed, train_member)
+        training = CommitteeTraining(self.head, train, self._parts(train, val, seed), seed, train_member)
         solved = training.pooled(self.candidates(training))
         if val is None:
-            training.refit(train)
+            training.refit()
         return solved
+
+    def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
+        """Samples to learn from and classes to judge by; of few validation samples none, but all training samples."""
+        if val is not None and (len(val) >= ENOUGH or len(train) > SMALL):
+            return [(train, val.rows(self._is_class(val)))]
+        masks = folds(train.labels, FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
+        return [(train.rows(~mask), train.rows(mask & self._is_class(train))) for mask in masks]
 
     def _is_class(self, data: LabelledFeatures) -> NDArray[np.bool_]:
         """Mask of the samples labelled with a class, shape (M,)."""
         return data.labels < self.head.taxonomy.num_classes
 
-    def candidates(self, training: "CommitteeTraining") -> list[Model]:
+    def candidates(self, training: "CommitteeTraining") -> list["Candidate"]:
         """The trained members to choose from."""
         return [training.trained(name, place) for place, name in enumerate(self.members)]
 
 
-def _split(train: LabelledFeatures, seed: int) -> tuple[LabelledFeatures, LabelledFeatures]:
-    mask = folds(train.labels, FOLDS, seed)[0]
-    return train.rows(~mask), train.rows(mask)
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Models of one method that share a weight.
+
+    Attributes:
+        models: trained models, one for each part of the samples, or one for all of them.
+        scores: class scores of the held-out samples of all parts, shape (M, C), each by a model that has not seen it.
+    """
+
+    models: Sequence[Model]
+    scores: Floats
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.models[0].method
 
 
 class CommitteeTraining:
@@ -184,7 +209,7 @@ class CommitteeTraining:
     Args:
         head: committee to fill.
         train: training samples.
-        val: validation samples.
+        parts: samples to learn from and samples to judge by, of each of K parts.
         seed: seed of everything random.
         train_member: training of a model by gradient steps.
     """
@@ -193,7 +218,7 @@ class CommitteeTraining:
         self,
         head: Committee,
         train: LabelledFeatures,
-        val: LabelledFeatures,
+        parts: Sequence[Part],
         seed: int,
         train_member: MemberTraining,
     ) -> None:
@@ -201,18 +226,41 @@ class CommitteeTraining:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
-        self.train, self.val = head.views(train), head.views(val)
+        self.train = head.views(train)
+        self.parts = [(head.views(learned), head.views(held_out)) for learned, held_out in parts]
+        self.labels = np.concatenate([held_out.labels for _, held_out in parts])
 
-    def trained(self, method: str, place: int, **options: Any) -> Model:
-        """A trained member, whose initial weights depend on the seed and its place."""
-        torch.manual_seed(self.seed * 1_000 + place)
-        member = self.head.new_member(method, **options)
-        train, val = self._for_method(self.train[member.raw_inputs], method), self.val[member.raw_inputs]
-        if member.solver is None:
-            self.train_member(member, train, val)
-        else:
-            member.solve(train, val, seed=self.seed, train_member=self.train_member)
-        return member
+    def trained(self, method: str, place: int, **options: Any) -> Candidate:
+        """Trained members, whose initial weights depend on the seed and their place."""
+        members = []
+        for part in range(len(self.parts)):
+            torch.manual_seed(self.seed * 1_000 + place + 100 * part)
+            members.append(self.head.new_member(method, **options))
+        if members[0].solver is not None:
+            return self._solved(members[0])
+        for member, (train, val) in zip(members, self.parts, strict=True):
+            self.train_member(member, self._for_method(train[member.raw_inputs], method), val[member.raw_inputs])
+        return Candidate(members, self._held_out_scores(members))
+
+    def _solved(self, member: Model) -> Candidate:
+        """A solved member; with several parts it has the settings and weights for all training samples."""
+        raw = member.raw_inputs
+        solve = partial(member.solve, seed=self.seed, train_member=self.train_member)
+        if len(self.parts) == 1:
+            ((train, val),) = self.parts
+            solve(self._for_method(train[raw], member.method), val[raw])
+            return Candidate([member], self._held_out_scores([member]))
+        solve(self._for_method(self.train[raw], member.method), None)
+        copies = [copy.deepcopy(member) for _ in self.parts]
+        for own, (train, _) in zip(copies, self.parts, strict=True):
+            samples = self._for_method(train[raw], member.method)
+            own.solve(samples, None, seed=self.seed, train_member=self.train_member)
+        return Candidate([member], self._held_out_scores(copies))
+
+    def _held_out_scores(self, members: Sequence[Model]) -> Floats:
+        """Class scores of the held-out samples of each part by its model, shape (M, C)."""
+        held_out = zip(members, self.parts, strict=True)
+        return np.concatenate([member.array_scores(val[member.raw_inputs].features) for member, (_, val) in held_out])
 
     @property
     def has_inner_labels(self) -> bool:
@@ -225,35 +273,33 @@ class CommitteeTraining:
             return data
         return data.rows(data.labels < self.head.taxonomy.num_classes)
 
-    def refit(self, train: LabelledFeatures) -> None:
+    def refit(self) -> None:
         """Solve the members that have a solver again, on all samples, with the settings chosen before."""
-        views = self.head.views(train)
         for member in self.head.models():
             if member.solver is not None:
-                own = self._for_method(views[member.raw_inputs], member.method)
+                own = self._for_method(self.train[member.raw_inputs], member.method)
                 member.solve(own, None, seed=self.seed, train_member=self.train_member)
 
-    def scores(self, member: Model) -> Floats:
-        """Class scores of a member on the validation samples, shape (M, C)."""
-        return member.array_scores(self.val[member.raw_inputs].features)
+    def loss(self, candidate: Candidate) -> float:
+        """Log-loss of a candidate on the held-out samples, at its best temperature."""
+        return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
 
-    def loss(self, member: Model) -> float:
-        """Log-loss of a member on the validation samples, at its best temperature."""
-        return best_inverse(self.scores(member).astype(np.float64), self.val[True].labels)[1]
-
-    def pooled(self, models: Sequence[Model]) -> Solved:
-        """Put models into the committee with fitted weights; those with hardly any weight are left out."""
-        labels = self.val[True].labels
-        scores = [self.scores(model) for model in models]
-        weights, loss, alone = pool_weights(scores, labels)
-        kept = [place for place in range(len(models)) if weights[place] > 0]
-        self.head.set_members([models[place] for place in kept], weights[kept])
-        names = [models[place].method for place in kept]
+    def pooled(self, candidates: Sequence[Candidate]) -> Solved:
+        """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""
+        weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
+        kept = [
+            (model, weight / len(candidate.models))
+            for candidate, weight in zip(candidates, weights, strict=True)
+            if weight > 0
+            for model in candidate.models
+        ]
+        self.head.set_members([model for model, _ in kept], np.array([weight for _, weight in kept]))
         dim = None if self.head.projection is None else self.head.projection.num_features
         best = int(np.argmin(alone))
-        parts = ", ".join(names)
-        choice = f"{parts}: log-loss {loss:.4f} on validation, {models[best].method} alone {alone[best]:.4f}"
-        return Solved(choice, {"members": names, "dim": dim})
+        names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
+        where = "on validation" if len(self.parts) == 1 else "in cross-validation"
+        choice = f"{names}: log-loss {loss:.4f} {where}, {candidates[best].method} alone {alone[best]:.4f}"
+        return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
 
 
 def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, float, list[float]]:

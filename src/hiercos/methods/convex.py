@@ -17,7 +17,7 @@ from hiercos.nn import SparseMatrix, csr_tensor, feature_scale
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 from hiercos.turns import own_turn
 
-MANY_WEIGHTS = 10_000_000  # above, fewer earlier steps are remembered, since each takes two copies of the weights
+REMEMBERED = 5  # earlier steps, of which each takes two copies of the weights
 MOST_STEPS = 300
 
 
@@ -112,7 +112,7 @@ class PathProblem:
             max_iter=most_steps,
             tolerance_grad=1e-5,
             tolerance_change=1e-7,
-            history_size=4 if nodes.numel() > MANY_WEIGHTS else 10,
+            history_size=REMEMBERED,
             line_search_fn="strong_wolfe",
         )
 

@@ -8,13 +8,13 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hiercos.methods.committee import (
+    Candidate,
     Committee,
     CommitteeSolver,
     CommitteeTraining,
     checked_width,
     committee_method,
 )
-from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
@@ -83,17 +83,17 @@ class DefaultSolver(CommitteeSolver):
         self.head.set_members([member], np.ones(1))
         return Solved(f"{name}, {solved.choice}", {"members": [name], "dim": None})
 
-    def candidates(self, training: CommitteeTraining) -> list[Model]:
+    def candidates(self, training: CommitteeTraining) -> list[Candidate]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
         linear = _linear_heads(training.head.taxonomy)
         names = [*linear, *SPARSE] if issparse(training.train[True].features) else linear
-        models = [training.trained(name, place) for place, name in enumerate(names)]
+        found = [training.trained(name, place) for place, name in enumerate(names)]
         if training.has_inner_labels:  # the solvers learn from classes alone
-            models.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
+            found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
         if self.effort != "quick" and len(training.train[True]) >= FEW:
             for repeat in range(2 if self.effort == "best" else 1):
-                models += _wide_heads(training, 10 * (repeat + 1), self.dropouts)
-        return models
+                found += _wide_heads(training, 10 * (repeat + 1), self.dropouts)
+        return found
 
 
 def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
@@ -101,10 +101,10 @@ def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
     return LINEAR if taxonomy.is_tree else FLAT_LINEAR
 
 
-def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> list[Model]:
+def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> list[Candidate]:
     """A flat head at each dropout rate, and a head for each view of the tree at the best rate."""
     flat = [training.trained("cross-entropy-mlp", place + index, dropout=rate) for index, rate in enumerate(dropouts)]
-    rate = dropouts[int(np.argmin([training.loss(model) for model in flat]))]
+    rate = dropouts[int(np.argmin([training.loss(candidate) for candidate in flat]))]
     start, taxonomy = place + len(flat), training.head.taxonomy
     heads = [name for name in TREE_HEADS if taxonomy.is_tree or METHODS.traits(name).graphs]
     return [*flat, *(training.trained(name, start + index, dropout=rate) for index, name in enumerate(heads))]

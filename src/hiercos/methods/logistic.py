@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
@@ -14,9 +15,10 @@ from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, fol
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
-USUAL = 4  # place of the first variance to try
+USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
 ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated
+FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
 SMALL = 5000  # training samples up to which they are
 SEARCH_STEPS = 20
 
@@ -107,23 +109,30 @@ class LogisticSolver:
         train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
-        prior = self.prior or choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
-        self.prior = prior
+        start = None
+        if self.prior is None:
+            self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
+        prior = self.prior
         problem = PathProblem(Inputs(train.features), train.labels, self.taxonomy, train.weights)
-        self.head.set(*problem.layer(problem.solve(prior), prior))
+        self.head.set(*problem.layer(problem.solve(prior, start), prior))
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
         return Solved(f"variance of the weights {prior.variance:g}{shared}")
 
 
 def choose_prior(
     train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxonomy, shares: Sequence[float], *, seed: int
-) -> Prior:
-    """The prior with the smallest log-loss on validation samples, or in cross-validation."""
-    if len(train) < 2 * FOLDS:  # too few to choose by
-        return Prior(VARIANCES[USUAL], shares[0] if taxonomy.height > 1 else 0.0)
+) -> tuple[Prior, Solution | None]:
+    """The prior with the smallest log-loss on validation samples, or in cross-validation.
+
+    Returns:
+        The prior, and a solution on all training samples to start from; None after a cross-validation.
+    """
+    usual = USUAL_SPARSE if issparse(train.features) else USUAL
     validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
     if validated and val is not None:
         searches = [PriorSearch(train, val, taxonomy)]
+    elif len(train) < max(2 * FOLDS, FEWEST * len(np.unique(train.labels))):  # too few to choose by
+        return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None
     else:
         masks = folds(train.labels, FOLDS, seed)
         searches = [PriorSearch(train.rows(~mask), train.rows(mask), taxonomy) for mask in masks]
@@ -132,12 +141,12 @@ def choose_prior(
         return sum(search.loss(prior) for search in searches)
 
     first, *others = shares if taxonomy.height > 1 else (0.0,)
-    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], USUAL)
+    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(usual))
     for share in others:
         prior = Prior(best.variance, share)
         if (found := loss(prior)) < least:
             best, least = prior, found
-    return best
+    return best, searches[0].last if validated else None
 
 
 def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:

@@ -36,16 +36,16 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
 
     Answers are compared by their mean tree distance (AHD@1), row by row of the test split. Lines without a certain
     difference from the nearest one tie; among these, one without tree and rule goes before one with either, then the
-    faster one in training.
+    nearer one.
 
     Args:
         lines: lines of a comparison.
         rows: mean difference (first line minus second) of "top1" or "ahd_at_1" over the test rows, with its interval.
         most_frequent: top-1 of always answering the most frequent training class.
     """
-    nearest = min(lines, key=lambda line: line.estimate("ahd_at_1").mean)
+    nearest = min(lines, key=_distance)
     tied = [line for line in lines if line is nearest or not _is_certain(line, nearest, "ahd_at_1", rows)]
-    chosen = min(tied, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _seconds(line)))
+    chosen = min(tied, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _distance(line)))
     others = tuple(line for line in tied if line is not chosen)
     top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
     tests = int(chosen.records[0].data["sizes"]["test"])
@@ -77,12 +77,12 @@ def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     sentences = []
     if flat is not None and learnt:
-        best = min(learnt, key=lambda line: line.estimate("ahd_at_1").mean)
+        best = min(learnt, key=_distance)
         sentences.append(f"The tree in training: {_bought(best, flat, rows)}.")
     plain = {line.records[0].method: line for line in lines if not line.has_rule}
     ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
     if ruled:
-        best = min(ruled, key=lambda line: line.estimate("ahd_at_1").mean)
+        best = min(ruled, key=_distance)
         sentences.append(f"The rule: {_bought(best, plain[best.records[0].method], rows)}.")
     return sentences
 
@@ -107,8 +107,9 @@ def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> 
     return (low > 0 or high < 0) and by_seed
 
 
-def _seconds(line: Line) -> float:
-    return line.estimate("train_seconds").mean
+def _distance(line: Line) -> float:
+    """Mean tree distance of the answers of a line."""
+    return line.estimate("ahd_at_1").mean
 
 
 def _mean(line: Line, name: str) -> str:
