@@ -16,7 +16,8 @@ from lightning_fabric import Fabric
 
 from hiercos.benchmark.ablation import COSINE, mean_cosine
 from hiercos.data import load_dataset
-from hiercos.engine import LabelledVectors, Model, PreparedData, TrainConfig, evaluate, fit, prepare
+from hiercos.engine import LabelledVectors, PreparedData, TrainConfig, evaluate, fit, prepare
+from hiercos.methods import Model
 
 LINES: dict[str, tuple[str, Mapping[str, Any]]] = {  # changed settings by line; "options." for those of the method
     "cross-entropy-mlp": ("cross-entropy-mlp", {}),

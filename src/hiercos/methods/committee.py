@@ -1,9 +1,7 @@
 """A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
 
-import copy
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -157,20 +155,22 @@ class CommitteeSolver:
     ) -> Solved:
         """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
 
-        Few validation samples would be too few to stop by and to weigh by: then heads are trained on two thirds of the
-        training samples each, judged on the other third, and averaged. Members that cannot learn from inner nodes are
-        trained on the samples labelled with a class.
+        Few validation samples are too few to stop by and to weigh by: then they serve for the weights alone, and a head
+        is the mean of three, each trained on two thirds of the training samples and stopped by the other third. Members
+        that cannot learn from inner nodes are trained on the samples labelled with a class.
         """
         if val is not None and not self._is_class(val).any():
             val = None
-        training = CommitteeTraining(self.head, train, self._parts(train, val, seed), seed, train_member)
+        parts = self._parts(train, val, seed)
+        judged = parts[0][1] if val is None else val.rows(self._is_class(val))
+        training = CommitteeTraining(self.head, train, parts, judged, seed=seed, train_member=train_member)
         solved = training.pooled(self.candidates(training))
         if val is None:
             training.refit()
         return solved
 
     def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
-        """Samples to learn from and classes to judge by; of few validation samples none, but all training samples."""
+        """Samples to learn from and samples to stop by, of each part."""
         if val is not None and (len(val) >= ENOUGH or len(train) > SMALL):
             return [(train, val.rows(self._is_class(val)))]
         masks = folds(train.labels, FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
@@ -191,7 +191,7 @@ class Candidate:
 
     Attributes:
         models: trained models, one for each part of the samples, or one for all of them.
-        scores: class scores of the held-out samples of all parts, shape (M, C), each by a model that has not seen it.
+        scores: mean of their class scores on the samples to judge by, shape (M, C).
     """
 
     models: Sequence[Model]
@@ -209,7 +209,8 @@ class CommitteeTraining:
     Args:
         head: committee to fill.
         train: training samples.
-        parts: samples to learn from and samples to judge by, of each of K parts.
+        parts: samples to learn from and samples to stop by, of each part.
+        judged: M samples to weigh the members by.
         seed: seed of everything random.
         train_member: training of a model by gradient steps.
     """
@@ -219,6 +220,8 @@ class CommitteeTraining:
         head: Committee,
         train: LabelledFeatures,
         parts: Sequence[Part],
+        judged: LabelledFeatures,
+        *,
         seed: int,
         train_member: MemberTraining,
     ) -> None:
@@ -226,9 +229,8 @@ class CommitteeTraining:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
-        self.train = head.views(train)
-        self.parts = [(head.views(learned), head.views(held_out)) for learned, held_out in parts]
-        self.labels = np.concatenate([held_out.labels for _, held_out in parts])
+        self.train, self.judged, self.labels = head.views(train), head.views(judged), judged.labels
+        self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
 
     def trained(self, method: str, place: int, **options: Any) -> Candidate:
         """Trained members, whose initial weights depend on the seed and their place."""
@@ -236,31 +238,17 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
+        raw = members[0].raw_inputs
         if members[0].solver is not None:
-            return self._solved(members[0])
-        for member, (train, val) in zip(members, self.parts, strict=True):
-            self.train_member(member, self._for_method(train[member.raw_inputs], method), val[member.raw_inputs])
-        return Candidate(members, self._held_out_scores(members))
-
-    def _solved(self, member: Model) -> Candidate:
-        """A solved member; with several parts it has the settings and weights for all training samples."""
-        raw = member.raw_inputs
-        solve = partial(member.solve, seed=self.seed, train_member=self.train_member)
-        if len(self.parts) == 1:
-            ((train, val),) = self.parts
-            solve(self._for_method(train[raw], member.method), val[raw])
-            return Candidate([member], self._held_out_scores([member]))
-        solve(self._for_method(self.train[raw], member.method), None)
-        copies = [copy.deepcopy(member) for _ in self.parts]
-        for own, (train, _) in zip(copies, self.parts, strict=True):
-            samples = self._for_method(train[raw], member.method)
-            own.solve(samples, None, seed=self.seed, train_member=self.train_member)
-        return Candidate([member], self._held_out_scores(copies))
-
-    def _held_out_scores(self, members: Sequence[Model]) -> Floats:
-        """Class scores of the held-out samples of each part by its model, shape (M, C)."""
-        held_out = zip(members, self.parts, strict=True)
-        return np.concatenate([member.array_scores(val[member.raw_inputs].features) for member, (_, val) in held_out])
+            members = members[:1]
+            train = self.train if len(self.parts) > 1 else self.parts[0][0]
+            samples = self._for_method(train[raw], method)
+            members[0].solve(samples, self.judged[raw], seed=self.seed, train_member=self.train_member)
+        else:
+            for member, (train, val) in zip(members, self.parts, strict=True):
+                self.train_member(member, self._for_method(train[raw], method), val[raw])
+        scores = [member.array_scores(self.judged[raw].features) for member in members]
+        return Candidate(members, np.mean(scores, axis=0))
 
     @property
     def has_inner_labels(self) -> bool:
@@ -281,7 +269,7 @@ class CommitteeTraining:
                 member.solve(own, None, seed=self.seed, train_member=self.train_member)
 
     def loss(self, candidate: Candidate) -> float:
-        """Log-loss of a candidate on the held-out samples, at its best temperature."""
+        """Log-loss of a candidate on the samples to judge by, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
@@ -297,8 +285,7 @@ class CommitteeTraining:
         dim = None if self.head.projection is None else self.head.projection.num_features
         best = int(np.argmin(alone))
         names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
-        where = "on validation" if len(self.parts) == 1 else "in cross-validation"
-        choice = f"{names}: log-loss {loss:.4f} {where}, {candidates[best].method} alone {alone[best]:.4f}"
+        choice = f"{names}: log-loss {loss:.4f} on validation, {candidates[best].method} alone {alone[best]:.4f}"
         return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
 
 

@@ -17,7 +17,7 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
-ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated
+ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated, too
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
 SMALL = 5000  # training samples up to which they are
 SEARCH_STEPS = 20
@@ -122,23 +122,28 @@ class LogisticSolver:
 def choose_prior(
     train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxonomy, shares: Sequence[float], *, seed: int
 ) -> tuple[Prior, Solution | None]:
-    """The prior with the smallest log-loss on validation samples, or in cross-validation.
+    """The prior with the smallest log-loss on validation samples; if these are few, plus that of a cross-validation.
+
+    Validation samples may differ from training samples as later ones do, photographs of another shop for example, so
+    that they count as much as the cross-validation, however few they are.
 
     Returns:
-        The prior, and a solution on all training samples to start from; None after a cross-validation.
+        The prior, and a solution on all training samples to start from; None without validation samples.
     """
     usual = USUAL_SPARSE if issparse(train.features) else USUAL
     validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
-    if validated and val is not None:
-        searches = [PriorSearch(train, val, taxonomy)]
-    elif len(train) < max(2 * FOLDS, FEWEST * len(np.unique(train.labels))):  # too few to choose by
-        return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None
-    else:
+    parts = []
+    if not validated and len(train) >= max(2 * FOLDS, FEWEST * len(np.unique(train.labels))):
         masks = folds(train.labels, FOLDS, seed)
-        searches = [PriorSearch(train.rows(~mask), train.rows(mask), taxonomy) for mask in masks]
+        parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
+    if val is not None and len(val):
+        parts.append((train, val, 1 / len(val)))
+    if not parts:  # too few samples to choose by
+        return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None
+    searches = [(PriorSearch(learned, held_out, taxonomy), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:
-        return sum(search.loss(prior) for search in searches)
+        return sum(weight * search.loss(prior) for search, weight in searches)
 
     first, *others = shares if taxonomy.height > 1 else (0.0,)
     best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(usual))
@@ -146,7 +151,7 @@ def choose_prior(
         prior = Prior(best.variance, share)
         if (found := loss(prior)) < least:
             best, least = prior, found
-    return best, searches[0].last if validated else None
+    return best, None if val is None else searches[-1][0].last
 
 
 def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:
