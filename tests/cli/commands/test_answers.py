@@ -21,7 +21,7 @@ from trees import TOY17
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Noisy data and a model of them that set calibration rows aside."""
     folder = tmp_path_factory.mktemp("answers")
-    TOY17.write(folder / "tree.csv")
+    TOY17.with_ranks(["class", "family", "genus", "species"]).write(folder / "tree.csv")
     features, labels = cloud(TOY17, 1200)
     noisy = features.numpy() + np.random.default_rng(0).normal(scale=4.0, size=features.shape).astype(np.float32)
     np.savez(folder / "data.npz", features=noisy, labels=labels.numpy())
@@ -65,6 +65,9 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
         assert row["next"] == "" or float(row["next_confidence"]) < 0.8
     forced, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "1")
     assert all(row["level_1"] for row in forced)
+    deeper, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "2")
+    named, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "Family")
+    assert named == deeper != forced
 
 
 @pytest.mark.parametrize(
@@ -72,6 +75,7 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
     [
         (["--target-containment", "0.8"], "P(the answer contains the truth) >= 0.8 by split conformal calibration on"),
         (["--max-overshoot", "2"], "With confidence 0.95, the mean overshoot is at most 2 levels"),
+        (["--max-overshoot", "2", "--delta", "0.2"], "With confidence 0.8, the mean overshoot is at most 2 levels"),
         (["--target-containment", "0.8", "--within", "A1"], None),
         (["--target-containment", "0.8", "--min-level", "1"], None),
     ],
@@ -166,6 +170,9 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--confidence", "high"], "--confidence high: expected a number"),
         (["--confidence", "2"], "expected a confidence above 0 and below 1, got 2"),
         (["--target-containment", "0.999"], "target_containment 0.999: expected at least 999 calibration samples"),
+        (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
+        (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),
+        (["--target-precision", "0.5", "--delta", "2"], "expected a delta above 0 and below 1, got 2"),
         (["--within", "fish"], "within: row 1: unknown label 'fish'"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),
