@@ -29,6 +29,8 @@ class Posterior:
         temperature: temperature of classes = softmax(scores / temperature); None for other scores.
         restricted: whether the probabilities were restricted or re-weighted; then the score of a class that is not
             allowed is minus infinity, and no rule answers with it.
+        energies: share of the energy of each sample on the axis of every node, shape (M, N), for explanations; None
+            for a method without such axes.
 
     Raises:
         PosteriorError: for another shape, or for the first row with NaN or positive infinity.
@@ -45,6 +47,7 @@ class Posterior:
     scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
     temperature: float | None = None
     restricted: bool = False
+    energies: NDArray[np.floating] | None = None
 
     def __post_init__(self) -> None:
         classes = _checked(self.classes, self.taxonomy)
@@ -98,7 +101,9 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
-        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted)
+        energies = None if self.energies is None else self.energies[chosen]
+        parts = (self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted, energies)
+        return Posterior(*parts)
 
     def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
         """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
@@ -133,7 +138,7 @@ class Posterior:
             totals[tiny] = 1.0
         for row in np.flatnonzero(totals == 0)[:1]:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
-        return Posterior(classes / totals[:, None], self.taxonomy, scores, self.temperature, True)
+        return Posterior(classes / totals[:, None], self.taxonomy, scores, self.temperature, True, self.energies)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -183,10 +183,11 @@ class StoredModel:
     memory: Memory | None = None
     calibration: HeldOutChains | None = None
 
-    def posterior(self, scores: ArrayLike) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C)."""
-        taxonomy = self.model.taxonomy
-        return Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=self.class_weights)
+    def posterior(self, scores: ArrayLike, energies: Tensor | None = None) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
+        taxonomy, weights = self.model.taxonomy, self.class_weights
+        posterior = Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=weights)
+        return posterior if energies is None else replace(posterior, energies=energies.numpy())
 
     def __repr__(self) -> str:
         return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"

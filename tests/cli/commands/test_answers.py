@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from blobs import cloud
 from hiercos import HierarchicalClassifier
@@ -128,6 +129,27 @@ def test_explanations_and_probabilities_are_columns(folder: Path, capsys: pytest
     assert list(rows[0])[1:6] == ["A2", "A3", "A4", "A5", "A1"]
     below = sum(float(rows[0][name]) for name in ("A1 > B1", "A1 > B2"))
     assert float(rows[0]["A1"]) == pytest.approx(below, abs=1e-9)
+
+
+def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--method", "hier-cos"]
+    assert run([*command, "--epochs", "2", "--device", "cpu", "--out", str(folder / "cos")]) == 0
+    out = folder / "why.csv"
+    assert run(["predict", str(folder / "cos"), str(folder / "new.npz"), "--explain", "--output", str(out)]) == 0
+    with out.open(newline="", encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    features = np.load(folder / "new.npz")["features"]
+    network = load_model(folder / "cos").model.eval()
+    with torch.inference_mode():
+        square = network(torch.tensor(features[:1]))[0].square()
+    path = [TOY17.names.index(row[f"level_{level}"]) for level in range(1, 5) if row[f"level_{level}"]]
+    expected = (square[path] / square.sum()).tolist()
+    assert [float(row[f"energy_{level}"]) for level in range(1, len(path) + 1)] == pytest.approx(expected, abs=2e-6)
+    for why in (
+        load_pipeline(folder / "cos", device="cpu")(features[:1], explain=True)[0]["explanation"],
+        HierarchicalClassifier.load(folder / "cos").explain(features[:1])[0],
+    ):
+        assert [step["energy"] for step in why["path"]] == pytest.approx(expected, abs=1e-6)
 
 
 def test_every_rule_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
