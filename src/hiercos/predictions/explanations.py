@@ -36,8 +36,8 @@ def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any
 
     Returns:
         One dict per sample: `criterion` and `value` of the answer; `path` and `runner_up`, lists of `node`,
-        `probability` and, for Hier-COS, `energy` (its share on the axis of the node) from level 1 down. The runner-up is
-        the likeliest class that is not at or below the answer.
+        `probability` and, for Hier-COS, `energy` (its share on the axis of the node) from level 1 down. The runner-up
+        is the likeliest class that is not at or below the answer.
 
     Example:
         >>> from hiercos.decisions import rule

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from reprlib import repr as shortened
 
+from hiercos.files import csv_text
 from hiercos.limits import limit
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
@@ -82,16 +83,9 @@ def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
         TaxonomyError: naming every field with white space around it, which reading would strip.
     """
     table = list(rows)
-    fields = [field for row in table for field in row]
-    if padded := {field: None for field in fields if field != field.strip()}:
+    if padded := {field: None for row in table for field in row if field != field.strip()}:
         raise TaxonomyError(f"{field!r}: a table cannot hold white space around a name; json can" for field in padded)
-    stream = io.StringIO(newline="")
-    if any("\r" in field for field in fields):  # the writer quotes only the line ends that it writes itself
-        writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    else:
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerows(table)
-    return stream.getvalue()
+    return csv_text(table, delimiter)
 
 
 NUMBERED = re.compile(r"level_([1-9][0-9]*)")
