@@ -126,19 +126,21 @@ class Posterior:
         Raises:
             PosteriorError: for other weights, or a row in which every weight or every weighted probability is 0.
         """
-        given = np.broadcast_to(_checked_weights(weights, self.classes.shape, row_name), self.classes.shape)
+        given = _checked_weights(weights, self.classes.shape, row_name)
         classes = self.classes * given
         totals = classes.sum(axis=1)
-        scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
-        if self.temperature is not None:
-            with np.errstate(divide="ignore"):
-                scores = self.scores + self.temperature * np.log(given)
-            tiny = np.flatnonzero((totals < TINY) & (scores > -np.inf).any(axis=1))  # products that underflow
+        if self.temperature is None:
+            scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
+        else:
+            scores = self.scores + _log_weights(given, self.temperature)
+            tiny = np.flatnonzero(totals < TINY)  # products that underflow
+            tiny = tiny[(scores[tiny] > -np.inf).any(axis=1)]
             classes[tiny] = softmax(scores[tiny], self.temperature)
             totals[tiny] = 1.0
         for row in np.flatnonzero(totals == 0)[:1]:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
-        return Posterior(classes / totals[:, None], self.taxonomy, scores, self.temperature, True, self.energies)
+        classes /= totals[:, None]
+        return Posterior(classes, self.taxonomy, scores, self.temperature, True, self.energies)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -213,10 +215,22 @@ def classes_at_or_below(nodes: Sequence[int] | IntArray, taxonomy: Taxonomy) -> 
     return found
 
 
-def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats:
-    array = np.asarray(weights, dtype=np.float64)
+def _log_weights(weights: Floats | NDArray[np.bool_], temperature: float) -> Floats:
+    """Offsets of the scores for weights of the probabilities, in their shape: T log w, minus infinity for 0."""
+    if weights.dtype == bool:
+        return np.where(weights, 0.0, -np.inf)
+    with np.errstate(divide="ignore"):
+        offsets: Floats = temperature * np.log(weights)
+    return offsets
+
+
+def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats | NDArray[np.bool_]:
+    array = np.asarray(weights)
     if array.shape not in (shape, shape[1:]):
         raise PosteriorError(f"expected weights of shape {shape[1:]} or {shape}, got {array.shape}")
+    if array.dtype == bool:
+        return array
+    array = array.astype(np.float64, copy=False)
     for row in np.flatnonzero(~((array >= 0) & (array < np.inf)).reshape(-1, shape[1]).all(axis=1))[:1]:
         raise PosteriorError(f"{row_name(int(row))}: expected weights of at least 0, got another number")
     return array
