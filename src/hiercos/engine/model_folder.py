@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -254,7 +255,11 @@ def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool 
     """
     files = Manifest.of(Path(folder))
     config = read_config(files)
-    with files.checked_meanwhile(WEIGHTS, verify=verify) as content:
+    with ExitStack() as stack:
+        try:
+            content = stack.enter_context(files.checked_meanwhile(WEIGHTS, verify=verify))
+        except OSError as error:
+            raise ModelError(f"{folder}: the weights cannot be read: {error}") from error
         model, memory = _load_network(files, config, content, verify=verify)
         described = config["kind"], config.get("backbone")
         encoder = load_encoder(files, *described, verify=verify, trust_backbone=trust_backbone)
