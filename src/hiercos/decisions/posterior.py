@@ -127,12 +127,12 @@ class Posterior:
             PosteriorError: for other weights, or a row in which every weight or every weighted probability is 0.
         """
         given = _checked_weights(weights, self.classes.shape, row_name)
-        classes = self.classes * given
+        classes = self.classes * given.astype(np.float64, copy=False)
         totals = classes.sum(axis=1)
         if self.temperature is None:
             scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
         else:
-            scores = self.scores + _log_weights(given, self.temperature)
+            scores = _reweighted_scores(self.scores, given, self.temperature)
             tiny = np.flatnonzero(totals < TINY)  # products that underflow
             tiny = tiny[(scores[tiny] > -np.inf).any(axis=1)]
             classes[tiny] = softmax(scores[tiny], self.temperature)
@@ -215,13 +215,14 @@ def classes_at_or_below(nodes: Sequence[int] | IntArray, taxonomy: Taxonomy) -> 
     return found
 
 
-def _log_weights(weights: Floats | NDArray[np.bool_], temperature: float) -> Floats:
-    """Offsets of the scores for weights of the probabilities, in their shape: T log w, minus infinity for 0."""
+def _reweighted_scores(
+    scores: NDArray[np.floating], weights: Floats | NDArray[np.bool_], temperature: float
+) -> NDArray[np.floating]:
+    """Scores whose softmax is re-weighted, score + T log w: minus infinity for weight 0, shape (M, C)."""
     if weights.dtype == bool:
-        return np.where(weights, 0.0, -np.inf)
+        return np.where(weights, scores, scores.dtype.type(-np.inf))
     with np.errstate(divide="ignore"):
-        offsets: Floats = temperature * np.log(weights)
-    return offsets
+        return scores + temperature * np.log(weights)
 
 
 def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats | NDArray[np.bool_]:
@@ -242,7 +243,9 @@ def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.floa
         raise PosteriorError(
             f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
         )
-    for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:  # minus infinity is probability 0
+    if array.max(initial=-np.inf) < np.inf:  # false for NaN, too; minus infinity is probability 0
+        return array
+    for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:
         fault = "not a number" if np.isnan(array[row]).any() else "infinite, expected a finite one (-inf: impossible)"
         raise PosteriorError(f"{row_name(int(row))}: a score is {fault}")
     return array

@@ -123,7 +123,8 @@ class LeftOut:
     def right(self) -> NDArray[np.bool_]:
         """Whether each node of the chains is above the one that was left out, shape (K, H)."""
         paths = self.posterior.taxonomy.path_table(self.labels)
-        return (self.chains.nodes == paths) & (np.arange(1, paths.shape[1] + 1) < self.level)
+        is_right: NDArray[np.bool_] = (self.chains.nodes == paths) & (np.arange(1, paths.shape[1] + 1) < self.level)
+        return is_right
 
     def rows(self, chosen: IntArray) -> "LeftOut":
         """The chosen samples."""
