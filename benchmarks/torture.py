@@ -7,6 +7,7 @@ second child, the one that was there before; nothing temporary may be left.
 
     python benchmarks/torture.py            # every operation of every command (`make torture`)
     python benchmarks/torture.py --most 5   # about five operations of each command, evenly spread
+    python benchmarks/torture.py --totals totals.json   # a run that was stopped continues, and adds to its counts
 """
 
 import argparse
@@ -39,6 +40,7 @@ from hiercos.data import TextFeatures
 from hiercos.engine import ReadConfig, StoredModel, TrainConfig, save_model, train_run
 from hiercos.engine.embedding import embed_dataset
 from hiercos.engine.feature_file import write_features
+from hiercos.files import write_atomically
 from hiercos.manifest import Manifest
 from hiercos.methods import Model
 from hiercos.onnx.format import check_seal
@@ -63,24 +65,31 @@ def forked(action: Action, folder: Path, last: int | None, log: Path) -> int:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     try:
+        counter = [0]
         if last is not None:
-            count_operations(folder, last)
+            count_operations(folder, last, counter)
         code = action(folder)
         sys.stdout.flush()
+        log.with_name("operations").write_text(str(counter[0]))
     except BaseException as error:  # reported by the parent
         os.write(2, f"{type(error).__name__}: {error}".encode())
         code = 99
     os._exit(code)
 
 
-def count_operations(folder: Path, last: int) -> None:
-    """End this process before its operation number `last` on a file in the folder, or on any file's disk."""
-    done, place, fsync = 0, str(folder), os.fsync
+def count_operations(folder: Path, last: int, counter: list[int]) -> None:
+    """End this process before its operation number `last` on a file in the folder, or on any file's disk.
+
+    Args:
+        folder: folder whose files count.
+        last: number of the operation, from 1; 0 to end nowhere.
+        counter: list of one number, that of the operations so far.
+    """
+    place, fsync = str(folder), os.fsync
 
     def operation() -> None:
-        nonlocal done
-        done += 1
-        if done == last:
+        counter[0] += 1
+        if counter[0] == last:
             os._exit(CRASHED)
 
     def hook(event: str, arguments: tuple[Any, ...]) -> None:
@@ -166,9 +175,30 @@ class ExportCase(Case):
         return [] if same else ["the text features are of another export"]
 
 
-def tortured(case: Case, most: int | None) -> dict[str, Any]:
+class Totals:
+    """Ends of each command and their faults, kept in a file if there is one, so that a stopped run continues."""
+
+    def __init__(self, file: Path | None) -> None:
+        self.file = file
+        known = file is not None and file.is_file()
+        self.commands: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file and known else {}
+
+    def of(self, name: str) -> dict[str, Any]:
+        """Counts of a command: operations that were tried, ends, and faults."""
+        return self.commands.setdefault(name, {"tried": [], "ends": 0, "faults": []})
+
+    def add(self, name: str, operation: int, ended: bool, faults: list[str]) -> None:
+        """Count one end."""
+        own = self.of(name)
+        own["tried"].append(operation)
+        own["ends"] += ended
+        own["faults"] += faults
+        if self.file:
+            write_atomically(self.file, json.dumps(self.commands, indent=1) + "\n")
+
+
+def tortured(case: Case, most: int | None, totals: Totals) -> None:
     """End a command before each of its operations (or `most` of them) and count what went wrong."""
-    faults: list[str] = []
     with tempfile.TemporaryDirectory(prefix="torture-") as name:
         place = Path(name).resolve()
         start, whole, log = place / "start", place / "whole", place / "log"
@@ -182,31 +212,28 @@ def tortured(case: Case, most: int | None) -> dict[str, Any]:
         assert code == 0, f"{case.name}: {code}: {log.read_text()}"
         before, after = snapshot(start), snapshot(whole)
         if wrong := leftovers(whole):
-            faults.append(f"undisturbed: left {wrong}")
-        ends = 0
+            totals.of(case.name)["faults"].append(f"{case.name}, undisturbed: left {wrong}")
         for last in chosen_operations(case, start, log, place, most):
+            if last in totals.of(case.name)["tried"]:
+                continue
             folder = place / "folder"
             shutil.copytree(start, folder)
-            ended = forked(case.action, folder, last, log)
-            ends += ended == CRASHED
+            ended = forked(case.action, folder, last, log) == CRASHED
             found = case.intact(folder, before, after)
             code = forked(case.action, folder, None, log)
             found += [f"exit {code}: {log.read_text()[-300:]}"] if code else []
             found += leftovers(folder)
             found += [file for file in after if snapshot(folder).get(file) != after[file]]
-            faults += [f"{case.name}, operation {last}: {fault}" for fault in found]
+            totals.add(case.name, last, ended, [f"{case.name}, operation {last}: {fault}" for fault in found])
             shutil.rmtree(folder)
-    return {"command": case.name, "ends": ends, "faults": faults}
 
 
 def chosen_operations(case: Case, start: Path, log: Path, place: Path, most: int | None) -> Iterator[int]:
     """Numbers of the operations to end a command at: all, or about `most`, evenly spread."""
-    total, step = 1, 64
-    while step:  # the number of operations, by bisection
-        shutil.copytree(start, place / "probe")
-        ended = forked(case.action, place / "probe", total + step, log) == CRASHED
-        shutil.rmtree(place / "probe")
-        total, step = (total + step, step) if ended else (total, step // 2)
+    shutil.copytree(start, place / "probe")
+    assert forked(case.action, place / "probe", 0, log) == 0
+    shutil.rmtree(place / "probe")
+    total = int((place / "operations").read_text())
     count = total if most is None else min(total, most)
     yield from sorted({round(1 + index * (total - 1) / max(1, count - 1)) for index in range(count)})
 
@@ -317,20 +344,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--most", type=int, help="operations of each command to end at; all by default")
     parser.add_argument("--only", help="commands to run, by the beginning of their name, separated by commas")
+    parser.add_argument("--totals", type=Path, help="JSON file of the counts; a run that was stopped continues")
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
-    wrong, total = [], 0
+    totals = Totals(options.totals)
     for case in cases():
         if options.only and not case.name.startswith(tuple(options.only.split(","))):
             continue
         began = time.perf_counter()
-        found = tortured(case, options.most)
-        total += found["ends"]
-        wrong += found["faults"]
-        seconds = time.perf_counter() - began
+        tortured(case, options.most, totals)
+        found, seconds = totals.of(case.name), time.perf_counter() - began
         print(f"{case.name:20} {found['ends']:5} ends {len(found['faults']):3} faults {seconds:7.1f} s", flush=True)
-    print("\n".join([f"{total} ends, {len(wrong)} faults", *wrong]))
+    wrong = [fault for found in totals.commands.values() for fault in found["faults"]]
+    ends = sum(found["ends"] for found in totals.commands.values())
+    print("\n".join([f"{ends} ends, {len(wrong)} faults", *wrong]))
     sys.exit(bool(wrong))
 
 

@@ -1,11 +1,15 @@
-"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz
+"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz [--effort normal]
 
-Every tenth class is left out. Prints, at thresholds from validation data that keep 95% of the known samples, the share
-of the unknown ones that the rule `unknown` answers at a right inner node, and the area under the ROC curve of its
-scores; beside it a threshold on the highest softmax of logistic regression, with and without climbing.
+Every tenth class is left out. For the default method and for logistic regression it prints the area under the ROC curve
+of the scores, and what becomes of the unknown samples at thresholds from validation data that keep the class of 95% of
+the known ones:
+  threshold  the highest probability alone: the class or the root
+  climbing   the deepest node of the chain with a probability above the same threshold
+  unknown    the rule of this name
 """
 
-import sys
+import argparse
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -13,48 +17,74 @@ from sklearn.linear_model import LogisticRegression
 
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.data import load_dataset
-from hiercos.decisions import Posterior, rule
+from hiercos.decisions import Decision, Posterior, Rule, rule
 from hiercos.decisions.unknown import class_scores, separation
 from hiercos.taxonomy import IntArray, is_at_or_above
 
+Scorer = Callable[[np.ndarray], Posterior]
 
-def share_right_inside(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> float:
-    """Share of answers that are an inner node above the label."""
-    return float(np.mean((nodes >= 0) & is_at_or_above(nodes[:, None], labels, taxonomy)[:, 0]))
+
+def shown_shares(decision: Decision, labels: IntArray) -> str:
+    """Shares of answers that are a right inner node, a wrong inner node, a class, and the root."""
+    inner = (decision.nodes >= 0) & (decision.classes < 0)
+    right = inner & is_at_or_above(decision.nodes[:, None], labels, decision.taxonomy)[:, 0]
+    shares = (right, inner & ~right, decision.classes >= 0, decision.nodes < 0)
+    return "".join(f"{np.mean(share):9.3f}" for share in shares)
+
+
+def print_scorer(name: str, scorer: Scorer, rows: dict[str, np.ndarray], labels: IntArray) -> None:
+    """Print the areas under the ROC curve of a model's scores, and a line for each way to answer."""
+    found = {part: scorer(mask) for part, mask in rows.items()}
+    areas = {
+        score: separation(*(class_scores(found[part], score) for part in ("test", "new")))
+        for score in ("probability", "energy")
+    }
+    print(f"{name}: AUROC " + ", ".join(f"{score} {area:.3f}" for score, area in areas.items()))
+    threshold = float(np.quantile(class_scores(found["val"], "probability"), 0.05))
+    rules: dict[str, Rule] = {
+        "threshold": rule("speciesnet", of_class=threshold, of_node=2.0),
+        "climbing": rule("back-off", confidence=threshold),
+        "unknown": rule("unknown", keep=0.95).fit(found["val"], labels[rows["val"]]),
+    }
+    print(f"  {'':10}  known kept  right in    wrong    class     root")
+    for way, decide in rules.items():
+        kept = np.mean(decide(found["test"]).classes >= 0)
+        print(f"  {way:10} {kept:11.3f} {shown_shares(decide(found['new']), labels[rows['new']])}")
+
+
+def whole(probabilities: np.ndarray, classes: np.ndarray, taxonomy: Taxonomy) -> Posterior:
+    """Posterior over all classes from the probabilities of some."""
+    scores = np.full((len(probabilities), taxonomy.num_classes), -np.inf)
+    scores[:, classes] = np.log(np.maximum(probabilities, 1e-300))
+    return Posterior.from_scores(scores, taxonomy)
 
 
 def main() -> None:
     """Print the comparison."""
-    data = load_dataset(Path(sys.argv[1]))
-    features, labels, taxonomy = np.asarray(data.inputs), data.labels, data.taxonomy
-    away = labels % 10 == 0
-    train, val, test = ((data.split == name) & ~away for name in ("train", "val", "test"))
-    strange = away & (data.split != "train")
-    known = taxonomy.leaves[np.arange(taxonomy.num_classes) % 10 != 0]
-    model = HierarchicalClassifier(taxonomy, random_state=0).fit(features[train], labels[train])
-
-    def posterior(rows: np.ndarray) -> Posterior:
-        return model._posterior(features[rows]).within(known)  # with the scores that energies are made of
-
-    fitted = rule("unknown", keep=0.95).fit(posterior(val), taxonomy.leaves[labels[val]])
-    answers, kept, true = fitted(posterior(strange)), fitted(posterior(test)), taxonomy.leaves[labels[strange]]
-    print(f"{len(known)} classes known, {int(strange.sum())} samples of the others; score {fitted.to_dict()['score']}")
-    print(f"known that keep a class: {np.mean(kept.classes >= 0):.3f}")
-    print(f"unknown at a right inner node: {share_right_inside(answers.nodes, true, taxonomy):.3f}")
-    print(f"unknown at a class: {np.mean(answers.classes >= 0):.3f}, at the root: {np.mean(answers.nodes < 0):.3f}")
-    for score in ("energy", "probability"):
-        ends = [class_scores(posterior(rows), score) for rows in (test, strange)]
-        print(f"AUROC of the {score} of the class: {separation(*ends):.4f}")
-    flat = LogisticRegression(C=0.01, max_iter=200).fit(features[train], labels[train])
-    sure = {name: flat.predict_proba(features[rows]) for name, rows in (("val", val), ("test", test), ("new", strange))}
-    highest = {name: values.max(axis=1) for name, values in sure.items()}
-    threshold = float(np.quantile(highest["val"], 0.05))
-    whole = np.zeros((len(true), taxonomy.num_classes))
-    whole[:, flat.classes_] = sure["new"]
-    climbing = rule("back-off", confidence=threshold)(Posterior(whole, taxonomy)).nodes
-    print(f"logistic regression: AUROC of its highest softmax {separation(highest['test'], highest['new']):.4f}")
-    print(f"  its threshold rejects {np.mean(highest['new'] < threshold):.3f} of the unknown, without an inner node")
-    print(f"  climbing at that threshold: right inner node {share_right_inside(climbing, true, taxonomy):.3f}")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("features", type=Path)
+    parser.add_argument("--effort", default="quick", help="effort of the default method")
+    options = parser.parse_args()
+    data = load_dataset(options.features)
+    features, classes, taxonomy = np.asarray(data.inputs), data.labels, data.taxonomy
+    away = classes % 10 == 0
+    rows = {name: (data.split == name) & ~away for name in ("train", "val", "test")}
+    rows["new"] = away & (data.split != "train")
+    train, known = rows.pop("train"), taxonomy.leaves[np.arange(taxonomy.num_classes) % 10 != 0]
+    print(f"{len(known)} classes known, {int(rows['new'].sum())} samples of the others")
+    model = HierarchicalClassifier(taxonomy, options={"effort": options.effort}, random_state=0)
+    model.fit(features[train], classes[train])
+    flat = LogisticRegression(C=0.01, max_iter=200).fit(features[train], classes[train])
+    labels = taxonomy.leaves[classes]
+    print_scorer(
+        f"default, effort {options.effort}", lambda mask: model._posterior(features[mask]).within(known), rows, labels
+    )
+    print_scorer(
+        "logistic regression",
+        lambda mask: whole(flat.predict_proba(features[mask]), flat.classes_, taxonomy),
+        rows,
+        labels,
+    )
 
 
 if __name__ == "__main__":

@@ -4,15 +4,17 @@ A regular file is written under a temporary name in its own folder, forced to di
 process's own streams (`/dev/stdout`) are written directly, and symbolic links are followed.
 """
 
+import csv
 import errno
+import io
 import os
 import secrets
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 try:
     import fcntl
@@ -22,6 +24,31 @@ except ImportError:  # Windows has no such locks: temporary files of other proce
 PREFIX, ENDING = ".hiercos-", ".tmp"  # of temporary files; short, because the longest names leave no room
 DAY = 86400.0  # seconds
 _swept: set[str] = set()  # folders whose stale temporary files this process has removed
+
+
+def csv_text(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> str:
+    r"""Rows as CSV text with \n at the end of each; a cell that holds a line end of any kind is quoted.
+
+    Python's writer quotes only the characters of its own line end, so it writes \r\n here, which is shortened.
+
+    Example:
+        >>> csv_text([["a\rb", "c"]])
+        '"a\rb",c\n'
+    """
+    text = io.StringIO(newline="")
+    csv.writer(_ShortLineEnds(text), delimiter=delimiter, lineterminator="\r\n").writerows(rows)
+    return text.getvalue()
+
+
+class _ShortLineEnds:
+    """Receiver of the lines of a CSV writer, each with its line end shortened to a line feed."""
+
+    def __init__(self, stream: io.StringIO) -> None:
+        self.stream = stream
+
+    def write(self, line: str) -> int:
+        """Write a line that ends with a carriage return and a line feed."""
+        return self.stream.write(line[:-2] + "\n")
 
 
 def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:

@@ -7,6 +7,7 @@ checked as it is read. A file that the manifest does not list is no part of the 
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,18 +65,44 @@ class Manifest:
         Raises:
             ManifestError: if the file is missing, is not listed, or was changed.
         """
+        content = self._read(name)
+        if verify and self.files is not None:
+            self._compare(name, sha256(content))
+        return content
+
+    @contextmanager
+    def checked_meanwhile(self, name: str, *, verify: bool = True) -> Iterator[bytes]:
+        """Content of a large file, whose SHA-256 is computed by another thread while the block uses the content.
+
+        Nothing that the block made may be used before its end. An error in the block gives way to that of a file that
+        was changed. For the arguments and errors see `content`.
+        """
+        content = self._read(name)
+        if not verify or self.files is None:
+            yield content
+            return
+        with ThreadPoolExecutor(max_workers=1) as pool:
+            digest = pool.submit(sha256, content)  # hashing releases the interpreter lock
+            try:
+                yield content
+            finally:
+                self._compare(name, digest.result())
+
+    def _read(self, name: str) -> bytes:
         path = self.folder / name
         if self.files is None:
             return path.read_bytes()
         if name not in self.files:
             raise ManifestError(f"{path}: not listed in {MANIFEST}, so it is no part of this folder")
         try:
-            content = path.read_bytes()
+            return path.read_bytes()
         except FileNotFoundError as error:
             raise ManifestError(f"{path}: the file is missing, but {MANIFEST} lists it") from error
-        if verify and sha256(content) not in self.files[name]:
+
+    def _compare(self, name: str, digest: str) -> None:
+        if self.files is not None and digest not in self.files[name]:
+            path = self.folder / name
             raise ManifestError(f"{path}: the file was changed after it was written (its SHA-256 differs)")
-        return content
 
 
 def _are_checksums(values: Mapping[str, Any]) -> bool:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, RuleError, rule, rule_from_dict
-from hiercos.decisions.unknown import separation, without_own_class
+from hiercos.decisions.unknown import _lowest_threshold, left_out, separation
 from hiercos.taxonomy import descendant_log_sums, node_values
 from trees import TOY, TOY17, descendant_sets, taxonomies
 
@@ -59,9 +59,28 @@ def test_known_samples_keep_their_class_and_unknown_species_get_their_genus() ->
     assert rule_from_dict(json.loads(json.dumps(fitted.to_dict()))) == fitted
 
 
-def test_a_sample_without_its_own_class_has_the_others_alone() -> None:
-    posterior = without_own_class(Posterior([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], TOY), np.array([2, 0]))
-    assert posterior.classes.tolist() == [[0.0, 0.5, 0.5], [0.5, 0.25, 0.25]]  # a pet of no known class stays
+def test_a_sample_without_its_own_node_has_the_other_classes_alone() -> None:
+    posterior = Posterior([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], TOY)
+    labels = np.array([2, 0])  # cat, and a pet of no class
+    without_class = left_out(posterior, labels, 2)
+    assert without_class.posterior.classes.tolist() == [[0.0, 0.5, 0.5]]  # the pet has no class to leave out
+    assert without_class.right.tolist() == [[True, False]]  # pet, dog
+    without_kind = left_out(posterior, labels, 1)
+    assert without_kind.posterior.classes.tolist() == [[0.0, 0.0, 1.0]] * 2
+    assert not without_kind.right.any()  # vehicle, car
+
+
+@given(st.lists(st.tuples(st.sampled_from([0.2, 0.4, 0.6, 0.8]), st.booleans(), st.integers(1, 3)), max_size=9))
+def test_the_threshold_is_the_lowest_with_enough_right_answers(samples: list[tuple[float, bool, int]]) -> None:
+    found = []
+    for threshold in (0.8, 0.6, 0.4, 0.2):  # slowly: every threshold that occurs
+        kept = [(right, weight) for value, right, weight in samples if value >= threshold]
+        total, good = sum(weight for _, weight in kept), sum(weight for right, weight in kept if right)
+        if total and good / total >= 0.7 and any(value == threshold for value, _, _ in samples):
+            found.append(threshold)
+    columns = [np.array([sample[place] for sample in samples]) for place in range(3)]
+    arrays = columns[0].astype(float), columns[1].astype(bool), columns[2].astype(float)
+    assert _lowest_threshold(*arrays, 0.7) == (min(found) if found else 1.0)
 
 
 def test_what_cannot_be_fitted_is_refused() -> None:

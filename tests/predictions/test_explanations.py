@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from hiercos.decisions import Posterior, rule
@@ -29,3 +30,13 @@ def test_the_columns_have_one_cell_for_each_level() -> None:
     assert columns["runner_up_1"] == ["", "vehicle", ""]
     assert columns["runner_up_probability_2"] == [None, 0.25, None]
     assert set(map(len, columns.values())) == {3}
+
+
+def test_energies_stand_beside_the_probabilities() -> None:
+    shares = np.array([[0.5, 0.1, 0.2, 0.1, 0.1]])  # pet, vehicle, cat, dog, car
+    posterior = Posterior([[0.5, 0.125, 0.375]], TOY, energies=shares)
+    (found,) = explanations(posterior.within([0, 1]), rule("none")(posterior))
+    assert [step["energy"] for step in found["path"]] == [0.5, 0.2]
+    assert [step["energy"] for step in found["runner_up"]] == [0.1, 0.1]
+    columns = explanation_columns(posterior.rows([0]), rule("none")(posterior))
+    assert (columns["energy_2"], columns["runner_up_energy_1"]) == ([0.2], [0.1])

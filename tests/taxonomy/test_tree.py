@@ -144,3 +144,19 @@ def test_parent_lists_cannot_be_written() -> None:
     for array in TOY.parent_lists:
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
+
+
+@pytest.mark.parametrize("ranks", [["kind"], ["kind", "Kind "], ["kind", ""], ["kind", "2"]])
+def test_levels_have_distinct_names_that_are_not_numbers(ranks: list[str]) -> None:
+    with pytest.raises(TaxonomyError, match="expected 2 distinct names of levels"):
+        TOY.with_ranks(ranks)
+
+
+def test_a_level_is_found_by_number_or_name() -> None:
+    named = TOY.with_ranks(["kind", "species"])
+    assert [named.level_number(level) for level in (0, 2, "1", " SPECIES")] == [0, 2, 1, 2]
+    assert named == TOY
+    with pytest.raises(TaxonomyError, match="level 'genus': expected kind, species, or a number from 1 to 2"):
+        named.level_number("genus")
+    with pytest.raises(TaxonomyError, match="have no names, expected a number from 1 to 2"):
+        TOY.level_number("genus")

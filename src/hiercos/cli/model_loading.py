@@ -39,7 +39,7 @@ class InferenceModel(Protocol):
         """Calibration samples for the targets of back-off; None if it has none."""
 
     def stream(
-        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """The inputs batch by batch, each with its calibrated probabilities.
 
@@ -47,6 +47,7 @@ class InferenceModel(Protocol):
             unlabelled: inputs to classify.
             batch_size: number of inputs in a batch of the network; None for a default by kind of input.
             workers: number of processes (threads for an exported file) that read inputs.
+            energies: whether to compute what explanations of Hier-COS show; exported files have none.
         """
 
 
@@ -65,14 +66,13 @@ class FolderModel:
         self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
 
     def stream(
-        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """See `InferenceModel`."""
         from hiercos.engine import ReadConfig, posterior_batches
 
-        yield from posterior_batches(
-            self.stored, unlabelled, ReadConfig(self.device_options.fabric(), batch_size, workers)
-        )
+        config = ReadConfig(self.device_options.fabric(), batch_size, workers)
+        yield from posterior_batches(self.stored, unlabelled, config, energies=energies)
 
 
 class ExportedModel:
@@ -93,7 +93,12 @@ class ExportedModel:
         self.taxonomy, self.calibration = self.model.taxonomy, self.model.description.calibration
 
     def stream(
-        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+        self,
+        unlabelled: "UnlabelledInputs",
+        batch_size: int | None,
+        workers: int,
+        *,
+        energies: bool = False,  # noqa: ARG002
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """See `InferenceModel`."""
         from hiercos.onnx import InferenceConfig

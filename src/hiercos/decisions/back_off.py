@@ -32,7 +32,8 @@ class BackOff(NodeRule):
         target_precision: least share of the answered samples, those whose answer is not the root, that contain it.
         max_overshoot: greatest mean number of levels by which the answer goes on beyond the last right node.
         delta: probability that the guarantee of a precision or an overshoot fails for the calibration samples drawn.
-        min_level: level that every answer reaches, sure or not; 0 to allow the root. Above 0 no guarantee holds.
+        min_level: level that every answer reaches, sure or not, by number or by name (`Taxonomy.ranks`); 0 to allow the
+            root. Above 0 no guarantee holds.
         threshold: threshold chosen for the target; None before `fit`.
         samples: number of calibration samples that it was chosen on.
         exchangeable: see `HeldOutChains`.
@@ -53,7 +54,7 @@ class BackOff(NodeRule):
     target_precision: float | None = None
     max_overshoot: float | None = None
     delta: float = 0.05
-    min_level: int = 0
+    min_level: int | str = 0
     threshold: float | None = None
     samples: int = 0
     exchangeable: bool = True
@@ -75,7 +76,7 @@ class BackOff(NodeRule):
                     raise RuleError(f"rule 'back-off': expected a {name} {bounds}, got {each}")
         if not 0 < self.delta < 1:
             raise RuleError(f"rule 'back-off': expected a delta above 0 and below 1, got {self.delta}")
-        if self.min_level < 0:
+        if isinstance(self.min_level, int) and self.min_level < 0:
             raise RuleError(f"rule 'back-off': expected a min_level of at least 0, got {self.min_level}")
 
     def _choices(self) -> dict[str, float | tuple[float, ...] | None]:
@@ -88,11 +89,16 @@ class BackOff(NodeRule):
         return self.confidence is None and self.level_confidences is None
 
     def __call__(self, posterior: Posterior) -> Decision:
-        """The deepest node of each sample's chain that is sure enough; the root if none is."""
+        """The deepest node of each sample's chain that is sure enough; the root if none is.
+
+        Raises:
+            TaxonomyError: for a `min_level` that the taxonomy does not have.
+        """
+        least = posterior.taxonomy.level_number(self.min_level)
         chains = likeliest_chains(posterior)
         sure = (chains.probabilities >= self.thresholds(posterior.taxonomy.height)) & (chains.nodes >= 0)
         deepest = np.where(sure, np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
-        return self.decision(chains.down_to(np.maximum(deepest, self.min_level)), posterior)
+        return self.decision(chains.down_to(np.maximum(deepest, least)), posterior)
 
     def thresholds(self, height: int) -> Floats:
         """Least probability of an answer at each level, shape (H,).

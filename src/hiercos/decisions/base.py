@@ -114,7 +114,9 @@ class ClassRule(Rule):
     def allowed_values(self, posterior: Posterior) -> Floats:
         """Value of each class as the answer, shape (M, C), minus infinity for classes that are not allowed."""
         values = self.class_values(posterior)
-        return np.where(posterior.scores > -np.inf, values, -np.inf) if posterior.restricted else values
+        if not posterior.restricted or values is posterior.scores:
+            return values
+        return np.where(posterior.scores > -np.inf, values, -np.inf)
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The class with the highest value for each sample."""

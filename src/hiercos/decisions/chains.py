@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray, best_children, is_at_or_above
@@ -21,6 +22,12 @@ class Chains:
 
     nodes: IntArray
     probabilities: Floats
+
+    @property
+    def inner(self) -> NDArray[np.bool_]:
+        """Whether each node is an inner one, i.e. another node follows, shape (M, H)."""
+        following = np.concatenate([self.nodes[:, 1:], np.full((len(self.nodes), 1), -1)], axis=1)
+        return following >= 0
 
     def down_to(self, counts: IntArray) -> IntArray:
         """The node after so many steps from the root, (M,) to (M,); -1 for none, at most the leaf."""

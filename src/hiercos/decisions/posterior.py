@@ -29,6 +29,8 @@ class Posterior:
         temperature: temperature of classes = softmax(scores / temperature); None for other scores.
         restricted: whether the probabilities were restricted or re-weighted; then the score of a class that is not
             allowed is minus infinity, and no rule answers with it.
+        energies: share of the energy of each sample on the axis of every node, shape (M, N), for explanations; None
+            for a method without such axes.
 
     Raises:
         PosteriorError: for another shape, or for the first row with NaN or positive infinity.
@@ -45,6 +47,7 @@ class Posterior:
     scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
     temperature: float | None = None
     restricted: bool = False
+    energies: NDArray[np.floating] | None = None
 
     def __post_init__(self) -> None:
         classes = _checked(self.classes, self.taxonomy)
@@ -98,7 +101,9 @@ class Posterior:
 
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
-        return Posterior(self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted)
+        energies = None if self.energies is None else self.energies[chosen]
+        parts = (self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted, energies)
+        return Posterior(*parts)
 
     def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
         """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
@@ -121,19 +126,21 @@ class Posterior:
         Raises:
             PosteriorError: for other weights, or a row in which every weight or every weighted probability is 0.
         """
-        given = np.broadcast_to(_checked_weights(weights, self.classes.shape, row_name), self.classes.shape)
-        classes = self.classes * given
+        given = _checked_weights(weights, self.classes.shape, row_name)
+        classes = self.classes * given.astype(np.float64, copy=False)
         totals = classes.sum(axis=1)
-        scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
-        if self.temperature is not None:
-            with np.errstate(divide="ignore"):
-                scores = self.scores + self.temperature * np.log(given)
-            tiny = np.flatnonzero((totals < TINY) & (scores > -np.inf).any(axis=1))  # products that underflow
+        if self.temperature is None:
+            scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
+        else:
+            scores = _reweighted_scores(self.scores, given, self.temperature)
+            tiny = np.flatnonzero(totals < TINY)  # products that underflow
+            tiny = tiny[(scores[tiny] > -np.inf).any(axis=1)]
             classes[tiny] = softmax(scores[tiny], self.temperature)
             totals[tiny] = 1.0
         for row in np.flatnonzero(totals == 0)[:1]:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
-        return Posterior(classes / totals[:, None], self.taxonomy, scores, self.temperature, True)
+        classes /= totals[:, None]
+        return Posterior(classes, self.taxonomy, scores, self.temperature, True, self.energies)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -208,10 +215,23 @@ def classes_at_or_below(nodes: Sequence[int] | IntArray, taxonomy: Taxonomy) -> 
     return found
 
 
-def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats:
-    array = np.asarray(weights, dtype=np.float64)
+def _reweighted_scores(
+    scores: NDArray[np.floating], weights: Floats | NDArray[np.bool_], temperature: float
+) -> NDArray[np.floating]:
+    """Scores whose softmax is re-weighted, score + T log w: minus infinity for weight 0, shape (M, C)."""
+    if weights.dtype == bool:
+        return np.where(weights, scores, scores.dtype.type(-np.inf))
+    with np.errstate(divide="ignore"):
+        return scores + temperature * np.log(weights)
+
+
+def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowName) -> Floats | NDArray[np.bool_]:
+    array = np.asarray(weights)
     if array.shape not in (shape, shape[1:]):
         raise PosteriorError(f"expected weights of shape {shape[1:]} or {shape}, got {array.shape}")
+    if array.dtype == bool:
+        return array
+    array = array.astype(np.float64, copy=False)
     for row in np.flatnonzero(~((array >= 0) & (array < np.inf)).reshape(-1, shape[1]).all(axis=1))[:1]:
         raise PosteriorError(f"{row_name(int(row))}: expected weights of at least 0, got another number")
     return array
@@ -223,7 +243,9 @@ def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.floa
         raise PosteriorError(
             f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
         )
-    for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:  # minus infinity is probability 0
+    if array.max(initial=-np.inf) < np.inf:  # false for NaN, too; minus infinity is probability 0
+        return array
+    for row in np.flatnonzero(~(array < np.inf).all(axis=1))[:1]:
         fault = "not a number" if np.isnan(array[row]).any() else "infinite, expected a finite one (-inf: impossible)"
         raise PosteriorError(f"{row_name(int(row))}: a score is {fault}")
     return array

@@ -46,7 +46,7 @@ class AnswerRequest:
     target_precision: float | None = None
     max_overshoot: float | None = None
     delta: float = 0.05
-    min_level: int = 0
+    min_level: int | str = 0
     within: Sequence[str] = ()
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()

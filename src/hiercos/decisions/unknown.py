@@ -1,13 +1,14 @@
 """The rule `unknown`: answers for inputs that may belong to no class, only as deep as they look known."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.decisions.base import RULES, NodeRule, RuleError
-from hiercos.decisions.chains import likeliest_chains
+from hiercos.decisions.chains import Chains, likeliest_chains
 from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray, label_indices
@@ -24,14 +25,15 @@ class UnknownAware(NodeRule):
 
     A class looks known if its score reaches a threshold. The score is its probability, or its energy score / T, which
     falls for inputs unlike any class. Otherwise the answer is the deepest inner node whose probability reaches the
-    threshold of its level, or the root. `fit` leaves out the own class of every held-out sample: that makes samples of
-    unknown classes. It takes the threshold at which the share `keep` of the samples keeps its class, for the score that
-    then rejects more of the samples without their class, and thresholds of the levels, one half at least, above which
-    the share `right` of the samples without their class has the right inner node.
+    threshold of its level, or the root. `fit` makes unknown samples from the held-out ones: it leaves out the own class
+    of each, its own parent, and so on up to level 1. It takes the threshold at which the share `keep` of the held-out
+    samples keeps its class; then, on the unknown samples that lose theirs, the lowest thresholds of the levels with
+    which the share `right` of the inner nodes is right. Of the two scores it takes the one with more right inner nodes.
 
     Args:
         keep: share of known samples that keep their answer.
-        right: share of the answers with inner nodes that are right for samples of unknown classes.
+        right: share of the inner nodes of a level that are right, if they are answered to samples of unknown classes,
+            genera, and so on, each as often.
         score: "energy" or "probability"; set by `fit`.
         of_class: least score of a class; None before `fit`.
         of_levels: least probability of an inner node of each level, from level 1; set by `fit`.
@@ -41,7 +43,7 @@ class UnknownAware(NodeRule):
     """
 
     keep: float = 0.95
-    right: float = 0.8
+    right: float = 0.7
     score: str = "energy"
     of_class: float | None = None
     of_levels: tuple[float, ...] = ()
@@ -59,9 +61,8 @@ class UnknownAware(NodeRule):
             raise RuleError("rule 'unknown': expected a rule fitted on held-out samples, as by train --rule unknown")
         chains = likeliest_chains(posterior)
         lengths = (chains.nodes >= 0).sum(axis=1)
-        levels = np.arange(1, chains.nodes.shape[1] + 1)
-        sure = (chains.probabilities >= np.array(self.of_levels)) & (levels < lengths[:, None])
-        deepest = np.where(sure, levels, 0).max(axis=1)
+        sure = (chains.probabilities >= np.array(self.of_levels)) & chains.inner
+        deepest = np.where(sure, np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
         known = class_scores(posterior, self.score) >= self.of_class
         return self.decision(chains.down_to(np.where(known, lengths, deepest)), posterior)
 
@@ -73,26 +74,87 @@ class UnknownAware(NodeRule):
         """
         if len(posterior) < FEWEST:
             raise RuleError(f"rule 'unknown': expected at least {FEWEST} held-out samples, got {len(posterior)}")
-        without = without_own_class(posterior, labels)
-        pairs = {name: [class_scores(each, name) for each in (posterior, without)] for name in SCORES}
-        rank = int(np.floor(round((1 - self.keep) * len(posterior), 9)))
-        thresholds = {name: float(np.sort(known)[rank]) for name, (known, _) in pairs.items()}
-        score = max(SCORES, key=lambda name: float(np.mean(pairs[name][1] < thresholds[name])))
-        chains, nodes = likeliest_chains(without), posterior.taxonomy.path_table(labels)
-        inner = (chains.nodes >= 0) & (np.arange(1, nodes.shape[1] + 1) < (chains.nodes >= 0).sum(axis=1)[:, None])
+        unknown = [left_out(posterior, labels, level) for level in range(1, posterior.taxonomy.height + 1)]
+        fitted = [self._fitted(score, posterior, unknown) for score in SCORES]
+        return max(fitted, key=lambda rule: sum(rule._share_right_inside(part) for part in unknown))
+
+    def _fitted(self, score: str, known: Posterior, unknown: list["LeftOut"]) -> Self:
+        """The rule with a given score and its thresholds."""
+        rank = int(np.floor(round((1 - self.keep) * len(known), 9)))
+        of_class = float(np.sort(class_scores(known, score))[rank])
+        rejected = [part.rows(np.flatnonzero(class_scores(part.posterior, score) < of_class)) for part in unknown]
+        probabilities = np.concatenate([part.chains.probabilities for part in rejected])  # (K, H)
+        inner = np.concatenate([part.chains.inner for part in rejected])
+        right = np.concatenate([part.right for part in rejected])
+        weights = np.concatenate([np.full(len(part.labels), 1 / max(1, len(part.labels))) for part in rejected])
         of_levels = [
-            _right_above(chains.probabilities[rows, level], (chains.nodes == nodes)[rows, level], self.right)
+            _lowest_threshold(probabilities[rows, level], right[rows, level], weights[rows], self.right)
             for level, rows in enumerate(inner.T)
         ]
-        return replace(self, score=score, of_class=thresholds[score], of_levels=tuple(of_levels))
+        return replace(self, score=score, of_class=of_class, of_levels=tuple(of_levels))
+
+    def _share_right_inside(self, part: "LeftOut") -> float:
+        """Share of samples of unknown nodes that are answered at a right inner node."""
+        levels = self(part.posterior).levels
+        found = np.take_along_axis(part.right, np.maximum(levels - 1, 0)[:, None], axis=1)[:, 0] & (levels > 0)
+        return float(found.mean()) if len(found) else 0.0
 
 
-def _right_above(probabilities: Floats, right: NDArray[np.bool_], share: float) -> float:
-    """The lowest probability, one half at least, from which on a share of the answers is right; 1 if there is none."""
+@dataclass(frozen=True)
+class LeftOut:
+    """Samples whose own node of a level was left out, so that they are unknown from this level on.
+
+    Attributes:
+        posterior: their probabilities of the other classes, K samples.
+        labels: true node of each sample, shape (K,).
+        level: level of the nodes that were left out.
+    """
+
+    posterior: Posterior
+    labels: IntArray
+    level: int
+
+    @cached_property
+    def chains(self) -> Chains:
+        """Chains of likeliest children."""
+        return likeliest_chains(self.posterior)
+
+    @cached_property
+    def right(self) -> NDArray[np.bool_]:
+        """Whether each node of the chains is above the one that was left out, shape (K, H)."""
+        paths = self.posterior.taxonomy.path_table(self.labels)
+        is_right: NDArray[np.bool_] = (self.chains.nodes == paths) & (np.arange(1, paths.shape[1] + 1) < self.level)
+        return is_right
+
+    def rows(self, chosen: IntArray) -> "LeftOut":
+        """The chosen samples."""
+        return LeftOut(self.posterior.rows(chosen), self.labels[chosen], self.level)
+
+
+def left_out(posterior: Posterior, labels: IntArray, level: int) -> LeftOut:
+    """The samples with a label at this level or below, each without the classes below its own node of the level.
+
+    Samples for which no class is left are dropped.
+
+    Args:
+        posterior: probabilities of M samples.
+        labels: true node of each sample, shape (M,).
+        level: level of the nodes that are left out, from 1.
+    """
+    taxonomy = posterior.taxonomy
+    own = taxonomy.path_table(labels)[:, level - 1]
+    allowed = taxonomy.path_table(taxonomy.leaves)[:, level - 1] != own[:, None]  # (M, C)
+    rows = np.flatnonzero((own >= 0) & ((posterior.classes * allowed).sum(axis=1) > 0))
+    return LeftOut(posterior.rows(rows).reweighted(allowed[rows]), labels[rows], level)
+
+
+def _lowest_threshold(probabilities: Floats, right: NDArray[np.bool_], weights: Floats, share: float) -> float:
+    """The lowest probability such that this share of the samples that reach it is right, by weight; 1 without one."""
     order = np.argsort(-probabilities, kind="stable")
-    precision = np.cumsum(right[order]) / np.arange(1, len(order) + 1)
-    enough = np.flatnonzero(precision >= share)
-    return max(float(probabilities[order[enough[-1]]]), 0.5) if len(enough) else 1.0
+    precision = np.cumsum((right * weights)[order]) / np.cumsum(weights[order])
+    last = np.append(np.diff(probabilities[order]) < 0, True)[: len(order)]  # of equal probabilities
+    enough = np.flatnonzero(last & (precision >= share))
+    return float(probabilities[order[enough[-1]]]) if len(enough) else 1.0
 
 
 def class_scores(posterior: Posterior, score: str) -> Floats:
@@ -105,16 +167,6 @@ def class_scores(posterior: Posterior, score: str) -> Floats:
     temperature = posterior.temperature
     logits = posterior.logs if temperature is None else posterior.scores.astype(np.float64) / temperature
     return np.take_along_axis(logits, classes, axis=1)[:, 0]
-
-
-def without_own_class(posterior: Posterior, labels: IntArray) -> Posterior:
-    """The posterior of each sample over the other classes than its own; unchanged for labels at inner nodes."""
-    taxonomy = posterior.taxonomy
-    weights = np.ones(posterior.classes.shape)
-    classes = label_indices(labels, taxonomy)
-    rows = np.flatnonzero(classes < taxonomy.num_classes) if taxonomy.num_classes > 1 else np.empty(0, dtype=np.int64)
-    weights[rows, classes[rows]] = 0.0
-    return posterior.reweighted(weights)
 
 
 def separation(known: Floats, unknown: Floats) -> float:

@@ -53,6 +53,7 @@ from .run_data import prepare_embedded as prepare_embedded
 from .run_data import prepare_fine_tuning as prepare_fine_tuning
 from .run_data import taxonomy_summary as taxonomy_summary
 from .scoring import Scores as Scores
+from .scoring import array_energies as array_energies
 from .scoring import array_scores as array_scores
 from .scoring import batch_scores as batch_scores
 from .scoring import class_score_batches as class_score_batches

@@ -3,7 +3,8 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -183,10 +184,11 @@ class StoredModel:
     memory: Memory | None = None
     calibration: HeldOutChains | None = None
 
-    def posterior(self, scores: ArrayLike) -> Posterior:
-        """Calibrated probabilities from class scores, shape (M, C)."""
-        taxonomy = self.model.taxonomy
-        return Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=self.class_weights)
+    def posterior(self, scores: ArrayLike, energies: Tensor | None = None) -> Posterior:
+        """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
+        taxonomy, weights = self.model.taxonomy, self.class_weights
+        posterior = Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=weights)
+        return posterior if energies is None else replace(posterior, energies=energies.numpy())
 
     def __repr__(self) -> str:
         return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
@@ -253,26 +255,39 @@ def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool 
     """
     files = Manifest.of(Path(folder))
     config = read_config(files)
+    with ExitStack() as stack:
+        try:
+            content = stack.enter_context(files.checked_meanwhile(WEIGHTS, verify=verify))
+        except OSError as error:
+            raise ModelError(f"{folder}: the weights cannot be read: {error}") from error
+        model, memory = _load_network(files, config, content, verify=verify)
+        described = config["kind"], config.get("backbone")
+        encoder = load_encoder(files, *described, verify=verify, trust_backbone=trust_backbone)
+        if isinstance(encoder, FineTunedEncoder):
+            model.backbone = encoder.backbone
+        rule, weights, count = rule_from_dict(config["rule"]), config.get("class_weights"), model.taxonomy.num_classes
+        if weights is not None and len(weights) != count:
+            raise ModelError(f"{files.folder / CONFIG}: expected {count} class_weights, got {len(weights)}")
+        temperature, calibration = float(config["temperature"]), _load_calibration(files)
+    return StoredModel(model.eval(), encoder, rule, temperature, weights, memory, calibration)
+
+
+def _load_network(
+    files: Manifest, config: dict[str, Any], content: bytes, *, verify: bool
+) -> tuple[Model, Memory | None]:
+    """Model with the weights of a file's content, and its memory of training samples, if it has one."""
     try:
         taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
         projection = _load_projection(files, config, verify=verify)
-        tensors = safetensors.torch.load(files.content(WEIGHTS, verify=verify))
+        tensors = safetensors.torch.load(content)
         _check_size(config, tensors)
         model = Model(taxonomy, config["in_features"], config["method"], config["options"], projection=projection)
         model.load_state_dict(tensors)
-        memory = load_memory(files)
+        return model, load_memory(files)
     except (ModelError, ManifestError):
         raise
     except (FaultsError, OSError, RuntimeError, ValueError, SafetensorError) as error:
-        raise ModelError(f"{folder}: the parts of the model do not fit together: {error}") from error
-    encoder = load_encoder(files, config["kind"], config.get("backbone"), verify=verify, trust_backbone=trust_backbone)
-    if isinstance(encoder, FineTunedEncoder):
-        model.backbone = encoder.backbone
-    rule, weights = rule_from_dict(config["rule"]), config.get("class_weights")
-    if weights is not None and len(weights) != taxonomy.num_classes:
-        raise ModelError(f"{files.folder / CONFIG}: expected {taxonomy.num_classes} class_weights, got {len(weights)}")
-    temperature, calibration = float(config["temperature"]), _load_calibration(files)
-    return StoredModel(model.eval(), encoder, rule, temperature, weights, memory, calibration)
+        raise ModelError(f"{files.folder}: the parts of the model do not fit together: {error}") from error
 
 
 def _load_calibration(files: Manifest) -> HeldOutChains | None:

@@ -11,7 +11,7 @@ from hiercos.decisions import Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.model_folder import StoredModel
-from hiercos.engine.scoring import class_score_batches
+from hiercos.engine.scoring import ExplainedScores, class_score_batches, explained_batches
 from hiercos.errors import DataError
 
 VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time by default: vectors, and images or texts
@@ -40,24 +40,47 @@ def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Sa
     return VectorSamples(features, config.batch_size or VECTORS_AT_ONCE)
 
 
-def posteriors(stored: StoredModel, samples: Samples, config: ReadConfig) -> Iterator[Posterior]:
-    """Calibrated posteriors of samples, batch by batch in order."""
-    for scores in class_score_batches(config.fabric, stored.model, samples):
-        yield stored.posterior(scores.numpy())
+def posteriors(
+    stored: StoredModel, samples: Samples, config: ReadConfig, *, energies: bool = False
+) -> Iterator[Posterior]:
+    """Calibrated posteriors of samples, batch by batch in order; with the energies of the nodes, if the method has any.
+
+    Args:
+        stored: model.
+        samples: samples of the model.
+        config: settings for reading inputs.
+        energies: whether to compute the energies, which explanations show.
+    """
+    for found in _scored(stored, samples, config, energies):
+        yield stored.posterior(found.classes.numpy(), found.energies)
+
+
+def _scored(stored: StoredModel, samples: Samples, config: ReadConfig, energies: bool) -> Iterator[ExplainedScores]:
+    if energies:
+        return explained_batches(config.fabric, stored.model, samples)
+    return map(ExplainedScores, class_score_batches(config.fabric, stored.model, samples))
 
 
 def posterior_batches(
-    stored: StoredModel, unlabelled: UnlabelledInputs, config: ReadConfig
+    stored: StoredModel, unlabelled: UnlabelledInputs, config: ReadConfig, *, energies: bool = False
 ) -> Iterator[tuple[InputBatch, Posterior]]:
     """Batches of inputs with their calibrated posteriors; only one batch is in memory at a time.
+
+    Args:
+        stored: model.
+        unlabelled: inputs to classify.
+        config: settings for reading inputs.
+        energies: see `posteriors`.
 
     Raises:
         DataError: if the inputs are of another kind or width than the model takes.
     """
     for batch in unlabelled.batches(_read_size(stored.kind, config.batch_size)):
         samples = model_samples(stored, batch.inputs, config)
-        scores = torch.cat(list(class_score_batches(config.fabric, stored.model, samples)))
-        yield batch, stored.posterior(scores.numpy())
+        found = list(_scored(stored, samples, config, energies))
+        shares = [each.energies for each in found if each.energies is not None]
+        scores = torch.cat([each.classes for each in found]).numpy()
+        yield batch, stored.posterior(scores, torch.cat(shares) if shares else None)
 
 
 def _read_size(kind: Kind, batch_size: int | None) -> int:

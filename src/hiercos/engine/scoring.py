@@ -73,6 +73,30 @@ def class_score_batches(fabric: "Fabric", model: Model, samples: Samples) -> Ite
             yield model.class_scores(model_outputs(fabric, model, inputs)).cpu()
 
 
+@dataclass(frozen=True)
+class ExplainedScores:
+    """Class scores of one batch, and what explains them.
+
+    Attributes:
+        classes: class scores, shape (B, C), on the CPU.
+        energies: share of the energy on the axis of each node, shape (B, N), on the CPU; None for other methods.
+    """
+
+    classes: Tensor
+    energies: Tensor | None = None
+
+
+def explained_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[ExplainedScores]:
+    """Class scores and energies of all samples in order."""
+    parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
+    model.to(fabric.device).eval()
+    for inputs in samples.batches(parts):
+        outputs = model_outputs(fabric, model, inputs)
+        with torch.inference_mode():
+            energies = None if model.energies is None else model.energies(outputs).cpu()
+            yield ExplainedScores(model.class_scores(outputs).cpu(), energies)
+
+
 def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
     """Class scores of all samples, on the CPU, shape (M, C)."""
     return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
@@ -129,20 +153,19 @@ def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str,
 ARRAY_ROWS_AT_ONCE = 4096  # rows of an array scored at a time
 
 
-class ClassScores(nn.Module):
-    """A model with its class scores as one module. Shape: inputs (B, F) to (B, C)."""
+class OutputPart(nn.Module):
+    """A model with a function of its outputs, such as its class scores, as one module. Shape: (B, F) to (B, K)."""
 
-    def __init__(self, model: Model) -> None:
+    def __init__(self, model: Model, part: nn.Module) -> None:
         super().__init__()
-        self.model = model
+        self.model, self.part = model, part
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """Class scores, shape (B, C), of inputs of the model."""
-        scores: Tensor = self.model.class_scores(self.model(inputs))
-        return scores
+        """The function of the outputs, shape (B, K), of inputs of the model."""
+        values: Tensor = self.part(self.model(inputs))
+        return values
 
 
-@torch.inference_mode()
 def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) -> Tensor:
     """Class scores of an array or a SciPy CSR matrix; the model stays unchanged on its device.
 
@@ -154,15 +177,27 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
     Returns:
         Class scores on the CPU, shape (M, C), of the type of the vectors.
     """
+    return _array_values(OutputPart(model, model.class_scores), vectors, device, model.taxonomy.num_classes)
+
+
+def array_energies(model: Model, vectors: AnyArray | SparseMatrix, device: str) -> Tensor | None:
+    """Shares of the energy on the axes of the nodes, shape (M, N), as `array_scores`; None for other methods."""
+    if model.energies is None:
+        return None
+    return _array_values(OutputPart(model, model.energies), vectors, device, model.taxonomy.num_nodes)
+
+
+@torch.inference_mode()
+def _array_values(module: OutputPart, vectors: AnyArray | SparseMatrix, device: str, width: int) -> Tensor:
     target = torch.device("cpu") if device == "cpu" else launched(device).device
-    scores, kind = ClassScores(model), torch.float64 if vectors.dtype == np.float64 else torch.float32
+    kind = torch.float64 if vectors.dtype == np.float64 else torch.float32
     weights = {
         name: value.to(target, kind if value.is_floating_point() else value.dtype)
-        for name, value in (*scores.named_parameters(), *scores.named_buffers())
+        for name, value in (*module.named_parameters(), *module.named_buffers())
     }
     parts = [vectors[start : start + ARRAY_ROWS_AT_ONCE] for start in range(0, vectors.shape[0], ARRAY_ROWS_AT_ONCE)]
-    found = [functional_call(scores, weights, (array_inputs(model, part).to(target),)).cpu() for part in parts]
-    return torch.cat([torch.empty(0, model.taxonomy.num_classes, dtype=kind), *found])
+    found = [functional_call(module, weights, (array_inputs(module.model, part).to(target),)).cpu() for part in parts]
+    return torch.cat([torch.empty(0, width, dtype=kind), *found])
 
 
 def array_inputs(model: Model, vectors: AnyArray | SparseMatrix) -> Tensor:

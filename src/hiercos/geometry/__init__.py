@@ -12,6 +12,7 @@ from hiercos.geometry.operations import (
 from hiercos.geometry.padded_levels import PaddedLevels, padded_levels
 from hiercos.geometry.scores import (
     cascade_log_probabilities,
+    energy_shares,
     leaf_scores,
     level_scores,
     node_log_probabilities,
@@ -31,6 +32,7 @@ __all__ = [
     "class_frame",
     "class_path_sums",
     "decaying_similarities",
+    "energy_shares",
     "height_similarities",
     "label_nodes",
     "label_rows",

@@ -144,6 +144,24 @@ def level_scores(
     return scores[:, taxonomy.level(level)]
 
 
+def energy_shares(z: Tensor) -> Tensor:
+    """Share of each embedding's energy on the axis of every node: z_v^2 / |z|^2.
+
+    Args:
+        z: embeddings in the node basis, shape (B, N).
+
+    Returns:
+        Shares >= 0, shape (B, N), of sum 1; 0 for an embedding of length 0.
+
+    Example:
+        >>> energy_shares(torch.tensor([[3.0, 0.0, 0.0, 4.0, 0.0]]))
+        tensor([[0.3600, 0.0000, 0.0000, 0.6400, 0.0000]])
+    """
+    square = z.square()
+    total = square.sum(dim=1, keepdim=True)
+    return square / total.where(total > 0, 1)
+
+
 def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
 

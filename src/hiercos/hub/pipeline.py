@@ -54,7 +54,7 @@ class Pipeline:
         samples = model_samples(stored, as_inputs(inputs, stored.kind), self.config)
         return [
             answer
-            for posterior in posteriors(stored, samples, self.config)
+            for posterior in posteriors(stored, samples, self.config, energies=explain)
             for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
         ]
 

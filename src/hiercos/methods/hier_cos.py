@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from hiercos.geometry import leaf_scores, node_scores
+from hiercos.geometry import energy_shares, leaf_scores, node_scores
 from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.registry import METHODS, Method
 from hiercos.methods.search import Between, OneOf
@@ -66,6 +66,7 @@ def hier_cos(
         loss=HierCOSLoss(taxonomy, alpha, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
+        energies=EnergyShares(),
     )
 
 
@@ -91,3 +92,11 @@ class NodeScores(nn.Module):
     def forward(self, z: Tensor) -> Tensor:
         """Shape (B, N) to (B, N)."""
         return node_scores(z, self.taxonomy, ancestors=self.ancestors, descendants=self.descendants)
+
+
+class EnergyShares(nn.Module):
+    """`energy_shares` as a module. Shape: z (B, N) to (B, N)."""
+
+    def forward(self, z: Tensor) -> Tensor:
+        """Shape (B, N) to (B, N)."""
+        return energy_shares(z)

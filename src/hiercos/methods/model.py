@@ -55,7 +55,7 @@ class Model(nn.Module):
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss
-        self.class_scores, self.node_scores = parts.class_scores, parts.node_scores
+        self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare = parts.prepare
 

@@ -27,6 +27,8 @@ class Method:
             distribution over the classes.
         node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
             is the method's own prediction there.
+        energies: module from outputs to the share of the energy on the axis of each node (B, N), which explains an
+            answer; None for a method without such axes.
         solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
         prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
             training; it may set constants of the loss, such as class shares. Nothing by default.
@@ -36,6 +38,7 @@ class Method:
     loss: nn.Module
     class_scores: nn.Module
     node_scores: nn.Module
+    energies: nn.Module | None = None
     solver: Solver | None = None
     prepare: Callable[[Tensor, Tensor | None], None] | None = None
 

@@ -1,4 +1,4 @@
-"""Explanations of answers: the probabilities along the path of the answer and of its runner-up."""
+"""Explanations of answers: probabilities and energies along the path of the answer and of its runner-up."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -31,12 +31,13 @@ def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any
     """The reason for each answer: what the rule chose it by, and the probabilities along its path and the runner-up's.
 
     Args:
-        posterior: probabilities of M samples.
+        posterior: probabilities of M samples, and their energies for Hier-COS.
         decision: their answers.
 
     Returns:
-        One dict per sample: `criterion` and `value` of the answer; `path` and `runner_up`, lists of `node` and
-        `probability` from level 1 down. The runner-up is the likeliest class that is not at or below the answer.
+        One dict per sample: `criterion` and `value` of the answer; `path` and `runner_up`, lists of `node`,
+        `probability` and, for Hier-COS, `energy` (its share on the axis of the node) from level 1 down. The runner-up
+        is the likeliest class that is not at or below the answer.
 
     Example:
         >>> from hiercos.decisions import rule
@@ -59,9 +60,13 @@ def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any
 
 
 def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
-    taxonomy = posterior.taxonomy
+    taxonomy, energies = posterior.taxonomy, posterior.energies
     return [
-        {"node": taxonomy.names[step], "probability": min(float(posterior.nodes[row, step]), 1.0)}
+        {
+            "node": taxonomy.names[step],
+            "probability": min(float(posterior.nodes[row, step]), 1.0),
+            **({} if energies is None else {"energy": float(energies[row, step])}),
+        }
         for step in nodes_down_to(node, taxonomy)
     ]
 
@@ -69,17 +74,18 @@ def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
 def explanation_columns(posterior: Posterior, decision: Decision) -> dict[str, list[Any]]:
     """The explanations as columns: `criterion`, `probability_1` …, `runner_up_1` … and `runner_up_probability_1` …
 
-    The numbers are levels; "" and None beyond the end of a path.
+    Energies are `energy_1` … and `runner_up_energy_1` …. The numbers are levels; "" and None beyond the end of a path.
     """
-    found, height = explanations(posterior, decision), posterior.taxonomy.height
+    found, levels = explanations(posterior, decision), range(posterior.taxonomy.height)
     columns: dict[str, list[Any]] = {"criterion": [decision.criterion] * len(found)}
-    for level in range(height):
-        columns[f"probability_{level + 1}"] = [_cell(each["path"], level, "probability") for each in found]
-    for level in range(height):
+    keys = ("probability",) if posterior.energies is None else ("probability", "energy")
+    for key in keys:
+        columns |= {f"{key}_{level + 1}": [_cell(each["path"], level, key) for each in found] for level in levels}
+    for level in levels:
         columns[f"runner_up_{level + 1}"] = [_cell(each["runner_up"], level, "node") or "" for each in found]
-    for level in range(height):
-        name = f"runner_up_probability_{level + 1}"
-        columns[name] = [_cell(each["runner_up"], level, "probability") for each in found]
+    for key in keys:
+        name = f"runner_up_{key}_"
+        columns |= {f"{name}{level + 1}": [_cell(each["runner_up"], level, key) for each in found] for level in levels}
     return columns
 
 

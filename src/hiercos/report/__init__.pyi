@@ -28,11 +28,11 @@ from .results import IntervalConvention as IntervalConvention
 from .results import Line as Line
 from .results import best_flat_line as best_flat_line
 from .results import checked_reference as checked_reference
-from .results import csv_text as csv_text
 from .results import figure as figure
 from .results import line_of as line_of
 from .results import paired_difference as paired_difference
 from .results import result_row as result_row
+from .results import results_csv as results_csv
 from .results import summarize as summarize
 from .results import t_interval as t_interval
 from .results import verdict as verdict

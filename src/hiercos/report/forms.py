@@ -12,7 +12,7 @@ from hiercos.metric_table import MetricSpec
 from hiercos.report.document import Results, Section
 from hiercos.report.grid import Cell, Grid
 from hiercos.report.page import write_report
-from hiercos.report.results import Estimate, csv_text
+from hiercos.report.results import Estimate, results_csv
 
 FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # output format -> file extension
 
@@ -20,7 +20,7 @@ FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # outp
 def results_text(results: Results, form: str) -> str:
     """The results in one of the output formats."""
     if form == "csv":
-        return csv_text(results.rows)
+        return results_csv(results.rows)
     return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[form](results)
 
 

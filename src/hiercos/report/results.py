@@ -3,8 +3,6 @@
 The summary has one line per method, with mean and interval over the seeds.
 """
 
-import csv
-import io
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +11,7 @@ from typing import Any, Literal
 from scipy import stats
 
 from hiercos.errors import FaultsError, suggestion
+from hiercos.files import csv_text
 from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 
@@ -93,13 +92,9 @@ def figure(record: Record, name: str) -> float:
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
-def csv_text(rows: Sequence[ResultRow]) -> str:
+def results_csv(rows: Sequence[ResultRow]) -> str:
     """Rows with the same keys as CSV with a header."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text([list(rows[0]), *(row.values() for row in rows)])
 
 
 @dataclass(frozen=True)

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hiercos.decisions import AnswerRequest, Decision, HeldOutChains, Posterior, Rule
 from hiercos.decisions import rule as named_rule
-from hiercos.engine import ModelError, StoredModel, TrainConfig, array_scores, random_state_kept
+from hiercos.engine import ModelError, StoredModel, TrainConfig, array_energies, array_scores, random_state_kept
 from hiercos.errors import DataError
 from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
+from hiercos.predictions import explanations
 from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
 from hiercos.sklearn.samples import VALIDATION_OPTIONS, checked_samples, labelled
@@ -179,6 +180,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         wanted = AnswerRequest(**request)
         rule = wanted.chosen_rule(named_rule("back-off"), self._calibration())
         return rule(wanted.restricted(self._posterior(X)))
+
+    def explain(self, X: Any, **request: Any) -> list[dict[str, Any]]:
+        """The reason for each answer of the rule: probabilities, and energies of Hier-COS, along its path.
+
+        Args:
+            X: samples, shape (M, F).
+            **request: arguments of `AnswerRequest`; by default the answers of `predict`.
+
+        Returns:
+            One dict per sample, see `hiercos.predictions.explanations`.
+        """
+        wanted = AnswerRequest(**request)
+        rule = wanted.chosen_rule(self._fitted_rule(), self._calibration())
+        posterior = wanted.restricted(self._posterior(X, energies=True))
+        return explanations(posterior, rule(posterior))
 
     def _calibration(self) -> HeldOutChains | None:
         check_is_fitted(self, "model_")
@@ -381,13 +397,16 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             model = fresh_model(codec.taxonomy, X.shape[1], config)
         return OnlineTraining(model, Moments.none(X.shape[1]))
 
-    def _posterior(self, X: Any) -> Posterior:
-        """Calibrated probabilities of M samples, in the order of the taxonomy's classes."""
+    def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
+        """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
         scores = array_scores(self.model_, X, self.device).numpy()
         weights = self._trained.class_weights
-        return Posterior.from_scores(scores, self.taxonomy_, temperature=self.temperature_, class_weights=weights)
+        taxonomy, temperature = self.taxonomy_, self.temperature_
+        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
+        shares = array_energies(self.model_, X, self.device) if energies else None
+        return posterior if shares is None else replace(posterior, energies=shares.numpy())
 
     def _fitted_rule(self) -> Rule:
         """The rule of the last fit, or a new one if the parameter was changed since."""

@@ -5,6 +5,7 @@ the nodes. In a tree `parents` never decreases, so the children of a node are on
 project relies on that, and none of them recurses.
 """
 
+import copy
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class Taxonomy:
         parents: parent of each node, shape (N,), -1 for the nodes just under the root; or `NodeLists` of the parents.
         leaves: node of each class, shape (C,), every childless node once; node order by default.
         ids: unique id of each node, "" for none; no ids by default.
+        ranks: name of each level, such as kingdom, family, species; no names by default. Equality ignores them.
 
     Raises:
         TaxonomyError: for an empty tree, an empty name, a repeated id, siblings with the same name and id, nodes
@@ -55,6 +57,7 @@ class Taxonomy:
     parents: IntArray = field(repr=False)  # absent from a graph
     leaves: IntArray = field(default=None)  # type: ignore[arg-type]  # filled in below
     ids: tuple[str, ...] = ()
+    ranks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "names", tuple(self.names))
@@ -74,6 +77,7 @@ class Taxonomy:
         object.__setattr__(self, "leaves", _frozen(leaves))
         if not np.array_equal(np.sort(self.leaves), childless):
             raise TaxonomyError("expected every childless node once among the leaves, and no other node")
+        object.__setattr__(self, "ranks", self._checked_ranks(self.ranks))
 
     def _set_parent_lists(self, lists: NodeLists) -> None:
         """Keep lists of parents: as `parents` if no node has several, so that equal trees are equal."""
@@ -267,6 +271,47 @@ class Taxonomy:
         if not 1 <= level <= self.height:
             raise ValueError(f"expected a level from 1 to {self.height}, got {level}")
         return slice(int(self.level_starts[level - 1]), int(self.level_starts[level]))
+
+    def with_ranks(self, ranks: Sequence[str]) -> "Taxonomy":
+        """The same taxonomy with other names of its levels, level 1 first; none for no names.
+
+        Raises:
+            TaxonomyError: for another number of names than levels, or names that are empty, equal or numbers.
+        """
+        named = copy.copy(self)
+        object.__setattr__(named, "ranks", self._checked_ranks(ranks))
+        return named
+
+    def _checked_ranks(self, ranks: Sequence[str]) -> tuple[str, ...]:
+        names = tuple(ranks)
+        if not names:
+            return ()
+        distinct = {name.strip().casefold() for name in names} - {""}
+        if len(names) != self.height or len(distinct) < len(names) or any(name.strip().isdecimal() for name in names):
+            raise TaxonomyError(f"expected {self.height} distinct names of levels (ranks), got {', '.join(names)}")
+        return names
+
+    def level_number(self, level: int | str) -> int:
+        """The number of a level that is given by its number or by its name among `ranks`, letter case aside.
+
+        Raises:
+            TaxonomyError: for a name that no level has.
+
+        Example:
+            >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog")]).with_ranks(["kind", "species"])
+            >>> t.level_number("Species"), t.level_number("1")
+            (2, 1)
+        """
+        if isinstance(level, int) or level.strip().isdecimal():
+            return int(level)
+        folded = [name.strip().casefold() for name in self.ranks]
+        if level.strip().casefold() in folded:
+            return folded.index(level.strip().casefold()) + 1
+        if not self.ranks:
+            raise TaxonomyError(
+                f"level {level!r}: the levels of this taxonomy have no names, expected a number from 1 to {self.height}"
+            )
+        raise TaxonomyError(f"level {level!r}: expected {', '.join(self.ranks)}, or a number from 1 to {self.height}")
 
     @cached_property
     def depths(self) -> IntArray:

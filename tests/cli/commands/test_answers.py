@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from blobs import cloud
 from hiercos import HierarchicalClassifier
@@ -21,7 +22,7 @@ from trees import TOY17
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Noisy data and a model of them that set calibration rows aside."""
     folder = tmp_path_factory.mktemp("answers")
-    TOY17.write(folder / "tree.csv")
+    TOY17.with_ranks(["class", "family", "genus", "species"]).write(folder / "tree.csv")
     features, labels = cloud(TOY17, 1200)
     noisy = features.numpy() + np.random.default_rng(0).normal(scale=4.0, size=features.shape).astype(np.float32)
     np.savez(folder / "data.npz", features=noisy, labels=labels.numpy())
@@ -65,6 +66,9 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
         assert row["next"] == "" or float(row["next_confidence"]) < 0.8
     forced, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "1")
     assert all(row["level_1"] for row in forced)
+    deeper, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "2")
+    named, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "Family")
+    assert named == deeper != forced
 
 
 @pytest.mark.parametrize(
@@ -72,6 +76,7 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
     [
         (["--target-containment", "0.8"], "P(the answer contains the truth) >= 0.8 by split conformal calibration on"),
         (["--max-overshoot", "2"], "With confidence 0.95, the mean overshoot is at most 2 levels"),
+        (["--max-overshoot", "2", "--delta", "0.2"], "With confidence 0.8, the mean overshoot is at most 2 levels"),
         (["--target-containment", "0.8", "--within", "A1"], None),
         (["--target-containment", "0.8", "--min-level", "1"], None),
     ],
@@ -126,6 +131,27 @@ def test_explanations_and_probabilities_are_columns(folder: Path, capsys: pytest
     assert float(rows[0]["A1"]) == pytest.approx(below, abs=1e-9)
 
 
+def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--method", "hier-cos"]
+    assert run([*command, "--epochs", "2", "--device", "cpu", "--out", str(folder / "cos")]) == 0
+    out = folder / "why.csv"
+    assert run(["predict", str(folder / "cos"), str(folder / "new.npz"), "--explain", "--output", str(out)]) == 0
+    with out.open(newline="", encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    features = np.load(folder / "new.npz")["features"]
+    network = load_model(folder / "cos").model.eval()
+    with torch.inference_mode():
+        square = network(torch.tensor(features[:1]))[0].square()
+    path = [TOY17.names.index(row[f"level_{level}"]) for level in range(1, 5) if row[f"level_{level}"]]
+    expected = (square[path] / square.sum()).tolist()
+    assert [float(row[f"energy_{level}"]) for level in range(1, len(path) + 1)] == pytest.approx(expected, abs=2e-6)
+    for why in (
+        load_pipeline(folder / "cos", device="cpu")(features[:1], explain=True)[0]["explanation"],
+        HierarchicalClassifier.load(folder / "cos").explain(features[:1])[0],
+    ):
+        assert [step["energy"] for step in why["path"]] == pytest.approx(expected, abs=1e-6)
+
+
 def test_every_rule_can_be_asked_for(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options in (["majority"], ["plurality"], ["speciesnet"], ["hf-beta", "--rule-option", "beta=0.5"], ["hie"]):
         assert len(predicted(folder, capsys, "--rule", *options)[0]) == 40
@@ -166,6 +192,9 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--confidence", "high"], "--confidence high: expected a number"),
         (["--confidence", "2"], "expected a confidence above 0 and below 1, got 2"),
         (["--target-containment", "0.999"], "target_containment 0.999: expected at least 999 calibration samples"),
+        (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
+        (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),
+        (["--target-precision", "0.5", "--delta", "2"], "expected a delta above 0 and below 1, got 2"),
         (["--within", "fish"], "within: row 1: unknown label 'fish'"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),

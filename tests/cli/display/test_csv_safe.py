@@ -37,3 +37,16 @@ def test_rows_and_streams_are_protected_if_asked_for(tmp_path: Path, safe: bool)
 def test_a_table_shows_control_characters_escaped(capsys: pytest.CaptureFixture[str]) -> None:
     emit([{"name": "a\x1b[31m"}], "table", None)
     assert r"a\x1b[31m" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", '"', ","])
+def test_cells_with_line_ends_are_quoted(tmp_path: Path, sign: str) -> None:
+    cells = [f"a{sign}b", sign, f"{sign}c", "d"]
+    emit([{"text": text, "end": "x"} for text in cells], "csv", tmp_path / "rows.csv")
+    with streamed("csv", tmp_path / "stream.csv") as write:
+        write({"text": cells, "end": ["x"] * 4})
+    for name in ("rows.csv", "stream.csv"):
+        content = (tmp_path / name).read_bytes().decode()
+        assert content.endswith("d,x\n")
+        with (tmp_path / name).open(newline="") as file:
+            assert list(csv.reader(file, strict=True)) == [["text", "end"], *([text, "x"] for text in cells)]

@@ -134,3 +134,24 @@ def test_a_name_of_the_class_beside_names_of_the_levels_is_a_fault(tmp_path: Pat
     assert faults_of(tmp_path, "tree.csv", "level_1,name_1,name\na,A,B\n") == [
         "row 1: expected names in columns name_1, name_2, … or in 'name', got both"
     ]
+
+
+def test_the_columns_name_the_levels_and_are_written_back(tmp_path: Path) -> None:
+    read = read_text(tmp_path, "t.csv", "Kingdom,family,id\npet,cat,1\npet,dog,2\n")
+    assert read.ranks == ("kingdom", "family")
+    for name in ("t.csv", "t.json"):
+        read.write(tmp_path / name, format="csv" if name == "t.csv" else "json-flat")
+        again = Taxonomy.read(tmp_path / name)
+        assert (again, again.ranks) == (read, read.ranks)
+    assert TOY.ranks == ()
+
+
+@pytest.mark.parametrize("header", ["level_1,level_2", "rank 1,rank 2", "1,2"])
+def test_numbered_columns_do_not_name_levels(tmp_path: Path, header: str) -> None:
+    assert read_text(tmp_path, "t.csv", f"{header}\npet,cat\npet,dog\n").ranks == ()
+
+
+def test_names_of_levels_that_a_table_reads_otherwise_are_not_written(tmp_path: Path) -> None:
+    taxonomy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog")]).with_ranks(["id", "level_2"])
+    taxonomy.write(tmp_path / "t.csv")
+    assert Taxonomy.read(tmp_path / "t.csv") == taxonomy

@@ -61,7 +61,11 @@ def predict(
         typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
     ] = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Probabilities along the path of the answer and of the runner-up.")
+        bool,
+        typer.Option(
+            "--explain",
+            help="Probabilities (and energies of Hier-COS) along the path of the answer and of the runner-up.",
+        ),
     ] = False,
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
@@ -111,7 +115,7 @@ def predict(
             advance(len(posterior))
 
         with in_background(answer) as answer_later:  # while the network computes the next batch
-            for batch, posterior in opened.stream(unlabelled, batch_size, workers):
+            for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=explain):
                 answer_later(batch, posterior)
 
 

@@ -1,6 +1,5 @@
 """Rows as CSV, JSON, Parquet, LaTeX, Markdown or a table, to standard output or to a file."""
 
-import csv
 import importlib.util
 import io
 import json
@@ -15,7 +14,7 @@ import typer
 
 from hiercos.cli.options.groups import OptionError, check_option
 from hiercos.errors import visible
-from hiercos.files import write_atomically
+from hiercos.files import csv_text, write_atomically
 
 Row = Mapping[str, Any]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
@@ -91,11 +90,7 @@ def safe_cell(value: Any) -> Any:
 
 
 def _csv(rows: Sequence[Row], *, safe: bool = False) -> str:
-    stream = io.StringIO()
-    writer = csv.writer(stream, lineterminator="\n")
-    for row in _cells(rows):
-        writer.writerow(map(safe_cell, row) if safe else row)
-    return stream.getvalue()
+    return csv_text(map(safe_cell, row) if safe else row for row in _cells(rows))
 
 
 def _json(rows: Sequence[Row]) -> str:

@@ -1,17 +1,16 @@
 """Tables streamed batch by batch, to standard output or to a file that is written completely or not at all."""
 
-import csv
-import io
 import json
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from hiercos.cli.display.output import FIFTYONE, deliver, emit, fiftyone_text, safe_cell
-from hiercos.files import written_atomically
+from hiercos.files import csv_text, written_atomically
 
 if TYPE_CHECKING:
     from hiercos.predictions import AnswerColumns
@@ -43,13 +42,9 @@ class CsvWriter(ColumnWriter):
 
     def write_batch(self, columns: "AnswerColumns") -> None:
         """Write rows, after the header in the first batch."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        rows = zip(*columns.values(), strict=True)
-        if not self.batches:
-            writer.writerow(map(safe_cell, columns) if self.safe else columns)
-        writer.writerows((map(safe_cell, row) for row in rows) if self.safe else rows)
-        self.stream.write(text.getvalue().encode("utf-8"))
+        header = () if self.batches else (columns,)
+        rows: Iterable[Iterable[Any]] = chain(header, zip(*columns.values(), strict=True))
+        self.stream.write(csv_text((map(safe_cell, row) for row in rows) if self.safe else rows).encode("utf-8"))
 
 
 class SafeCsvWriter(CsvWriter):

@@ -37,7 +37,9 @@ class AnswerOptions:
         str | None,
         typer.Option(help="Answer only as deep as this probability; or one for each level: 0.5,0.8,0.9."),
     ] = None
-    min_level: Annotated[int, typer.Option(min=0, help="Answer at least at this level, sure or not.")] = 0
+    min_level: Annotated[
+        str, typer.Option(help="Answer at least at this level, sure or not: its number, or its name, such as genus.")
+    ] = "0"
     target_containment: Annotated[
         float | None, typer.Option(help="Answer only so deep that this share of the answers contains the truth.")
     ] = None
@@ -46,6 +48,12 @@ class AnswerOptions:
     ] = None
     max_overshoot: Annotated[
         float | None, typer.Option(help="Most levels, on average, that an answer may be too deep.")
+    ] = None
+    delta: Annotated[
+        float | None,
+        typer.Option(
+            help="Probability that a guarantee of --target-precision or --max-overshoot fails.", show_default="0.05"
+        ),
     ] = None
     within: Annotated[
         list[str] | None, typer.Option(help="Node that the true class is below, by name, id or path; repeatable.")
@@ -68,6 +76,8 @@ class AnswerOptions:
 
         if self.costs is not None and (self.rule is not None or self.rule_option):
             raise OptionError("--costs: expected no --rule with it")
+        if self.delta is not None and self.target_precision is None and self.max_overshoot is None:
+            raise OptionError("--delta: expected --target-precision or --max-overshoot with it")
         confidence = _numbers("--confidence", self.confidence)
         return AnswerRequest(
             rule=self._rule(taxonomy),
@@ -75,11 +85,23 @@ class AnswerOptions:
             target_containment=self.target_containment,
             target_precision=self.target_precision,
             max_overshoot=self.max_overshoot,
-            min_level=self.min_level,
+            **({} if self.delta is None else {"delta": self.delta}),
+            min_level=self._least_level(taxonomy),
             within=tuple(self.within or ()),
             allow=_lines("--allow", self.allow),
             deny=_lines("--deny", self.deny),
         )
+
+    def _least_level(self, taxonomy: "Taxonomy | None") -> int | str:
+        """The level of `--min-level`: its number if that is given, or known from the taxonomy."""
+        from hiercos.taxonomy import TaxonomyError
+
+        if self.min_level.isdecimal():
+            return int(self.min_level)
+        try:
+            return self.min_level if taxonomy is None else taxonomy.level_number(self.min_level)
+        except TaxonomyError as error:
+            raise OptionError(f"--min-level: {error}") from error
 
     def _rule(self, taxonomy: "Taxonomy | None") -> "str | Rule | None":
         from hiercos.cli.options.common import named_values

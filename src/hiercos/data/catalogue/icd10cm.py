@@ -151,4 +151,4 @@ def _taxonomy(categories: Sequence[Category]) -> Taxonomy:
                 parents.append(parent)
             parent = nodes[code]
     leaves = [nodes[category.ids[-1]] for category in categories]
-    return Taxonomy.from_arrays(names, parents, leaves, ids=list(nodes))
+    return Taxonomy.from_arrays(names, parents, leaves, ids=list(nodes)).with_ranks(("chapter", "section", "category"))

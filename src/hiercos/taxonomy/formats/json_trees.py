@@ -56,6 +56,7 @@ def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
         "parents": taxonomy.parents.tolist() if taxonomy.is_tree else _parent_lists(taxonomy),
         "leaves": taxonomy.leaves.tolist(),
         "ids": list(taxonomy.ids),
+        **({"ranks": list(taxonomy.ranks)} if taxonomy.ranks else {}),
     }
 
 
@@ -75,7 +76,7 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
     lists = NodeLists.of(parents) if parents and isinstance(parents[0], list) else parents
     taxonomy = Taxonomy.from_arrays(value["names"], lists, value["leaves"], ids=value.get("ids", ()))
     check_limits(taxonomy.num_nodes, taxonomy.height)
-    return taxonomy
+    return taxonomy.with_ranks(value.get("ranks", ()))
 
 
 def _parent_lists(taxonomy: Taxonomy) -> list[list[int]]:
@@ -88,8 +89,8 @@ def is_flat(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
-    for key, kind in (("names", str), ("parents", int), ("leaves", int), ("ids", str)):
-        items = value.get(key, [] if key == "ids" else None)
+    for key, kind in (("names", str), ("parents", int), ("leaves", int), ("ids", str), ("ranks", str)):
+        items = value.get(key, [] if key in ("ids", "ranks") else None)
         if not isinstance(items, list):
             yield f"{key}: expected a list, got {shortened(items)}"
             continue

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from reprlib import repr as shortened
 
+from hiercos.files import csv_text
 from hiercos.limits import limit
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
@@ -82,19 +83,13 @@ def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
         TaxonomyError: naming every field with white space around it, which reading would strip.
     """
     table = list(rows)
-    fields = [field for row in table for field in row]
-    if padded := {field: None for field in fields if field != field.strip()}:
+    if padded := {field: None for row in table for field in row if field != field.strip()}:
         raise TaxonomyError(f"{field!r}: a table cannot hold white space around a name; json can" for field in padded)
-    stream = io.StringIO(newline="")
-    if any("\r" in field for field in fields):  # the writer quotes only the line ends that it writes itself
-        writer = csv.writer(stream, delimiter=delimiter, quoting=csv.QUOTE_ALL, lineterminator="\n")
-    else:
-        writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
-    writer.writerows(table)
-    return stream.getvalue()
+    return csv_text(table, delimiter)
 
 
 NUMBERED = re.compile(r"level_([1-9][0-9]*)")
+UNNAMED = re.compile(r"rank [1-9][0-9]*|\d+")  # columns that do not name their level
 
 
 def levels_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: list[str]) -> Taxonomy:
@@ -102,13 +97,16 @@ def levels_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: l
 
     If there are columns `level_1`…`level_H`, these are the levels, and other columns except `id` and `name` are
     ignored; with `name_1`…`name_H` beside them the levels hold ids, and the `name_` columns the display names.
-    Otherwise every column except `id` and `name` is a level. `id` and `name` describe the class of the row.
+    Otherwise every column except `id` and `name` is a level, and its name is that of the level (`Taxonomy.ranks`). `id`
+    and `name` describe the class of the row.
     """
     levels = _numbered_levels(columns) or [name for name in columns if name not in ("id", "name")]
     if not levels:
         raise TaxonomyError(f"row 1: expected a column for each level, got only {', '.join(columns)}")
     if levels[0] != "level_1" or not any(_name_column(level) in columns for level in levels):
-        return tree_from_path_rows(_class_named_rows(levels, rows), faults)
+        taxonomy = tree_from_path_rows(_class_named_rows(levels, rows), faults)
+        unnamed = levels[0] == "level_1" or any(UNNAMED.fullmatch(level) for level in levels)
+        return taxonomy if unnamed else taxonomy.with_ranks(levels[: taxonomy.height])
     if "name" in columns:
         raise TaxonomyError("row 1: expected names in columns name_1, name_2, … or in 'name', got both")
     return tree_from_path_rows(_level_named_rows(levels, rows, faults), faults)
@@ -169,15 +167,22 @@ def _table(taxonomy: Taxonomy) -> list[list[str]]:
     rows = taxonomy.path_table(taxonomy.leaves).tolist()
     names = [[taxonomy.names[node] if node >= 0 else "" for node in row] for row in rows]
     if not taxonomy.ids:
-        return [[f"level_{level}" for level in levels], *names]
+        return [_written_ranks(taxonomy) or [f"level_{level}" for level in levels], *names]
     if all(taxonomy.ids):
         ids = [[taxonomy.ids[node] if node >= 0 else "" for node in row] for row in rows]
         header = [f"level_{level}" for level in levels] + [f"name_{level}" for level in levels]
         return [header, *([*row_ids, *row_names] for row_ids, row_names in zip(ids, names, strict=True))]
     _check_class_ids(taxonomy)
     class_ids = [taxonomy.ids[leaf] for leaf in taxonomy.leaves]
-    header = [f"rank {level}" for level in levels] + ["id"]
+    header = [*(_written_ranks(taxonomy) or [f"rank {level}" for level in levels]), "id"]
     return [header, *([*row, class_id] for row, class_id in zip(names, class_ids, strict=True))]
+
+
+def _written_ranks(taxonomy: Taxonomy) -> list[str]:
+    """Names of the levels as columns; none if a table with these columns would be read otherwise."""
+    names = [rank.strip().casefold() for rank in taxonomy.ranks]
+    special = {"id", "name", "parent", "child"}
+    return [] if any(name in special or NUMBERED.fullmatch(name) for name in names) else list(taxonomy.ranks)
 
 
 def _check_class_ids(taxonomy: Taxonomy) -> None:
