@@ -52,15 +52,17 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     options.check_rules([rule or "none"])
-    dataset = columns.read(data)
     from hiercos.cli.display.training import training_callback
     from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
-    from hiercos.methods import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT, METHODS
 
     chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
+    trained = FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method
+    METHODS.check_options(trained, method_options)  # before the data are read
+    dataset = columns.read(data)
     config = training.config(
-        FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method,
+        trained,
         method_options,
         precision=device_options.precision,
         samples=len(dataset.rows("train")),
