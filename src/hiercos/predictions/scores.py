@@ -3,7 +3,8 @@
 An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
 taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
 column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given by id, path or
-name, or in .npz by index. Classes without a named column of scores are ranked last. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold no labels:
+name, or in .npz by index. Classes without a named column of scores are ranked last. Predictions by image, as pybioclip
+(.csv) and SpeciesNet (.json) write them, hold no labels:
 these come from a separate table.
 """
 
@@ -83,18 +84,21 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         columns = _score_matrix(path, arrays["scores"], len(named), array_row_name)
         scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
     elif "scores" in arrays:
-        scores, depth = _score_matrix(path, arrays["scores"], taxonomy.num_classes, array_row_name), taxonomy.num_classes
+        scores, depth = (
+            _score_matrix(path, arrays["scores"], taxonomy.num_classes, array_row_name),
+            taxonomy.num_classes,
+        )
     elif "ranked" in arrays:
         scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
     else:
         raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
     if len(scores) != len(nodes):
         raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
-    return _score_set(path, scores, nodes, depth, taxonomy, notes)
+    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
 
 
 def _score_set(
-    path: Path, scores: ScoreArray, nodes: IntArray, depth: int, taxonomy: Taxonomy, notes: Sequence[str] = ()
+    path: Path, scores: ScoreArray, nodes: IntArray, depth: int, taxonomy: Taxonomy, *, notes: Sequence[str] = ()
 ) -> ScoreSet:
     """Scores with the labels of these nodes, and a further note if some are inner nodes."""
     labels = label_indices(nodes, taxonomy)
@@ -120,7 +124,7 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
     nodes = reader.read(texts, source=str(path), row_name=row_name, inner=True)
     columns = _score_matrix(path, columns, len(named), row_name)
     scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
-    return _score_set(path, scores, nodes, depth, taxonomy, notes)
+    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
 
 
 def _named_classes(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:

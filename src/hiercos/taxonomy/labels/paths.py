@@ -94,7 +94,9 @@ def are_paths(labels: Iterable[object]) -> bool:
         >>> are_paths(["pet>cat", "car"]), are_paths([">50K", "<=50K"])
         (True, False)
     """
-    return any(isinstance(label, str) and PATH_SIGN in label and sum(map(bool, path_parts(label))) > 1 for label in labels)
+    return any(
+        isinstance(label, str) and PATH_SIGN in label and sum(map(bool, path_parts(label))) > 1 for label in labels
+    )
 
 
 OTHER_SIGNS = ("/", "\\", "|", "::", ";")  # signs that other programs put between the names of a path
