@@ -2,21 +2,25 @@
 
 import math
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from blobs import cloud
+from hiercos.cli.app import run
 from hiercos.metric_table import MEASURED, MetricSpec
 from trees import TOY
 
 ROOT = Path(__file__).parents[1]
 BLOCK = re.compile(r"^```python\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+ANY_BLOCK = re.compile(r"^```(python|sh)\n(.*?)^```", flags=re.DOTALL | re.MULTILINE)
+TUTORIALS = sorted((ROOT / "docs" / "tutorials").glob("*.md"))
 PAGES = {
     str(path.relative_to(ROOT)): "\n".join(blocks)
     for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    if (blocks := BLOCK.findall(path.read_text(encoding="utf-8")))
+    if path not in TUTORIALS and (blocks := BLOCK.findall(path.read_text(encoding="utf-8")))
 }
 
 
@@ -27,6 +31,29 @@ def write_files_of_a_user(folder: Path) -> None:
     (folder / "titles.csv").write_text("\n".join(["text,label", *rows]))
     features, labels = cloud(TOY, 120)
     np.savez(folder / "features.npz", features=features.numpy(), labels=labels.numpy())
+
+
+def run_block(kind: str, text: str, names: dict[str, object]) -> None:
+    """Run a Python block, or the `hiercos` commands of a shell block, each of which must end well."""
+    if kind == "python":
+        exec(compile(text, "tutorial", "exec"), names)
+        return
+    for line in text.splitlines():
+        program, *arguments = shlex.split(line, comments=True)
+        assert program == "hiercos", line
+        assert run(arguments) == 0, line
+
+
+@pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
+def test_the_commands_and_examples_of_a_tutorial_run(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    blocks = ANY_BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert {kind for kind, _ in blocks} == {"python", "sh"}
+    names: dict[str, object] = {"__name__": page.stem}
+    for kind, text in blocks:
+        run_block(kind, text, names)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -1,3 +1,4 @@
+from .hub import load_pipeline as load_pipeline
 from .losses import HierCOSLoss as HierCOSLoss
 from .nn import HierCOSHead as HierCOSHead
 from .sklearn import HierarchicalClassifier as HierarchicalClassifier

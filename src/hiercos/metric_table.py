@@ -234,6 +234,7 @@ METRICS: tuple[MetricSpec, ...] = (
 MEASURED = tuple(spec for spec in METRICS if spec.source != "run")
 SUITE = tuple(spec for spec in METRICS if spec.in_suite)
 RESULTS = tuple(spec for spec in METRICS if spec.in_results)
+MAIN = ("top1", "macro_accuracy", "mistake_severity", "ahd_at_1", "hops", "top5", "log_loss")  # shown first, by name
 
 
 def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:

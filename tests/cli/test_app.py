@@ -264,7 +264,7 @@ def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None
     assert run(["methods"]) == run(["data"]) == 0
     out = capsys.readouterr().out
     assert "hier-cos\n" in out
-    assert "alpha=0.05" in out
+    assert "hiercos methods NAME shows the options" in out
     assert "icd10cm (present)" in out
 
 
@@ -273,6 +273,12 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     out = capsys.readouterr().out
     assert out.startswith("hier-cos\n")
     assert "haframe" not in out
+    lines = [line.strip() for line in out.splitlines()]
+    assert "alpha=0.05" in lines
+    assert "activation=none (hiercos train: norm-prelu)" in lines
+    assert "labels at inner nodes:         yes" in lines
+    assert run(["methods", "soft-labels"]) == 0
+    assert "labels at inner nodes:         no" in capsys.readouterr().out
     assert run(["methods", "hiercos"]) == 2
     assert "did you mean 'hier-cos'" in capsys.readouterr().err
 
@@ -335,6 +341,30 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert "Traceback" not in err
     assert out == ""
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["train", "faulty.csv", "--method", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
+        (["train", "faulty.csv", "--method", "hier-cos", "--set", "alhpa=1"], "has no option 'alhpa'"),
+        (["compare", "faulty.csv", "--methods", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
+        (["evaluate", "--scores", "faulty.csv", "--taxonomy", "t.csv", "--metrics", "hopps"], "did you mean 'hops'?"),
+    ],
+)
+def test_a_misspelt_name_is_refused_before_the_data_are_read(
+    arguments: list[str],
+    expected: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.csv").write_text("this is no table of texts\n", encoding="utf-8")
+    out = [] if arguments[0] == "evaluate" else ["--out", "m"]
+    assert run([*arguments, *out]) == 2
+    assert expected in capsys.readouterr().err
+    assert not (tmp_path / "m").exists()
 
 
 def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -63,12 +63,27 @@ def test_tables_of_scores_have_a_column_for_each_class(tmp_path: Path) -> None:
         assert found.labels.tolist() == [0, 2]
 
 
-def test_a_missing_or_doubled_class_column_is_named(tmp_path: Path) -> None:
+def test_a_doubled_class_column_is_named(tmp_path: Path) -> None:
     path = text_file(tmp_path, "s.csv", "label,cat,pet > cat,dog\ncat,1,2,3\n")
-    assert fault_of(path).splitlines() == [
-        "s.csv: expected one score column for class 'cat', got 2",
-        "s.csv: expected one score column for class 'car', got 0",
-    ]
+    assert fault_of(path) == "s.csv: expected one score column for class 'cat', got 2"
+
+
+def test_classes_without_a_column_are_ranked_last(tmp_path: Path) -> None:
+    table = text_file(tmp_path, "s.csv", "label,car,dog\ncat,0.1,0.7\ndog,0.4,0.2\n")
+    arrays = npz(tmp_path, labels=[0, 1], scores=[[0.1, 0.7], [0.4, 0.2]], classes=["car", "dog"])
+    for path in (table, arrays):
+        found = read_scores(path, TOY)
+        assert found.scores.tolist() == [[-np.inf, 0.7, 0.1], [-np.inf, 0.2, 0.4]]
+        assert found.depth == 2
+        assert "1 of 3 classes have no score column (such as 'cat'); they are ranked last" in found.notes[0]
+
+
+def test_unnamed_columns_of_some_classes_are_refused_with_a_way_out(tmp_path: Path) -> None:
+    fault = fault_of(npz(tmp_path, labels=[0], scores=[[1.0, 2.0]]))
+    assert "shape (M, 3), one column per class, got (1, 2)" in fault
+    assert fault.endswith("an array 'classes' names the columns if not every class has one")
+    wrong = fault_of(npz(tmp_path, labels=[0], scores=[[1.0, 2.0]], classes=["cat"]))
+    assert "shape (M, 1), one column per class, got (1, 2)" in wrong
 
 
 @pytest.mark.parametrize(

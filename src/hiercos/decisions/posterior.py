@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import FaultsError, RowName, row_name
-from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, descendant_sums, node_values
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is_taxonomy, descendant_sums, node_values
 
 TINY = 1e-200  # sum of probabilities below which re-weighted ones are computed from the scores
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
@@ -238,10 +238,12 @@ def _checked_weights(weights: ArrayLike, shape: tuple[int, ...], row_name: RowNa
 
 
 def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.float64) -> NDArray[np.floating]:
+    check_is_taxonomy(taxonomy)
     array = np.asarray(values, dtype=dtype)
     if array.ndim != 2 or array.shape[1] != taxonomy.num_classes:
         raise PosteriorError(
-            f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}"
+            f"expected class scores or probabilities of shape (M, {taxonomy.num_classes}), got {array.shape}; "
+            "a class that was not scored has a column of -inf (as a probability: 0)"
         )
     if array.max(initial=-np.inf) < np.inf:  # false for NaN, too; minus infinity is probability 0
         return array

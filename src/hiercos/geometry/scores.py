@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from hiercos.geometry.frames import checked_embeddings, enough_precision
 from hiercos.geometry.operations import class_path_sums, tree_operations
-from hiercos.taxonomy import Taxonomy, check_tree, subtree_sizes
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy, check_tree, subtree_sizes
 
 
 def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -95,6 +95,7 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
         >>> leaf_scores(torch.tensor([[3.0, 1.0, 4.0, 0.0, 2.0]]), t, squared=True)
         tensor([[25.,  9.,  5.]])
     """
+    check_is_taxonomy(taxonomy)
     square = checked_embeddings(z, taxonomy.num_nodes).square()
     if ancestors:
         energy = class_path_sums(square, taxonomy)  # (B, C)
@@ -121,6 +122,7 @@ def node_scores(
     Raises:
         ValueError: for embeddings of another shape.
     """
+    check_is_taxonomy(taxonomy)
     square = checked_embeddings(z, taxonomy.num_nodes).square()
     operations = tree_operations(taxonomy, z.device)
     energy = operations.ancestor_sums(square) if ancestors else square  # (B, N)

@@ -8,7 +8,7 @@ from torch import Tensor, nn
 from hiercos.geometry import checked_embeddings, label_nodes, tree_operations
 from hiercos.losses.paths import Ancestors, LabelAncestors, LabelPaths, has_inner_labels, weighted_mean
 from hiercos.options import check_choice
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 Direction = Literal["leaf", "uniform", "root"]
 Penalty = Literal["published", "printed", "scale-free"]
@@ -76,6 +76,7 @@ class HierCOSLoss(nn.Module):
         grouping: Grouping = "published",
     ) -> None:
         super().__init__()
+        check_is_taxonomy(taxonomy)
         check_choice("direction", direction, get_args(Direction))
         check_choice("penalty", penalty, get_args(Penalty))
         check_choice("grouping", grouping, get_args(Grouping))

@@ -21,7 +21,7 @@ from hiercos.methods import (  # imported to register
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
 from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.model import Model
-from hiercos.methods.registry import METHODS, Method, MethodError, build_method
+from hiercos.methods.registry import METHODS, Method, MethodError, MethodTraits, build_method
 from hiercos.methods.search import Between, Space
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
 
@@ -36,6 +36,7 @@ __all__ = [
     "MemberTraining",
     "Method",
     "MethodError",
+    "MethodTraits",
     "Model",
     "NodeScores",
     "Solved",

@@ -1,5 +1,6 @@
 """The registry of methods: a mapping from published names to functions that build a `Method`."""
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from hiercos.methods.search import Space
 from hiercos.methods.solver import Solver
 from hiercos.options import option_faults
 from hiercos.registry import Registry
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,18 @@ class MethodRegistry(Registry[Build]):
             **traits: fields of `MethodTraits`.
         """
         self._traits[name] = MethodTraits(**traits)
-        return super().register(name)
+        add = super().register(name)
+
+        def add_checked(build: Build) -> Build:
+            @functools.wraps(build)
+            def checked(taxonomy: Taxonomy, *arguments: Any, **options: Any) -> Method:
+                check_is_taxonomy(taxonomy)
+                return build(taxonomy, *arguments, **options)
+
+            add(checked)
+            return build
+
+        return add_checked
 
     def alias(self, name: str, method: str) -> None:
         """Give a registered method a second name, which is accepted but not listed."""

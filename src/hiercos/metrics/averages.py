@@ -7,7 +7,7 @@ from torch import Tensor
 from torchmetrics import Metric
 
 from hiercos.metrics.ranking import check_labels
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 
 def class_sums(
@@ -58,6 +58,7 @@ class TreeMetric(Metric):
 
     def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
         super().__init__(**options)
+        check_is_taxonomy(taxonomy)
         self.taxonomy = taxonomy
         self.add_state("unequal", torch.tensor(torch.nan), dist_reduce_fx="sum")
         self.add_state("ignored", torch.zeros((), dtype=torch.int64), dist_reduce_fx="sum")

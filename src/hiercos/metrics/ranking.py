@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_chunks
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,7 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
 
 def ranking_depth(k: int | None, taxonomy: Taxonomy) -> int:
     """Number of classes to rank: k, at most C; C for None."""
+    check_is_taxonomy(taxonomy)
     if k is not None and k < 1:
         raise ValueError(f"expected k of at least 1, got {k}")
     return taxonomy.num_classes if k is None else min(k, taxonomy.num_classes)
@@ -105,16 +106,33 @@ def _best_with_ties(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
 
 
 def check_scores_and_labels(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
-    """Raise a ValueError unless scores and labels fit each other and the taxonomy."""
+    """Raise a ValueError unless scores and labels fit each other and the taxonomy; a TypeError for other types."""
+    check_is_taxonomy(taxonomy)
+    check_tensor("scores", scores)
     if scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         raise ValueError(
-            f"expected scores of shape (B, {taxonomy.num_classes}), one column per class, got {tuple(scores.shape)}"
+            f"expected scores of shape (B, {taxonomy.num_classes}), one column per class, got {tuple(scores.shape)}; "
+            "a class that was not scored has a column of -inf"
         )
     check_labels(labels, len(scores), taxonomy)
 
 
+def check_tensor(name: str, values: object) -> None:
+    """Raise a TypeError for values that are not a torch tensor, such as a NumPy array or a list.
+
+    Example:
+        >>> check_tensor("labels", [0, 1])
+        Traceback (most recent call last):
+        TypeError: labels: expected a torch tensor, got list; torch.as_tensor(labels) turns numbers into one
+    """
+    if not isinstance(values, Tensor):
+        kind = type(values).__name__
+        raise TypeError(f"{name}: expected a torch tensor, got {kind}; torch.as_tensor({name}) turns numbers into one")
+
+
 def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy, *, inner: bool = False) -> None:
     """Raise a ValueError unless there is one label per sample: a class or, if `inner`, any node or the root."""
+    check_tensor("labels", labels)
     if labels.shape != (count,):
         raise ValueError(f"expected {count} labels, one per row of scores, got shape {tuple(labels.shape)}")
     if labels.is_floating_point() or labels.is_complex():

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.options import check_choice
-from hiercos.taxonomy import Taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy
 
 Stem = Literal["norm", "linear"]
 
@@ -138,6 +138,7 @@ class HierCOSHead(nn.Module):
         generator: torch.Generator | None = None,
     ) -> None:
         super().__init__()
+        check_is_taxonomy(taxonomy)
         check_choice("basis", basis, get_args(Basis))
         check_choice("activation", activation, get_args(Activation))
         nodes = taxonomy.num_nodes

@@ -3,7 +3,8 @@
 An .npz file holds `labels` (M,) and either `scores` (M, C), with `classes` (C,) where the columns are not in the
 taxonomy's class order, or `ranked` (M, K). A table (.csv, .tsv, .parquet) has a column `label` and either one
 column per class, named by it, or columns `rank_1`…`rank_K` of class names. Classes are given by id, path or
-name, or in .npz by index. Predictions by image, as pybioclip (.csv) and SpeciesNet (.json) write them, hold no labels:
+name, or in .npz by index. Classes without a named column of scores are ranked last. Predictions by image, as pybioclip
+(.csv) and SpeciesNet (.json) write them, hold no labels:
 these come from a separate table.
 """
 
@@ -77,24 +78,31 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     if not arrays["labels"].size:
         raise DataError(f"{path}: expected at least one sample, got none in 'labels'")
     nodes = reader.read(arrays["labels"], source=f"{path}: labels", row_name=array_row_name, inner=True)
-    if "scores" in arrays:
-        scores = _score_matrix(path, arrays["scores"], taxonomy, array_row_name)
-        if "classes" in arrays:
-            scores = scores[:, _column_order(path, arrays["classes"], reader)]
-        depth = taxonomy.num_classes
+    notes: tuple[str, ...] = ()
+    if "scores" in arrays and "classes" in arrays:
+        named = _named_classes(path, arrays["classes"], reader)
+        columns = _score_matrix(path, arrays["scores"], len(named), array_row_name)
+        scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
+    elif "scores" in arrays:
+        scores, depth = (
+            _score_matrix(path, arrays["scores"], taxonomy.num_classes, array_row_name),
+            taxonomy.num_classes,
+        )
     elif "ranked" in arrays:
         scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
     else:
         raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
     if len(scores) != len(nodes):
         raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
-    return _score_set(path, scores, nodes, depth, taxonomy)
+    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
 
 
-def _score_set(path: Path, scores: ScoreArray, nodes: IntArray, depth: int, taxonomy: Taxonomy) -> ScoreSet:
-    """Scores with the labels of these nodes, and a note if some are inner nodes."""
+def _score_set(
+    path: Path, scores: ScoreArray, nodes: IntArray, depth: int, taxonomy: Taxonomy, *, notes: Sequence[str] = ()
+) -> ScoreSet:
+    """Scores with the labels of these nodes, and a further note if some are inner nodes."""
     labels = label_indices(nodes, taxonomy)
-    return ScoreSet(scores, labels, depth, tuple(inner_label_notes(labels, taxonomy, source=str(path))))
+    return ScoreSet(scores, labels, depth, (*notes, *inner_label_notes(labels, taxonomy, source=str(path))))
 
 
 def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
@@ -111,33 +119,52 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
     reader = LabelReader(taxonomy)
     if LABEL not in names:
         raise DataError(f"{path}: expected a column {LABEL!r} and one column per class{suggestion(LABEL, names)}")
-    order = _column_order(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
-    texts, scores, row_name = read_score_columns(path, names)
+    named = _named_classes(path, np.array([name for name in names if name != LABEL], dtype=object), reader)
+    texts, columns, row_name = read_score_columns(path, names)
     nodes = reader.read(texts, source=str(path), row_name=row_name, inner=True)
-    columns = _score_matrix(path, scores, taxonomy, row_name)[:, order]
-    return _score_set(path, columns, nodes, taxonomy.num_classes, taxonomy)
+    columns = _score_matrix(path, columns, len(named), row_name)
+    scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
+    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
 
 
-def _column_order(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
-    """Column of each class, shape (C,); a DataError unless every class has exactly one column."""
+def _named_classes(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:
+    """Class of each score column, shape (K,); a DataError for a class with several columns, or no columns."""
+    if not len(classes):
+        raise DataError(f"{path}: expected at least one score column named by a class, got none")
     nodes = reader.read(classes, source=str(path), row_name=lambda column: f"score column {column + 1}")
     named = reader.classes(nodes)
     counts = np.bincount(named, minlength=reader.taxonomy.num_classes)
-    wrong = np.flatnonzero(counts != 1)
-    if len(wrong):
+    if (several := np.flatnonzero(counts > 1)).size:
         raise DataError(
             f"{path}: expected one score column for class {reader.taxonomy.class_names[label]!r}, got {counts[label]}"
-            for label in wrong
+            for label in several
         )
-    return np.argsort(named)
+    return named
 
 
-def _score_matrix(path: Path, scores: AnyArray, taxonomy: Taxonomy, row_name: RowName) -> ScoreArray:
-    """Scores as floating-point numbers, shape (M, C); a DataError for another shape or type, or NaN."""
-    if scores.dtype.kind not in "fiu" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
+def _in_class_order(
+    path: Path, columns: ScoreArray, named: IntArray, taxonomy: Taxonomy
+) -> tuple[ScoreArray, int, tuple[str, ...]]:
+    """Scores (M, C) from columns of K classes, minus infinity for the other classes; K; and a note about these."""
+    scores = np.full((len(columns), taxonomy.num_classes), -np.inf, dtype=columns.dtype)
+    scores[:, named] = columns
+    missing = taxonomy.num_classes - len(named)
+    if not missing:
+        return scores, len(named), ()
+    first = taxonomy.class_names[int(np.setdiff1d(np.arange(taxonomy.num_classes), named)[0])]
+    note = (
+        f"{path}: {missing} of {taxonomy.num_classes} classes have no score column (such as {first!r}); they are "
+        "ranked last, and metrics of the whole order are unknown."
+    )
+    return scores, len(named), (note,)
+
+
+def _score_matrix(path: Path, scores: AnyArray, width: int, row_name: RowName) -> ScoreArray:
+    """Scores as floating-point numbers, shape (M, width); a DataError for another shape or type, or NaN."""
+    if scores.dtype.kind not in "fiu" or scores.ndim != 2 or scores.shape[1] != width:
         raise DataError(
-            f"{path}: expected scores as numbers of shape (M, {taxonomy.num_classes}), one column per class, "
-            f"got {scores.shape} of {scores.dtype}"
+            f"{path}: expected scores as numbers of shape (M, {width}), one column per class, got {scores.shape} of "
+            f"{scores.dtype}; an array 'classes' names the columns if not every class has one"
         )
     rows = np.flatnonzero(np.isnan(scores).any(axis=1))
     if len(rows):

@@ -88,6 +88,11 @@ class Results:
         return f"{data['name']}: {shape}; {data['sizes']['test']} test samples; {seeds}"
 
     @property
+    def _caution(self) -> str:
+        """End of a title: intervals of two seeds say little, because Student's t is 12.7 (for three seeds 4.3)."""
+        return "; two seeds: the intervals say little, use three or more" if len(self.seeds) == 2 else ""
+
+    @property
     def shown(self) -> tuple[MetricSpec, ...]:
         """The columns of the tables: the metrics that are defined for at least one line."""
         lines = [line for section in self.sections for line in section.lines]
@@ -98,6 +103,7 @@ class Results:
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         spread = f"mean and half the 95% interval ({INTERVALS[self.interval]})" if len(self.seeds) > 1 else "one seed"
+        spread += self._caution
         return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 
     def differences(self, section: Section) -> Grid | None:
@@ -106,7 +112,7 @@ class Results:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
         spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
-        title = f"differences to {section.reference.name}{why}, seed by seed{spread}"
+        title = f"differences to {section.reference.name}{why}, seed by seed{spread}{self._caution}"
         named = {"subject": section.title, "title": title, "corner": self.corner}
         return difference_grid(section.others, section.reference, self.shown, **named)
 

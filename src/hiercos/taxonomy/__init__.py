@@ -1,6 +1,6 @@
 """The label tree: a frozen value, labels as its nodes, readers and writers, distances, a catalogue. NumPy only."""
 
-from hiercos.taxonomy.build import PARENTS, check_tree, kept_parents
+from hiercos.taxonomy.build import PARENTS, check_is_taxonomy, check_tree, kept_parents
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
@@ -87,6 +87,7 @@ __all__ = [
     "ancestor_matrix",
     "ancestor_sums",
     "best_children",
+    "check_is_taxonomy",
     "check_taxonomy_source",
     "check_tree",
     "classes_below",

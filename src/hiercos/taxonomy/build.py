@@ -185,10 +185,24 @@ def kept_parents(taxonomy: Taxonomy, choice: str) -> Taxonomy:
 
 def check_tree(taxonomy: Taxonomy, what: str) -> None:
     """Raise a `TaxonomyError` unless a taxonomy is a tree, which `what` needs."""
+    check_is_taxonomy(taxonomy)
     if not taxonomy.is_tree:
         raise TaxonomyError(
             f"{what}: expected a tree, got a graph with {taxonomy.several_parents} nodes of several parents"
         )
+
+
+def check_is_taxonomy(value: object) -> None:
+    """Raise a `TypeError` for a value that is not a `Taxonomy`, such as a list of paths.
+
+    Example:
+        >>> check_is_taxonomy([("pet", "cat"), ("pet", "dog")])
+        Traceback (most recent call last):
+        TypeError: taxonomy: expected a Taxonomy, got a list; Taxonomy.from_paths or from_edges builds one
+    """
+    if not isinstance(value, Taxonomy):
+        kind = type(value).__name__
+        raise TypeError(f"taxonomy: expected a Taxonomy, got a {kind}; Taxonomy.from_paths or from_edges builds one")
 
 
 def several_parents_faults(taxonomy: Taxonomy) -> Iterator[str]:

@@ -40,8 +40,9 @@ def again(table: str, root: Path, ours: Path, *others: str) -> list[str]:
 
 
 def test_our_figures_are_printed_beside_the_published_ones(
-    root: Path, ours: Path, capsys: pytest.CaptureFixture[str]
+    root: Path, ours: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     assert run(again("2", root, ours)) == 0
     lines = capsys.readouterr().out.splitlines()
     (published,) = [line for line in lines if "published " in line and "77.79 ±0.145" in line]

@@ -187,6 +187,9 @@ def test_one_parent_of_each_node_is_kept_on_request_in_any_format(tmp_path: Path
     (tmp_path / "graph.csv").write_text("parent,child\na,b\nb,c\nx,c\nx,d\n")
     assert run("convert", tmp_path / "graph.csv", tmp_path / "out.csv", "--parents", "shortest").exit_code == 0
     assert (tmp_path / "out.csv").read_text().splitlines() == ["level_1,level_2", "x,c", "x,d", "a,b"]
+    chosen = run("check", tmp_path / "graph.csv", "--parents", "shortest")
+    assert chosen.stdout == f"{tmp_path / 'graph.csv'}: valid, 5 nodes, 3 classes, 2 levels\n"
+    assert chosen.stderr == f"{tmp_path / 'graph.csv'}: 1 node without children is now a class: b.\n"
     refused = run("check", tmp_path / "graph.csv", "--parents", "one")
     assert "graph.csv: 'c' has 2 parents, 'b', 'x'; expected one" in str(refused.exception)
     assert "expected a tree" in str(run("convert", tmp_path / "graph.csv", tmp_path / "out.nwk").exception)

@@ -30,6 +30,43 @@ def written_csv(folder: Path, path: Path, *options: str | Path) -> list[dict[str
         return list(csv.DictReader(file))
 
 
+def first_cells(text: str) -> list[str]:
+    return [line.split()[0] for line in text.splitlines()[2:]]
+
+
+def test_a_table_has_the_main_metrics_unless_others_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = scores_file(tmp_path)
+    assert evaluate(path) == 0
+    out, err = capsys.readouterr()
+    assert first_cells(out) == [
+        *("top1", "macro_accuracy", "mistake_severity", "ahd_at_1", "hops", "top5", "log_loss"),
+    ]
+    assert err == "7 of 22 metrics; --all shows the others.\n"
+    assert evaluate(path, "--metrics", "mrr, hops") == 0
+    assert first_cells(capsys.readouterr().out) == ["mrr", "hops"]
+    assert evaluate(path, "--all") == 0
+    assert len(first_cells(capsys.readouterr().out)) == 22
+    assert len(written_csv(tmp_path, path)) == 22
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (["--metrics", "hopps"], "--metrics: unknown metric 'hopps'; did you mean 'hops'?"),
+        (["--metrics", "containment"], "--metrics: 'containment' is not measured here"),
+        (["--metrics", "hops", "--all"], "--all, --metrics: expected one of them"),
+        (["--all", "--per-class"], "--all, --metrics: expected no --per-class, --per-level or --reliability with them"),
+    ],
+)
+def test_metrics_that_cannot_be_shown_are_refused(
+    options: list[str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate(scores_file(tmp_path), *options) == 2
+    assert fault in capsys.readouterr().err
+
+
 def test_every_metric_has_a_row_with_its_value_and_interval(tmp_path: Path) -> None:
     rows = {row["metric"]: row for row in written_csv(tmp_path, scores_file(tmp_path))}
     assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)

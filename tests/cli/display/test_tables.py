@@ -1,4 +1,5 @@
 import importlib.util
+import re
 
 import pytest
 
@@ -13,12 +14,16 @@ RECORDS = [record("cross-entropy", hops=0.4), record("hier-cos", hops=0.9), reco
 
 
 def printed_rows(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
-    lines = capsys.readouterr().out.replace("┃", "│").splitlines()
-    return [[cell.strip() for cell in line.strip("│").split("│")] for line in lines if line.startswith("│")]
+    """Cells of the lines of all printed tables."""
+    lines = capsys.readouterr().out.splitlines()
+    return [re.split(r"\s{2,}", line.strip()) for line in lines if "  " in line]
 
 
-def test_methods_are_rows_where_there_is_room(capsys: pytest.CaptureFixture[str]) -> None:
-    tables.print_results(comparison_results(RECORDS))
+def test_methods_are_rows_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    tables.print_results(comparison_results(RECORDS), "all.md")
     rows = printed_rows(capsys)
     assert [row[0] for row in rows] == [
         *("method", "cross-entropy", "hier-cos", "hier-cos + crm"),
@@ -28,17 +33,47 @@ def test_methods_are_rows_where_there_is_room(capsys: pytest.CaptureFixture[str]
     assert [row[8] for row in rows] == ["top-5 %", *["50.00"] * 3, "top-5 %", *["+0.00"] * 2]
 
 
-def test_methods_are_columns_on_a_narrow_terminal(
+def test_methods_are_columns_where_only_these_fit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("TERM", "dumb")
-    tables.print_results(comparison_results(RECORDS))
+    tables.print_results(comparison_results(RECORDS), "all.md")
     rows = printed_rows(capsys)
     assert rows[0] == ["method", "cross-entropy", "hier-cos", "hier-cos + crm"]
     assert ["HOPS", "0.400", "0.900 *", "0.800"] in rows
     assert ["HOPS", "+0.500", "+0.400"] in rows
+
+
+def test_the_main_figures_are_shown_where_neither_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    tables.print_results(comparison_results(RECORDS), "all.md")
+    out = capsys.readouterr().out
+    table = [line for line in out.splitlines() if "  " in line or "─" in line]
+    assert max(map(len, table)) <= 44
+    assert [line.split("  ")[0] for line in table[2:5]] == ["cross-entropy", "hier-cos", "hier-cos + crm"]
+    assert re.split(r"\s{2,}", table[0]) == ["method", "top-1 %", "HOPS", "top-5 %"]
+    assert "\nLeft out for a width of 44: macro %, MS, " in out
+    assert ". All columns: all.md.\n" in out
+
+
+def test_no_line_of_the_results_ends_in_blanks_wider_than_its_table(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    tables.print_results(comparison_results(RECORDS), "all.md")
+    assert all(line == line.rstrip() for line in capsys.readouterr().out.splitlines())
+
+
+def test_two_seeds_come_with_a_warning() -> None:
+    seeds = [
+        record(name, seed=seed, hops=0.4 + seed / 10) for name in ("cross-entropy", "hier-cos") for seed in range(3)
+    ]
+    warning = "two seeds: the intervals say little, use three or more"
+    for count in (1, 2, 3):
+        grids = comparison_results([each for each in seeds if each.seed < count]).grids()
+        assert [warning in grid.caption for grid in grids] == [count == 2] * 2
 
 
 def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:

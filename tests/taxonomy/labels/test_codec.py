@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.errors import DataError
+from hiercos.errors import DataError, HiercosWarning
 from hiercos.taxonomy import label_array, label_codec, path_texts
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN
 from trees import TOY
@@ -181,3 +181,25 @@ def test_labels_agree_by_tree_and_classes() -> None:
 
 def test_levels_as_texts_are_paths() -> None:
     assert path_texts(LEVELS).tolist() == PATHS.tolist()
+
+
+@pytest.mark.parametrize("sign", [">", " >", "  >  "])
+def test_paths_need_no_blanks_around_the_sign(sign: str) -> None:
+    codec = label_codec(np.array([f"pet{sign}cat", f"pet{sign}dog", f"vehicle{sign}car"]), None)
+    assert codec.taxonomy == TOY
+    assert not codec.flat
+
+
+@pytest.mark.parametrize("sign", ["/", " / ", "|", "::", ";", "\\"])
+def test_labels_that_look_like_paths_of_another_program_are_warned_about(sign: str) -> None:
+    labels = np.array([f"pet{sign}cat", f"pet{sign}dog", f"vehicle{sign}car"])
+    with pytest.warns(HiercosWarning, match=r"so the tree is flat; write 'pet > cat' for a path, or pass a taxonomy"):
+        codec = label_codec(labels, None)
+    assert codec.flat
+
+
+@pytest.mark.parametrize(
+    "labels", [[">50K", "<=50K"], ["and/or", "either/or"], ["cat", "dog/wolf"], [1, 2], ["a/", "b/"]]
+)
+def test_other_labels_are_flat_without_a_word(labels: list[object]) -> None:
+    assert label_codec(np.array(labels), None).flat

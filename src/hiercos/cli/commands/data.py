@@ -43,6 +43,7 @@ def data(
 
 def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> None:
     """Print a data set: its size, its origin, the expected files and the downloads."""
+    from hiercos.cli.display.text_tables import terminal_width
     from hiercos.data import shown_size
 
     typer.echo(f"{name} ({'present' if entry.is_present(root) else 'absent'})")
@@ -54,7 +55,8 @@ def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> Non
         size = shown_size(sum(archive.size for archive in entry.downloads))
         lines += [f"hiercos data {name} --download fetches {size}"]
     for line in lines:
-        typer.echo(textwrap.indent(textwrap.fill(line, 112, break_long_words=False, break_on_hyphens=False), "    "))
+        text = textwrap.fill(line, terminal_width() - 4, break_long_words=False, break_on_hyphens=False)
+        typer.echo(textwrap.indent(text, "    "))
     for archive in entry.downloads if alone else ():
         typer.echo(f"      {archive.url} ({_size_and_checksum(archive)})")
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.metric_tables import (
+    MetricChoice,
     check_same_samples,
     difference_rows,
     metric_rows,
@@ -72,6 +73,7 @@ def evaluate(
     device_options: DeviceOptions,
     answers: AnswerOptions,
     loading: LoadOptions,
+    choice: MetricChoice,
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
     reliability: Annotated[
@@ -100,6 +102,7 @@ def evaluate(
     check_target("--curve", curve)
     if sum((files.against is not None, per_class, per_level, reliability)) > 1:
         raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
+    choice.check(of_metrics=not (per_class or per_level or reliability))
     for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
         if files.scores is None and given is not None:
             raise OptionError(f"{name}: expected --scores with it; a model and its data have their own")
@@ -124,7 +127,7 @@ def evaluate(
             _write_curve(opened, curve, seed)
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
-    write_rows(rows, chosen, output, csv_safe=csv_safe)
+    write_rows(rows if breakdown else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
 
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":

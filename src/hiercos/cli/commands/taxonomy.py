@@ -88,9 +88,15 @@ class TermOptions:
             return taxonomy
         check_option("--parents", self.parents, PARENTS)
         try:
-            return kept_parents(taxonomy, self.parents)
+            kept = kept_parents(taxonomy, self.parents)
         except TaxonomyError as error:
             raise TaxonomyError(f"{source}: {fault}" for fault in error.faults) from error
+        if lost := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
+            are = "is now a class" if len(lost) == 1 else "are now classes"
+            typer.echo(
+                f"{source}: {counted(len(lost), 'node', 'nodes')} without children {are}: {', '.join(lost)}.", err=True
+            )
+        return kept
 
     def refuse_any(self, source: str) -> None:
         """Raise an `OptionError` if any of these options is given, because the file holds a tree."""

@@ -1,7 +1,7 @@
 """`hiercos train`: train one model."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -52,15 +52,17 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     options.check_rules([rule or "none"])
+    if method != "default" or method_options:  # otherwise there is nothing to check, and torch is not needed yet
+        _check_method(method, method_options, inputs)
     dataset = columns.read(data)
     from hiercos.cli.display.training import training_callback
     from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
-    from hiercos.methods import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
 
     chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
     config = training.config(
-        FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method,
+        _trained_method(method, inputs),
         method_options,
         precision=device_options.precision,
         samples=len(dataset.rows("train")),
@@ -82,6 +84,20 @@ def train(
         )
         if fabric.is_global_zero:
             _show(records[chosen.name], out, format)
+
+
+def _trained_method(method: str, inputs: FineTuningOptions) -> str:
+    """The method to train: the default has another name where the backbone is trained too."""
+    from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT
+
+    return FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method
+
+
+def _check_method(method: str, method_options: dict[str, Any], inputs: FineTuningOptions) -> None:
+    """Raise for an unknown method, or an option that it lacks, before the data are read."""
+    from hiercos.methods import METHODS
+
+    METHODS.check_options(_trained_method(method, inputs), method_options)
 
 
 def _show(record: "Record", out: Path, format: str) -> None:

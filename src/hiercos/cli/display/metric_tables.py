@@ -2,12 +2,16 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.display.output import Row, emit
+from hiercos.cli.options.groups import OptionError
+from hiercos.errors import suggestion
+from hiercos.metric_table import MAIN, MEASURED
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
@@ -77,6 +81,62 @@ def check_same_samples(
         nodes = (int(nodes_of_labels(each.labels, taxonomy)[row]) for each in (samples, other))
         mine, theirs = ("root" if node < 0 else taxonomy.names[node] for node in nodes)
         raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
+
+
+@dataclass(frozen=True)
+class MetricChoice:
+    """Options for the metrics of a table."""
+
+    all_metrics: Annotated[
+        bool, typer.Option("--all", help="All metrics in a table; csv, json and parquet have them anyway.")
+    ] = False
+    metrics: Annotated[
+        str | None, typer.Option(help="Metrics to show, separated by commas.", show_default="the main ones")
+    ] = None
+
+    @property
+    def names(self) -> list[str]:
+        """The metrics asked for; an unknown one is an error."""
+        if self.metrics is None:
+            return []
+        from hiercos.metrics.functional import ANSWER_METRICS
+
+        names = [name.strip() for name in self.metrics.split(",")]
+        known = [*(spec.name for spec in MEASURED if not spec.per_level), *ANSWER_METRICS]
+        for name in names:
+            if name not in known and not name.startswith("accuracy_level_"):
+                raise OptionError(f"--metrics: unknown metric {name!r}{suggestion(name, known)}")
+        return names
+
+    def check(self, *, of_metrics: bool) -> None:
+        """Raise an `OptionError` for an unknown metric, or for options that contradict each other.
+
+        Args:
+            of_metrics: whether the rows of the table are metrics.
+        """
+        if self.all_metrics and self.metrics is not None:
+            raise OptionError("--all, --metrics: expected one of them")
+        if not of_metrics and self != MetricChoice():
+            raise OptionError("--all, --metrics: expected no --per-class, --per-level or --reliability with them")
+        self.names  # noqa: B018  # raises for an unknown one
+
+    def rows(self, rows: Sequence[Row], format: str) -> Sequence[Row]:
+        """The rows of the chosen metrics; a note on stderr if the choice is not the user's.
+
+        Args:
+            rows: a row for each metric, with its name as `metric`.
+            format: format of the output; tables for reading have the main metrics by default, others all.
+        """
+        present = [str(row["metric"]) for row in rows]
+        if absent := [name for name in self.names if name not in present]:
+            raise OptionError(f"--metrics: {absent[0]!r} is not measured here{suggestion(absent[0], present)}")
+        if self.metrics is not None:
+            return [rows[present.index(name)] for name in self.names]
+        main = [rows[present.index(name)] for name in MAIN if name in present]
+        if self.all_metrics or format not in TEXTS or not main:
+            return rows
+        typer.echo(f"{len(main)} of {len(rows)} metrics; --all shows the others.", err=True)
+        return main
 
 
 def write_rows(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False) -> None:

@@ -61,7 +61,7 @@ def emit(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: boo
         "csv": partial(_csv, safe=csv_safe),
         "json": _json,
         "parquet": _parquet,
-        "table": _table,
+        "table": partial(_table, fitted=output is None),
         "latex": _latex,
         "markdown": _markdown,
     }
@@ -106,17 +106,13 @@ def _parquet(rows: Sequence[Row]) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _table(rows: Sequence[Row]) -> str:
-    from rich.console import Console
-    from rich.markup import escape
-    from rich.table import Table
+def _table(rows: Sequence[Row], *, fitted: bool) -> str:
+    """A table as text; it fits the terminal if `fitted`, else it has all columns."""
+    from hiercos.cli.display.text_tables import TextTable, fitted_text, terminal_width
 
-    table = Table(*(escape(visible(heading)) for heading in rows[0]))
-    for row in rows:
-        table.add_row(*(escape(visible(str(value))) for value in row.values()))
-    stream = io.StringIO()
-    Console(file=stream, width=max(80, 24 * len(rows[0]))).print(table)
-    return stream.getvalue()
+    texts = [[visible(str(value)) for value in values] for values in _cells(rows)]
+    table = TextTable(texts, [sign == "r" for sign in _alignment(rows)])
+    return fitted_text(table, terminal_width() if fitted else table.width, "--format csv")
 
 
 def _latex(rows: Sequence[Row]) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from rich.table import Table
 
 from hiercos.benchmark import COMMON_DIFFERENCES, Attempt
 from hiercos.benchmark.published import PublishedRow, PublishedTable
+from hiercos.cli.display.text_tables import terminal_width
 from hiercos.metric_table import metric_spec
 from hiercos.report import MARK, Estimate, Pair, pairs
 
@@ -74,7 +74,7 @@ def print_table(table: PublishedTable, attempts: Sequence[Attempt]) -> None:
 
     Metrics are columns if the terminal is wide enough, else lines.
     """
-    width = Console().width if sys.stdout.isatty() else 1000
+    width = terminal_width()
     wide = wide_table(table, attempts)
     grid = wide if Console(width=1000).measure(wide).maximum <= width else narrow_table(table, attempts)
     Console(width=width).print(grid)

@@ -1,15 +1,22 @@
 """Results as tables on the terminal."""
 
-import sys
 from collections.abc import Sequence
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 
 from hiercos.cli.display.output import emit
+from hiercos.cli.display.text_tables import (
+    TextTable,
+    column_widths,
+    fitting_columns,
+    left_out_note,
+    terminal_width,
+)
+from hiercos.metric_table import MAIN
 from hiercos.records import Record
 from hiercos.report import Cell, Grid, Results, comparison_results, result_row
+
+FIRST = ("top1", "top5", "hops", "ahd_at_1", *MAIN)  # metrics for which there is room first, by name
 
 
 def print_records(records: Sequence[Record], format: str) -> None:
@@ -17,23 +24,53 @@ def print_records(records: Sequence[Record], format: str) -> None:
     if format != "table":
         emit([result_row(record) for record in records], format, None)
         return
-    print_results(comparison_results(records))
+    print_results(comparison_results(records), "--format csv")
 
 
-def print_results(results: Results) -> None:
-    """Print all tables of the results to stdout.
+def print_results(results: Results, full: str) -> None:
+    """Print all tables of the results to stdout; the best figures are marked.
 
-    The best figures are marked. Methods are rows if the terminal is wide enough, else columns.
+    Methods are rows if all figures fit the terminal, else columns if these fit, else rows with the main figures.
+
+    Args:
+        results: the results.
+        full: place of the tables with all columns, for the note about those that were left out.
     """
-    width = Console().width if sys.stdout.isatty() else 1000
-    Console(width=max(width, len(results.heading))).print(escape(results.heading), style="bold")
-    for grid in results.grids():
-        rows = [[grid.corner, *(column.heading for column in grid.columns)]]
-        rows += [[name, *map(_text, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
-        styles = [[""] * len(rows[0])] + [["", *map(_style, cells)] for cells in grid.rows]
-        if _width(rows) > width:
-            rows, styles = _turned(rows), _turned(styles)
-        Console(width=max(width, _width(rows))).print(_table(grid, rows, styles))
+    console, width, grids = Console(width=terminal_width(), highlight=False), terminal_width(), results.grids()
+    console.print(results.heading, style="bold", markup=False, soft_wrap=True)
+    tables = [_text_table(grid) for grid in grids]
+    left: list[str] = []
+    if any(table.width > width for table in tables):
+        turned = [table.turned() for table in tables]
+        if all(table.width <= width for table in turned):
+            tables = turned
+        else:
+            kept = _fitting(grids[0], tables, width)
+            tables = [table.columns(kept) for table in tables]
+            left = [spec.heading for column, spec in enumerate(results.shown, 1) if column not in kept]
+    for grid, table in zip(grids, tables, strict=True):
+        console.print(f"\n{grid.caption}", markup=False, soft_wrap=True)
+        table.print(console)
+        if any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells):
+            console.print(f"* {grid.mark}", markup=False, soft_wrap=True)
+    if left:
+        console.print(left_out_note(left, width, full), markup=False, soft_wrap=True)
+    console.print()
+
+
+def _text_table(grid: Grid) -> TextTable:
+    rows = [[grid.corner, *(column.heading for column in grid.columns)]]
+    rows += [[name, *map(_text, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
+    styles = [[""] * len(rows[0])] + [["", *map(_style, cells)] for cells in grid.rows]
+    return TextTable(rows, [False] + [True] * len(grid.columns), styles)
+
+
+def _fitting(grid: Grid, tables: Sequence[TextTable], width: int) -> list[int]:
+    """Columns for which every table has room, the names and then the metrics in the order of `FIRST`."""
+    widths = [max(each) for each in zip(*(column_widths(table.rows) for table in tables), strict=True)]
+    names = [spec.name for spec in grid.columns]
+    ordered = dict.fromkeys([*(name for name in FIRST if name in names), *names])
+    return fitting_columns(widths, [0, *(1 + names.index(name) for name in ordered)], width)
 
 
 def _text(cell: Cell) -> str:
@@ -42,24 +79,3 @@ def _text(cell: Cell) -> str:
 
 def _style(cell: Cell) -> str:
     return "bold green" if cell.merit == 1 else "red" if cell.merit == -1 else ""
-
-
-def _table(grid: Grid, rows: Sequence[Sequence[str]], styles: Sequence[Sequence[str]]) -> Table:
-    marked = any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells)
-    caption = f"* {grid.mark}" if marked else None
-    table = Table(title=escape(grid.caption), title_justify="left", caption=caption, caption_justify="left")
-    for index, heading in enumerate(rows[0]):
-        table.add_column(escape(heading), justify="right" if index else "left", no_wrap=True)
-    for cells, looks in zip(rows[1:], styles[1:], strict=True):
-        texts = [escape(text) for text in cells]
-        table.add_row(*(f"[{look}]{text}[/]" if look else text for text, look in zip(texts, looks, strict=True)))
-    return table
-
-
-def _turned(rows: Sequence[Sequence[str]]) -> list[list[str]]:
-    return [list(column) for column in zip(*rows, strict=True)]
-
-
-def _width(rows: Sequence[Sequence[str]]) -> int:
-    """Width in characters of a table with these rows, including borders."""
-    return 1 + sum(3 + max(map(len, column)) for column in zip(*rows, strict=True))

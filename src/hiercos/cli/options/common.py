@@ -99,7 +99,7 @@ Data = Annotated[
 Dim = Annotated[int, typer.Option(min=1, help="Number of dense TF-IDF features of a text, for methods that need them.")]
 Set = Annotated[
     list[str] | None,
-    typer.Option("--set", help="Option of the method, as name=value (see hiercos methods); repeatable."),
+    typer.Option("--set", help="Option of the method, as name=value (see hiercos methods NAME); repeatable."),
 ]
 BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
 Workers = Annotated[

@@ -113,7 +113,7 @@ class ResultOptions:
 
         report = write_results(results, out, analysis)
         if self.format == "table":
-            print_results(results)
+            print_results(results, str(out / "results.md"))
         elif self.format == "parquet":
             emit(results.rows, "parquet", out / "results.parquet")
         else:

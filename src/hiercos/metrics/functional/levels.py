@@ -8,7 +8,7 @@ a prediction.
 import torch
 from torch import Tensor
 
-from hiercos.metrics.ranking import check_labels, check_not_nan
+from hiercos.metrics.ranking import check_labels, check_not_nan, check_tensor
 from hiercos.metrics.tables import rank_tables, row_chunks
 from hiercos.taxonomy import Taxonomy, check_tree
 
@@ -53,6 +53,7 @@ def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
     Raises:
         ValueError: for shapes that do not fit, or a node that is not of its level, naming the row.
     """
+    check_tensor("answers", answers)
     if answers.is_floating_point():
         return level_predictions(answers, taxonomy)
     if answers.ndim != 2 or answers.shape[1] != taxonomy.height:

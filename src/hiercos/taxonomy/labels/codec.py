@@ -1,5 +1,6 @@
 """Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to label indices and back."""
 
+import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -9,9 +10,9 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hiercos.errors import DataError, row_name
+from hiercos.errors import DataError, HiercosWarning, row_name
 from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import label_indices, nodes_of_labels, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import are_paths, label_indices, nodes_of_labels, other_path_sign, taxonomy_of_labels
 from hiercos.taxonomy.labels.reader import LabelReader
 from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 
@@ -107,9 +108,10 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
             return _by_level(y, taxonomy or taxonomy_from_levels(y))
     if y.ndim != 1:
         raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
-    if taxonomy is None and any(isinstance(label, str) and PATH_SEPARATOR in label for label in y.tolist()):
+    if taxonomy is None and are_paths(y.tolist()):
         taxonomy = taxonomy_of_labels(y, source=SOURCE, row_name=row_name)
     if taxonomy is None:
+        _warn_of_other_paths(y)
         return _flat(np.unique(y))
     if y.dtype.kind in "iu" or (y.dtype.kind == "f" and (y == np.floor(y)).all()):
         return _whole_numbers(y.dtype, taxonomy)
@@ -117,6 +119,19 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
 
 
 # Without a tree: one level of all labels.
+
+
+def _warn_of_other_paths(y: AnyArray) -> None:
+    """Warn about labels such as `a/x`, which look like paths but are read as names."""
+    if (sign := other_path_sign(y.tolist())) is not None:
+        label = str(y[0])
+        path = PATH_SEPARATOR.join(part.strip() for part in label.split(sign))
+        warnings.warn(
+            f"{SOURCE}: labels such as {label!r} are read as names, so the tree is flat; write {path!r} for a path, or "
+            "pass a taxonomy",
+            HiercosWarning,
+            stacklevel=5,  # the caller of `fit`
+        )
 
 
 def _flat(classes: AnyArray) -> LabelCodec:

@@ -1,6 +1,6 @@
 """Labels that are paths such as `a > b > c`, and the taxonomy built from them."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -87,6 +87,37 @@ def path_parts(text: str) -> tuple[str, ...]:
     return tuple(part.strip() for part in same_form(text).split(PATH_SIGN))
 
 
+def are_paths(labels: Iterable[object]) -> bool:
+    """Whether some label is a text with a name on both sides of a `>`; `>50K` is a name.
+
+    Example:
+        >>> are_paths(["pet>cat", "car"]), are_paths([">50K", "<=50K"])
+        (True, False)
+    """
+    return any(
+        isinstance(label, str) and PATH_SIGN in label and sum(map(bool, path_parts(label))) > 1 for label in labels
+    )
+
+
+OTHER_SIGNS = ("/", "\\", "|", "::", ";")  # signs that other programs put between the names of a path
+
+
+def other_path_sign(labels: Iterable[object]) -> str | None:
+    """A sign other than `>` that splits every label into names, some labels sharing the first; None if there is none.
+
+    Example:
+        >>> other_path_sign(["pet/cat", "pet/dog", "vehicle/car"]), other_path_sign(["cat", "dog/wolf"])
+        ('/', None)
+    """
+    texts = {label for label in labels if isinstance(label, str)}
+    for sign in OTHER_SIGNS:
+        split = [[part.strip() for part in text.split(sign)] for text in texts]
+        are_split = split and all(len(parts) > 1 and all(parts) for parts in split)
+        if are_split and len({parts[0] for parts in split}) < len(split):
+            return sign
+    return None
+
+
 def taxonomy_of_labels(
     labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName, path_form: str = "labels such as 'a > b > c'"
 ) -> Taxonomy:
@@ -106,7 +137,7 @@ def taxonomy_of_labels(
     first_rows: dict[tuple[str, ...], int] = {}
     for row, label in enumerate(labels):
         first_rows.setdefault(path_parts(str(label)), row)
-    if all(len(path) == 1 for path in first_rows):
+    if not are_paths(map(str, labels)):
         raise DataError(
             f"{source}: the labels (such as {str(labels[0])!r}) are not paths: "
             f"expected a taxonomy (--taxonomy FILE), or {path_form}"

@@ -1,0 +1,118 @@
+"""Tables of texts that fit the terminal: columns without room are left out and named below the table."""
+
+import io
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from rich import box
+from rich.cells import cell_len
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+GAP = 2  # blanks between two columns
+NARROWEST = 16  # width to which a column of texts may be wrapped
+
+
+def terminal_width() -> int:
+    """Width of the terminal in characters: the variable COLUMNS, else the terminal's own; 80 without a terminal."""
+    return Console().width
+
+
+def fitting_columns(widths: Sequence[int], priority: Iterable[int], width: int) -> list[int]:
+    """Columns that fit next to each other, in ascending order: as many as possible in the order of `priority`.
+
+    Args:
+        widths: width of each column in characters.
+        priority: columns from the most to the least important; the first is always kept.
+        width: available width.
+
+    Example:
+        >>> fitting_columns([10, 6, 6, 6], [0, 3, 1, 2], 26)
+        [0, 1, 3]
+    """
+    kept: list[int] = []
+    for column in priority:
+        if kept and sum(widths[other] + GAP for other in kept) + widths[column] > width:
+            break
+        kept.append(column)
+    return sorted(kept)
+
+
+def column_widths(rows: Sequence[Sequence[str]]) -> list[int]:
+    """Width of each column of a table in characters, shape (columns,)."""
+    return [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+
+
+def left_out_note(headings: Sequence[str], width: int, full: str) -> str:
+    """The sentence below a table about the columns that had no room.
+
+    Args:
+        headings: headings of the columns that were left out.
+        width: width of the terminal.
+        full: place of the full table, such as "--format csv".
+    """
+    return f"Left out for a width of {width}: {', '.join(headings)}. All columns: {full}."
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of texts under a heading.
+
+    Attributes:
+        rows: the headings, then the rows.
+        right: whether each column is aligned to the right, as numbers are.
+        styles: style of each cell, as rich names them; none by default.
+    """
+
+    rows: Sequence[Sequence[str]]
+    right: Sequence[bool]
+    styles: Sequence[Sequence[str]] = ()
+
+    @property
+    def width(self) -> int:
+        """Width in characters without wrapping."""
+        widths = column_widths(self.rows)
+        return sum(widths) + GAP * (len(widths) - 1)
+
+    def columns(self, chosen: Sequence[int]) -> "TextTable":
+        """The table of some columns."""
+        rows, styles = ([[row[column] for column in chosen] for row in part] for part in (self.rows, self.styles))
+        return TextTable(rows, [self.right[column] for column in chosen], styles)
+
+    def turned(self) -> "TextTable":
+        """The table with rows as columns; all but the first are aligned to the right."""
+        rows, styles = (list(zip(*part, strict=True)) for part in (self.rows, self.styles))
+        return TextTable(rows, [False] + [True] * (len(self.rows) - 1), styles)
+
+    def print(self, console: Console) -> None:
+        """Print the table; texts are wrapped if there is no room, numbers never."""
+        table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0))
+        for heading, right in zip(self.rows[0], self.right, strict=True):
+            table.add_column(escape(heading), justify="right" if right else "left", no_wrap=right, overflow="fold")
+        for number, row in enumerate(self.rows[1:], 1):
+            cells = [escape(text) for text in row]
+            looks = self.styles[number] if self.styles else [""] * len(cells)
+            table.add_row(*(f"[{look}]{text}[/]" if look else text for text, look in zip(cells, looks, strict=True)))
+        console.print(table)
+
+
+def fitted_text(table: TextTable, width: int, full: str) -> str:
+    """A table as text of at most `width` characters in a line: texts are wrapped, then the last columns left out.
+
+    Args:
+        table: the table.
+        width: available width.
+        full: place of the full table, for the note about columns that were left out.
+    """
+    needed = [
+        wide if right else min(wide, NARROWEST)
+        for wide, right in zip(column_widths(table.rows), table.right, strict=True)
+    ]
+    kept = fitting_columns(needed, range(len(needed)), width)
+    stream = io.StringIO()
+    table.columns(kept).print(Console(file=stream, width=width))
+    lines = [line.rstrip() for line in stream.getvalue().splitlines()]
+    if left := [heading for column, heading in enumerate(table.rows[0]) if column not in kept]:
+        lines.append(left_out_note(left, width, full))
+    return "\n".join(lines) + "\n"
