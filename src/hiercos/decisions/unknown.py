@@ -10,7 +10,7 @@ from hiercos.decisions.base import RULES, NodeRule, RuleError
 from hiercos.decisions.chains import likeliest_chains
 from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
-from hiercos.taxonomy import Floats, IntArray, label_indices
+from hiercos.taxonomy import Floats, IntArray, is_at_or_above, label_indices
 
 SCORES = ("energy", "probability")
 FEWEST = 20  # held-out samples to choose thresholds on
@@ -58,12 +58,10 @@ class UnknownAware(NodeRule):
         if self.of_class is None:
             raise RuleError("rule 'unknown': expected a rule fitted on held-out samples, as by train --rule unknown")
         chains = likeliest_chains(posterior)
-        lengths = (chains.nodes >= 0).sum(axis=1)
-        levels = np.arange(1, chains.nodes.shape[1] + 1)
-        sure = (chains.probabilities >= np.array(self.of_levels)) & (levels < lengths[:, None])
-        deepest = np.where(sure, levels, 0).max(axis=1)
+        thresholds = np.array(self.of_levels)[posterior.taxonomy.depths[chains.nodes] - 1]  # (M, H)
+        deepest = chains.deepest((chains.probabilities >= thresholds) & chains.is_inner)
         known = class_scores(posterior, self.score) >= self.of_class
-        return self.decision(chains.down_to(np.where(known, lengths, deepest)), posterior)
+        return self.decision(chains.down_to(np.where(known, chains.lengths, deepest)), posterior)
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:
         """The rule with its score and thresholds from held-out samples; see `Rule.fit`.
@@ -78,12 +76,10 @@ class UnknownAware(NodeRule):
         rank = int(np.floor(round((1 - self.keep) * len(posterior), 9)))
         thresholds = {name: float(np.sort(known)[rank]) for name, (known, _) in pairs.items()}
         score = max(SCORES, key=lambda name: float(np.mean(pairs[name][1] < thresholds[name])))
-        chains, nodes = likeliest_chains(without), posterior.taxonomy.path_table(labels)
-        inner = (chains.nodes >= 0) & (np.arange(1, nodes.shape[1] + 1) < (chains.nodes >= 0).sum(axis=1)[:, None])
-        of_levels = [
-            _right_above(chains.probabilities[rows, level], (chains.nodes == nodes)[rows, level], self.right)
-            for level, rows in enumerate(inner.T)
-        ]
+        chains, taxonomy = likeliest_chains(without), posterior.taxonomy
+        levels, right = taxonomy.depths[chains.nodes], is_at_or_above(chains.nodes, labels, taxonomy)  # (M, H) each
+        at_levels = [chains.is_inner & (levels == level) for level in range(1, taxonomy.height + 1)]
+        of_levels = [_right_above(chains.probabilities[own], right[own], self.right) for own in at_levels]
         return replace(self, score=score, of_class=thresholds[score], of_levels=tuple(of_levels))
 
 

@@ -258,7 +258,7 @@ def _calibration_chains(
     For another class prior than that of the samples, no guarantee holds.
     """
     aside = data.samples("calibration")
-    if not len(aside) or not data.taxonomy.is_tree:
+    if not len(aside):
         return None
     posterior = Posterior.from_scores(class_scores(fabric, model, aside), data.taxonomy, **calibration)
     same_prior = calibration["class_weights"] is None

@@ -69,9 +69,9 @@ def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
 def explanation_columns(posterior: Posterior, decision: Decision) -> dict[str, list[Any]]:
     """The explanations as columns: `criterion`, `probability_1` …, `runner_up_1` … and `runner_up_probability_1` …
 
-    The numbers are levels; "" and None beyond the end of a path.
+    The numbers are levels, in a graph places among the ancestors; "" and None beyond the end of a path.
     """
-    found, height = explanations(posterior, decision), posterior.taxonomy.height
+    found, height = explanations(posterior, decision), int(posterior.taxonomy.ancestor_counts.max())
     columns: dict[str, list[Any]] = {"criterion": [decision.criterion] * len(found)}
     for level in range(height):
         columns[f"probability_{level + 1}"] = [_cell(each["path"], level, "probability") for each in found]
