@@ -169,8 +169,8 @@ def _share_right(rule: NodeRule, posterior: Posterior, labels: IntArray) -> floa
 class HighestF(BestNodeRule):
     """The node with the highest expected hierarchical F-beta score of its path, the root counted [plaud2025].
 
-    hF = (1 + beta^2) |A and B| / (|A| + beta^2 |B|), where A and B are the paths of the answer and of the true class, or
-    their sets of ancestors in a graph. For answers with equally many ancestors the denominators depend on the class
+    hF = (1 + beta^2) |A and B| / (|A| + beta^2 |B|), where A and B are the paths of the answer and of the true class,
+    in a graph their sets of ancestors. For answers with equally many ancestors the denominators depend on the class
     alone, so their values are path sums of node sums: two passes through the tree for each number of ancestors.
 
     Args:
