@@ -37,6 +37,7 @@ from .model_folder import stored_calibration as stored_calibration
 from .model_folder import stored_rule as stored_rule
 from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
+from .prediction import model_features as model_features
 from .prediction import model_samples as model_samples
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors
