@@ -55,8 +55,9 @@ def model_features(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> T
 
 def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
     """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
-    if all(isinstance(part, Tensor) and part.layout is torch.strided for part in parts):
-        return torch.cat(list(parts)).clone()  # not of inference mode
+    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
+    if len(dense) == len(parts):
+        return torch.cat(dense)
     return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
 
 
