@@ -28,7 +28,8 @@ class Chains:
     @property
     def lengths(self) -> IntArray:
         """Number of nodes of each chain, shape (M,)."""
-        return (self.nodes >= 0).sum(axis=1)
+        lengths: IntArray = (self.nodes >= 0).sum(axis=1)
+        return lengths
 
     @property
     def is_inner(self) -> NDArray[np.bool_]:

@@ -146,7 +146,7 @@ def write_texts(path: Path, names: list[str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("method", ["default", "hier-cos"])
+@pytest.mark.parametrize("method", ["default", "path-softmax"])
 def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
@@ -155,7 +155,7 @@ def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     everything = write_texts(tmp_path / "all-texts.csv", list(WORDS))
     old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
     new = write_texts(tmp_path / "new-texts.csv", ["fish", "oak"])
-    longer = [*FAST, "--epochs", "30"]
+    longer = [*FAST, "--epochs", "60"]
     train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *longer]
     assert run([*train, "--memory", "15", "--out", str(tmp_path / "model")]) == 0
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *longer]
@@ -173,7 +173,10 @@ def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
 ) -> None:
     OLD.write(tmp_path / "old.csv")
     NEW.write(tmp_path / "new.csv")
-    old, new = write_data(tmp_path / "old.npz", ["cat", "dog", "car"]), write_data(tmp_path / "new.npz", ["fish", "oak"])
+    old, new = (
+        write_data(tmp_path / "old.npz", ["cat", "dog", "car"]),
+        write_data(tmp_path / "new.npz", ["fish", "oak"]),
+    )
     for method, message in (
         ("default", "method 'default' finds its weights from all samples at once, so extending it needs a memory"),
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
