@@ -104,5 +104,5 @@ def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_thei
     features = torch.randn(5, 4)
     torch.testing.assert_close(new[1].eval()(features)[:, OLD_CLASSES], old[1].eval()(features))
     torch.testing.assert_close(new[2].standardize.mean, old[2].standardize.mean)
-    with pytest.raises(MethodError, match="^method 'haframe' cannot be extended; methods that can: "):
+    with pytest.raises(MethodError, match=r"^method 'haframe' cannot be extended; methods that can: "):
         extended_model(Model(OLD, 4, "haframe"), taxonomy_change(OLD, NEW))

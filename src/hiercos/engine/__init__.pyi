@@ -22,8 +22,8 @@ from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
 from .feature_file import write_features as write_features
 from .growth import GrownData as GrownData
-from .growth import grown_data as grown_data
 from .growth import extended_model as extended_model
+from .growth import grown_data as grown_data
 from .growth import grown_model as grown_model
 from .memory import MEMORY as MEMORY
 from .memory import Memory as Memory
