@@ -12,7 +12,7 @@ ROOT = -1
 
 
 class AllNodes:
-    """The nodes of a tree with the root, their paths as sets, and their probabilities for one sample."""
+    """The nodes of a tree or graph with the root, their ancestors as sets, and their probabilities for one sample."""
 
     def __init__(self, taxonomy: Taxonomy, probabilities: NDArray[np.float64]) -> None:
         self.taxonomy, self.classes = taxonomy, probabilities
@@ -43,14 +43,29 @@ class AllNodes:
 
         return score
 
+    def parents(self, node: int) -> list[int]:
+        """Parents of a node in ascending order, the root for a node without parents."""
+        return sorted(self.taxonomy.parent_lists.list(node).tolist()) or [ROOT]
+
     def children(self, node: int) -> list[int]:
         """Children of a node in ascending order."""
-        return [child for child, parent in enumerate(self.taxonomy.parents.tolist()) if parent == node]
+        return [child for child in range(self.taxonomy.num_nodes) if node in self.parents(child)]
+
+    def likeliest(self, nodes: list[int]) -> int:
+        """The likeliest of some nodes, the lowest among equals."""
+        return max(nodes, key=lambda node: (round(self.probability[node], 12), -node))
 
     def chain(self) -> list[int]:
-        """From the root always to the likeliest child."""
-        nodes, current = [], ROOT
+        """From the root always to the likeliest child, and from the leaf back up, always to the likeliest parent."""
+        current = ROOT
         while children := self.children(current):
-            current = max(children, key=lambda child: (round(self.probability[child], 12), -child))
+            current = self.likeliest(children)
+        nodes = []
+        while current != ROOT:
             nodes.append(current)
-        return nodes
+            current = self.likeliest(self.parents(current))
+        return nodes[::-1]
+
+    def apart(self, node: int) -> list[int]:
+        """Nodes that are neither above nor below a node."""
+        return [other for other in self.above if other not in self.above[node] and node not in self.above[other]]

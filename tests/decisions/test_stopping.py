@@ -51,12 +51,7 @@ def test_plurality_is_the_deepest_node_likelier_than_all_that_are_apart_from_it(
     for every, node, _ in answers(rule("plurality"), taxonomy, seed):
 
         def wins(own: int, every: AllNodes = every) -> bool:
-            apart = [
-                p
-                for other, p in every.probability.items()
-                if other not in every.above[own] and own not in every.above[other]
-            ]
-            return all(every.probability[own] > p for p in apart)
+            return all(every.probability[own] > every.probability[other] for other in every.apart(own))
 
         fit = [other for other in every.above if all(map(wins, every.above[other]))]
         assert node == max(fit, key=every.depth.__getitem__)

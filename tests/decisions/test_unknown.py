@@ -62,10 +62,10 @@ def test_known_samples_keep_their_class_and_unknown_species_get_their_genus() ->
 def test_a_sample_without_its_own_node_has_the_other_classes_alone() -> None:
     posterior = Posterior([[0.5, 0.25, 0.25], [0.5, 0.25, 0.25]], TOY)
     labels = np.array([2, 0])  # cat, and a pet of no class
-    without_class = left_out(posterior, labels, 2)
+    without_class = left_out(posterior, TOY.path_table(labels)[:, 1])
     assert without_class.posterior.classes.tolist() == [[0.0, 0.5, 0.5]]  # the pet has no class to leave out
     assert without_class.right.tolist() == [[True, False]]  # pet, dog
-    without_kind = left_out(posterior, labels, 1)
+    without_kind = left_out(posterior, TOY.path_table(labels)[:, 0])
     assert without_kind.posterior.classes.tolist() == [[0.0, 0.0, 1.0]] * 2
     assert not without_kind.right.any()  # vehicle, car
 

@@ -3,10 +3,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
-from hiercos.engine import Memory, StoredModel, grown_model, load_model, save_model
-from hiercos.methods import METHODS, MethodError, Model
+from hiercos.engine import Memory, StoredModel, extended_model, grown_model, load_model, save_model
+from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.taxonomy import taxonomy_change
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -75,3 +76,33 @@ def test_a_memory_has_at_most_so_many_samples_of_each_label_and_is_kept_in_the_f
     assert torch.equal(found.labels, memory.labels)
     save_model(tmp_path, StoredModel(model, None))
     assert load_model(tmp_path).memory is None
+
+
+def test_a_memory_of_sparse_features_is_kept_in_the_folder(tmp_path: Path) -> None:
+    dense = np.array([[0, 1, 0], [2, 0, 0], [0, 0, 3], [0, 4, 5]], dtype=np.float32)
+    memory = Memory.choose(csr_matrix(dense), torch.tensor([0, 1, 0, 2]), 1)
+    save_model(tmp_path, StoredModel(Model(OLD, 3, "linear-svm"), None, memory=memory))
+    found = load_model(tmp_path).memory
+    assert found is not None
+    assert sorted(found.labels.tolist()) == [0, 1, 2]
+    assert np.array_equal(found.features.toarray(), memory.features.toarray())
+    assert found.features.shape == (3, 3)
+    assert np.array_equal(found.rows(found.labels == 2).features.toarray(), dense[3:])
+
+
+def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:
+    torch.manual_seed(2)
+    model = Model(OLD, 4, "default", {"members": ["tree-logistic", "cross-entropy-mlp", "haframe"], "width": 6})
+    assert isinstance(model.head, Committee)
+    for member in model.head.models():
+        member.standardize.fit(torch.randn(20, 4) * 3 + 1)
+    extended = extended_model(model, taxonomy_change(OLD, NEW))
+    assert isinstance(extended.head, Committee)
+    assert extended.head.continues
+    old, new = model.head.models(), extended.head.models()
+    assert [member.method for member in new] == [member.method for member in old]
+    features = torch.randn(5, 4)
+    torch.testing.assert_close(new[1].eval()(features)[:, OLD_CLASSES], old[1].eval()(features))
+    torch.testing.assert_close(new[2].standardize.mean, old[2].standardize.mean)
+    with pytest.raises(MethodError, match=r"^method 'haframe' cannot be extended; methods that can: "):
+        extended_model(Model(OLD, 4, "haframe"), taxonomy_change(OLD, NEW))

@@ -31,7 +31,7 @@ def batch(taxonomy: Taxonomy, seed: int, columns: int) -> tuple[Tensor, Tensor]:
 def slow_terms(
     z: Tensor, node: int, taxonomy: Taxonomy, penalty: str
 ) -> tuple[Tensor, dict[int, Tensor], dict[int, Tensor]]:
-    """Divergence of one sample, its terms at the levels with an ancestor, and those at the levels below the label."""
+    """Divergence of one sample, its terms at the levels that it has, and those at the levels below it."""
     above, below = ancestor_sets(taxonomy)[node], descendant_sets(taxonomy)[node] - {node}
     depth, kept = int(taxonomy.depths[node]), [each for each in range(taxonomy.num_nodes) if each not in below]
     at = {level: [each for each in above if taxonomy.depths[each] == level] for level in range(1, depth + 1)}
@@ -41,16 +41,18 @@ def slow_terms(
     divergence = sum((p * (math.log(p) - log_q[each]) for each, p in share.items()), z.new_zeros(()))
     present, missing = {}, {}
     for level in range(1, taxonomy.height + 1):
-        columns = [each for each in kept if taxonomy.depths[each] == level]
+        columns = [each for each in range(taxonomy.num_nodes) if taxonomy.depths[each] == level]
         own = z[columns] if penalty == "printed" else z[columns].abs()
-        unit = own / own.norm() if columns else own
+        unit = own / own.norm()
         if at.get(level):
             delta = torch.tensor([(each in above) / math.sqrt(len(at[level])) for each in columns], dtype=z.dtype)
             present[level] = (delta - unit).abs().sum()
             if penalty == "printed" and level == depth:
                 present[level] = present[level] + unit.abs().sum()
+        elif any(taxonomy.depths[each] == level for each in below):
+            present[level] = unit.abs()[[each in kept for each in columns]].sum()
         elif level > depth:
-            scale = {"published": 1, "printed": own.norm() if columns else 1, "scale-free": z[kept].norm()}[penalty]
+            scale = {"published": 1, "printed": own.norm(), "scale-free": z.norm()}[penalty]
             missing[level] = own.abs().sum() / scale
     return divergence, present, missing
 

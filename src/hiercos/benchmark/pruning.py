@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from hiercos.data import Inputs
-from hiercos.engine import ReadConfig, StoredModel, launched, model_samples
+from hiercos.engine import ReadConfig, StoredModel, launched, model_features
 from hiercos.metrics import functional as HF
 from hiercos.taxonomy import IntArray
 
@@ -43,9 +43,8 @@ def level_costs(
         labels: label of each input, a class index or C + node, shape (M,).
         level: level of the pruned model.
     """
-    samples = model_samples(whole, inputs, ReadConfig(launched("cpu")))
-    parts = torch.split(torch.arange(len(samples)), samples.at_once)
-    features = torch.cat([batch.cpu() for batch in samples.batches(parts)])
+    features = model_features(whole, inputs, ReadConfig(launched("cpu")))
+    assert isinstance(features, Tensor)  # Hier-COS takes dense features
     taxonomy, nodes = whole.model.taxonomy, whole.model.taxonomy.level(level)
     costs = {}
     for name, stored, columns in (("whole", whole, nodes), ("pruned", pruned, slice(None))):

@@ -21,6 +21,7 @@ THRESHOLDS = 1 - np.geomspace(1e-6, 1, 400)  # the fixed sequence that targets w
 class BackOff(NodeRule):
     """The deepest node of the chain of likeliest children that is sure enough, or the root.
 
+    In a graph the chain climbs from the class at its end, always to the likeliest parent; see `Chains`.
     Probabilities fall along the chain, so answers are nested: a higher threshold answers with an ancestor. The
     threshold is one confidence, one for each level, or chosen for a target by `fit` or `calibrated`, with a guarantee
     [goren2024]; see `guarantee`. Exactly one of these is given, 0.9 confidence by default.
@@ -96,9 +97,11 @@ class BackOff(NodeRule):
         """
         least = posterior.taxonomy.level_number(self.min_level)
         chains = likeliest_chains(posterior)
-        sure = (chains.probabilities >= self.thresholds(posterior.taxonomy.height)) & (chains.nodes >= 0)
-        deepest = np.where(sure, np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
-        return self.decision(chains.down_to(np.maximum(deepest, least)), posterior)
+        depths, inside = posterior.taxonomy.depths[chains.nodes], chains.nodes >= 0  # (M, H) each
+        sure = (chains.probabilities >= self.thresholds(posterior.taxonomy.height)[depths - 1]) & inside
+        shallow = (inside & (depths < least)).sum(axis=1)
+        steps = np.maximum(chains.deepest(sure), shallow + (least > 0))
+        return self.decision(chains.down_to(steps), posterior)
 
     def thresholds(self, height: int) -> Floats:
         """Least probability of an answer at each level, shape (H,).

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.decisions.posterior import Posterior
-from hiercos.taxonomy import Floats, IntArray, best_children, is_at_or_above
+from hiercos.taxonomy import Floats, IntArray, ancestor_matrix, best_children, best_parents, is_at_or_above
 
 
 @dataclass(frozen=True, eq=False)
 class Chains:
     """The way from the root always to the likeliest child, for each of M samples.
 
+    In a graph this way finds the leaf, and the chain climbs from there, always to the likeliest parent.
+
     Attributes:
-        nodes: nodes from level 1 down to a leaf, shape (M, H), -1 beyond it.
+        nodes: nodes from one just under the root down to a leaf, shape (M, H), -1 beyond it.
         probabilities: probability of each of these nodes, shape (M, H), falling, 0 beyond the leaf.
     """
 
@@ -24,33 +26,64 @@ class Chains:
     probabilities: Floats
 
     @property
-    def inner(self) -> NDArray[np.bool_]:
-        """Whether each node is an inner one, i.e. another node follows, shape (M, H)."""
-        following = np.concatenate([self.nodes[:, 1:], np.full((len(self.nodes), 1), -1)], axis=1)
-        return following >= 0
+    def lengths(self) -> IntArray:
+        """Number of nodes of each chain, shape (M,)."""
+        lengths: IntArray = (self.nodes >= 0).sum(axis=1)
+        return lengths
+
+    @property
+    def is_inner(self) -> NDArray[np.bool_]:
+        """Whether each entry is a node above the leaf, shape (M, H)."""
+        inner: NDArray[np.bool_] = np.arange(1, self.nodes.shape[1] + 1) < self.lengths[:, None]
+        return inner
+
+    def deepest(self, chosen: NDArray[np.bool_]) -> IntArray:
+        """Number of steps from the root to the deepest chosen node, (M, H) to (M,); 0 if none is chosen."""
+        steps: IntArray = np.where(chosen, np.arange(1, chosen.shape[1] + 1), 0).max(axis=1)
+        return steps
 
     def down_to(self, counts: IntArray) -> IntArray:
         """The node after so many steps from the root, (M,) to (M,); -1 for none, at most the leaf."""
-        steps = np.minimum(counts, (self.nodes >= 0).sum(axis=1))
+        steps = np.minimum(counts, self.lengths)
         found = np.take_along_axis(self.nodes, np.maximum(steps - 1, 0)[:, None], axis=1)[:, 0]
         return np.where(steps > 0, found, -1)
 
 
 def likeliest_chains(posterior: Posterior) -> Chains:
-    """The chain of each sample; the lower node among equally likely children."""
+    """The chain of each sample; the lower node among equally likely children or parents."""
     following, rows = best_children(posterior.nodes, posterior.taxonomy), np.arange(len(posterior))
     nodes = np.full((len(posterior), posterior.taxonomy.height), -1)
     current, going = nodes[:, -1], np.ones(len(posterior), dtype=bool)
     for level in range(posterior.taxonomy.height):
         nodes[:, level] = np.where(going, following[rows, current], -1)
         current, going = nodes[:, level], nodes[:, level] >= 0
+    if not posterior.taxonomy.is_tree:
+        nodes = _climbed(nodes.max(axis=1), posterior)  # children have higher numbers than their parents
     padded = np.concatenate([np.minimum(posterior.nodes, 1.0), np.zeros((len(posterior), 1))], axis=1)
     probabilities = np.take_along_axis(padded, nodes, axis=1)  # 0 for -1, the last column
     return Chains(nodes, np.minimum.accumulate(probabilities, axis=1))
 
 
+def _climbed(nodes: IntArray, posterior: Posterior) -> IntArray:
+    """Chains from the root to the given nodes that were climbed from below, (M,) to (M, H), -1 beyond the node."""
+    parents, rows = best_parents(posterior.nodes, posterior.taxonomy), np.arange(len(nodes))
+    height = posterior.taxonomy.height
+    steps = np.full((len(nodes), height), -1)  # from the node upwards
+    for step in range(height):
+        steps[:, step] = nodes
+        nodes = np.where(nodes >= 0, parents[rows, nodes], -1)
+    lengths = (steps >= 0).sum(axis=1)[:, None]
+    places = lengths - 1 - np.arange(height)  # of each node of the chain among the steps
+    return np.where(places >= 0, np.take_along_axis(steps, np.maximum(places, 0), axis=1), -1)
+
+
 def rival_probabilities(posterior: Posterior, chains: Chains) -> Floats:
-    """Highest probability of a sibling of each node of a chain, shape (M, H); 0 without siblings."""
+    """Highest probability of a node that is neither above nor below each node of a chain, shape (M, H); 0 without one.
+
+    In a tree these are the siblings of the node and of its ancestors.
+    """
+    if not posterior.taxonomy.is_tree:
+        return _graph_rivals(posterior, chains)
     others, taxonomy = posterior.nodes.copy(), posterior.taxonomy
     rows, levels = np.nonzero(chains.nodes >= 0)
     others[rows, chains.nodes[rows, levels]] = 0.0
@@ -58,6 +91,18 @@ def rival_probabilities(posterior: Posterior, chains: Chains) -> Floats:
     parents = np.concatenate([np.full((len(posterior), 1), -1), chains.nodes[:, :-1]], axis=1)
     rivals = np.zeros(chains.nodes.shape)
     rivals[rows, levels] = others[rows, following[rows, parents[rows, levels]]]
+    return np.maximum.accumulate(rivals, axis=1)
+
+
+def _graph_rivals(posterior: Posterior, chains: Chains) -> Floats:
+    """`rival_probabilities` in a graph, from the sets of ancestors and descendants of each node."""
+    above = ancestor_matrix(posterior.taxonomy)
+    related = (above + above.T).tocsr()  # (N, N)
+    rivals = np.zeros(chains.nodes.shape)
+    for place, nodes in enumerate(chains.nodes.T):
+        rows = np.flatnonzero(nodes >= 0)
+        others = np.where(related[nodes[rows]].toarray() > 0, 0.0, posterior.nodes[rows])
+        rivals[rows, place] = others.max(axis=1, initial=0.0)
     return rivals
 
 

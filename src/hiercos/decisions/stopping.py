@@ -28,13 +28,14 @@ from hiercos.taxonomy import (
 class Majority(NodeRule):
     """The deepest node with a probability above one half, else the root.
 
-    It has the least expected number of edges to the true class among all nodes.
+    In a tree it has the least expected number of edges to the true class among all nodes. In a graph it is the deepest
+    such node of the chain, see `Chains`.
     """
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The deepest node of each sample with a majority."""
         chains = likeliest_chains(posterior)
-        return self.decision(chains.down_to((chains.probabilities > 0.5).sum(axis=1)), posterior)
+        return self.decision(chains.down_to(chains.deepest(chains.probabilities > 0.5)), posterior)
 
 
 @RULES.register("plurality")
@@ -42,15 +43,15 @@ class Majority(NodeRule):
 class Plurality(NodeRule):
     """The deepest node that is likelier than every node that is neither above nor below it [valmadre2022].
 
-    From the root, go to the likeliest child as long as it is likelier than all that was passed by.
+    In a tree: from the root, go to the likeliest child as long as it is likelier than all that was passed by. In a
+    graph: the deepest such node of the chain, see `Chains`.
     """
 
     def __call__(self, posterior: Posterior) -> Decision:
         """The deepest node of each sample with a plurality."""
         chains = likeliest_chains(posterior)
-        passed_by = np.maximum.accumulate(rival_probabilities(posterior, chains), axis=1)
-        likelier = (chains.nodes >= 0) & (chains.probabilities > passed_by)
-        return self.decision(chains.down_to(np.cumprod(likelier, axis=1).sum(axis=1)), posterior)
+        likelier = (chains.nodes >= 0) & (chains.probabilities > rival_probabilities(posterior, chains))
+        return self.decision(chains.down_to(chains.deepest(likelier)), posterior)
 
 
 @RULES.register("speciesnet")
@@ -69,11 +70,9 @@ class SpeciesNetConstants(NodeRule):
     def __call__(self, posterior: Posterior) -> Decision:
         """The class or the inner node of each sample, else the root."""
         chains = likeliest_chains(posterior)
-        lengths = (chains.nodes >= 0).sum(axis=1)
-        is_class = np.arange(1, chains.nodes.shape[1] + 1) == lengths[:, None]
-        sure = np.where(is_class, chains.probabilities > self.of_class, chains.probabilities >= self.of_node)
-        deepest = np.where(sure & (chains.nodes >= 0), np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
-        return self.decision(chains.down_to(deepest), posterior)
+        likely_node, likely_class = chains.probabilities >= self.of_node, chains.probabilities > self.of_class
+        sure = np.where(chains.is_inner, likely_node, likely_class)
+        return self.decision(chains.down_to(chains.deepest(sure & (chains.nodes >= 0))), posterior)
 
 
 @dataclass(frozen=True)
@@ -170,9 +169,9 @@ def _share_right(rule: NodeRule, posterior: Posterior, labels: IntArray) -> floa
 class HighestF(BestNodeRule):
     """The node with the highest expected hierarchical F-beta score of its path, the root counted [plaud2025].
 
-    hF = (1 + beta^2) |A and B| / (|A| + beta^2 |B|), where A and B are the paths of the answer and of the true class.
-    For answers of one depth the denominators depend on the class alone, so their values are path sums of node sums:
-    two passes through the tree for each level.
+    hF = (1 + beta^2) |A and B| / (|A| + beta^2 |B|), where A and B are the paths of the answer and of the true class,
+    in a graph their sets of ancestors. For answers with equally many ancestors the denominators depend on the class
+    alone, so their values are path sums of node sums: two passes through the tree for each number of ancestors.
 
     Args:
         beta: weight of recall; 1 by default, and below 1 shorter paths are preferred.
@@ -189,10 +188,10 @@ class HighestF(BestNodeRule):
         """Expected score of each node, shape (M, N)."""
         taxonomy = posterior.taxonomy
         values = np.empty((len(posterior), taxonomy.num_nodes))
-        for level in range(1, taxonomy.height + 1):
-            weighted = self._weighted(posterior, level + 1)
+        for count in np.unique(taxonomy.ancestor_counts).tolist():
+            weighted = self._weighted(posterior, count + 1)
             shared = ancestor_sums(descendant_sums(node_values(weighted, taxonomy), taxonomy), taxonomy)
-            nodes = taxonomy.level(level)
+            nodes = np.flatnonzero(taxonomy.ancestor_counts == count)
             values[:, nodes] = shared[:, nodes] + weighted.sum(axis=1, keepdims=True)  # the root is shared by all
         return values
 
@@ -204,7 +203,7 @@ class HighestF(BestNodeRule):
     def _weighted(self, posterior: Posterior, length: int) -> Floats:
         """Probability of each class over the denominator for an answer whose path has so many nodes, shape (M, C)."""
         taxonomy, square = posterior.taxonomy, self.beta**2
-        denominators = length + square * (taxonomy.depths[taxonomy.leaves] + 1)
+        denominators = length + square * (taxonomy.ancestor_counts[taxonomy.leaves] + 1)
         weighted: Floats = (1 + square) * posterior.classes / denominators
         return weighted
 
@@ -212,12 +211,15 @@ class HighestF(BestNodeRule):
 @RULES.register("hie")
 @dataclass(frozen=True)
 class ParentAmended(ClassRule):
-    """The class with the highest product of its probability and its parent's [jain2023]; it ranks by that product."""
+    """The class with the highest product of its probability and its parent's [jain2023]; it ranks by that product.
+
+    In a graph the likeliest parent counts.
+    """
 
     criterion = "probability times that of the parent"
 
     def class_values(self, posterior: Posterior) -> Floats:
-        """Product of each class's probability and its parent's, 1 for the root; shape (M, C)."""
+        """Product of each class's probability and its likeliest parent's, 1 for the root; shape (M, C)."""
         of_parents = parent_values(posterior.nodes, posterior.taxonomy, root=1.0)[:, posterior.taxonomy.leaves]
         products: Floats = posterior.classes * of_parents
         return products

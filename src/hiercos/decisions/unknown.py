@@ -11,7 +11,7 @@ from hiercos.decisions.base import RULES, NodeRule, RuleError
 from hiercos.decisions.chains import Chains, likeliest_chains
 from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
-from hiercos.taxonomy import Floats, IntArray, label_indices
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_matrix, is_at_or_above, label_indices
 
 SCORES = ("energy", "probability")
 FEWEST = 20  # held-out samples to choose thresholds on
@@ -60,11 +60,10 @@ class UnknownAware(NodeRule):
         if self.of_class is None:
             raise RuleError("rule 'unknown': expected a rule fitted on held-out samples, as by train --rule unknown")
         chains = likeliest_chains(posterior)
-        lengths = (chains.nodes >= 0).sum(axis=1)
-        sure = (chains.probabilities >= np.array(self.of_levels)) & chains.inner
-        deepest = np.where(sure, np.arange(1, sure.shape[1] + 1), 0).max(axis=1)
+        thresholds = np.array(self.of_levels)[posterior.taxonomy.depths[chains.nodes] - 1]  # (M, H)
+        deepest = chains.deepest((chains.probabilities >= thresholds) & chains.is_inner)
         known = class_scores(posterior, self.score) >= self.of_class
-        return self.decision(chains.down_to(np.where(known, lengths, deepest)), posterior)
+        return self.decision(chains.down_to(np.where(known, chains.lengths, deepest)), posterior)
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:
         """The rule with its score and thresholds from held-out samples; see `Rule.fit`.
@@ -74,7 +73,7 @@ class UnknownAware(NodeRule):
         """
         if len(posterior) < FEWEST:
             raise RuleError(f"rule 'unknown': expected at least {FEWEST} held-out samples, got {len(posterior)}")
-        unknown = [left_out(posterior, labels, level) for level in range(1, posterior.taxonomy.height + 1)]
+        unknown = [left_out(posterior, nodes) for nodes in _unknown_nodes(labels, posterior.taxonomy)]
         fitted = [self._fitted(score, posterior, unknown) for score in SCORES]
         return max(fitted, key=lambda rule: sum(rule._share_right_inside(part) for part in unknown))
 
@@ -84,35 +83,33 @@ class UnknownAware(NodeRule):
         of_class = float(np.sort(class_scores(known, score))[rank])
         rejected = [part.rows(np.flatnonzero(class_scores(part.posterior, score) < of_class)) for part in unknown]
         probabilities = np.concatenate([part.chains.probabilities for part in rejected])  # (K, H)
-        inner = np.concatenate([part.chains.inner for part in rejected])
+        inner = np.concatenate([part.chains.is_inner for part in rejected])
+        levels = known.taxonomy.depths[np.concatenate([part.chains.nodes for part in rejected])]
         right = np.concatenate([part.right for part in rejected])
-        weights = np.concatenate([np.full(len(part.labels), 1 / max(1, len(part.labels))) for part in rejected])
-        of_levels = [
-            _lowest_threshold(probabilities[rows, level], right[rows, level], weights[rows], self.right)
-            for level, rows in enumerate(inner.T)
-        ]
+        weights = np.concatenate([np.full(part.right.shape, 1 / max(1, len(part.nodes))) for part in rejected])
+        at_levels = [inner & (levels == level) for level in range(1, known.taxonomy.height + 1)]
+        of_levels = [_lowest_threshold(probabilities[own], right[own], weights[own], self.right) for own in at_levels]
         return replace(self, score=score, of_class=of_class, of_levels=tuple(of_levels))
 
     def _share_right_inside(self, part: "LeftOut") -> float:
         """Share of samples of unknown nodes that are answered at a right inner node."""
-        levels = self(part.posterior).levels
-        found = np.take_along_axis(part.right, np.maximum(levels - 1, 0)[:, None], axis=1)[:, 0] & (levels > 0)
+        answers = self(part.posterior).nodes
+        right = is_at_or_above(answers[:, None], part.nodes, part.posterior.taxonomy)[:, 0]
+        found = right & (answers >= 0) & (answers != part.nodes)
         return float(found.mean()) if len(found) else 0.0
 
 
 @dataclass(frozen=True)
 class LeftOut:
-    """Samples whose own node of a level was left out, so that they are unknown from this level on.
+    """Samples whose own node was left out, with all classes below it, so that they are unknown from this node on.
 
     Attributes:
         posterior: their probabilities of the other classes, K samples.
-        labels: true node of each sample, shape (K,).
-        level: level of the nodes that were left out.
+        nodes: node of each sample that was left out, shape (K,).
     """
 
     posterior: Posterior
-    labels: IntArray
-    level: int
+    nodes: IntArray
 
     @cached_property
     def chains(self) -> Chains:
@@ -122,30 +119,34 @@ class LeftOut:
     @cached_property
     def right(self) -> NDArray[np.bool_]:
         """Whether each node of the chains is above the one that was left out, shape (K, H)."""
-        paths = self.posterior.taxonomy.path_table(self.labels)
-        is_right: NDArray[np.bool_] = (self.chains.nodes == paths) & (np.arange(1, paths.shape[1] + 1) < self.level)
+        nodes = self.chains.nodes
+        above = is_at_or_above(nodes, self.nodes, self.posterior.taxonomy)
+        is_right: NDArray[np.bool_] = above & (nodes >= 0) & (nodes != self.nodes[:, None])
         return is_right
 
     def rows(self, chosen: IntArray) -> "LeftOut":
         """The chosen samples."""
-        return LeftOut(self.posterior.rows(chosen), self.labels[chosen], self.level)
+        return LeftOut(self.posterior.rows(chosen), self.nodes[chosen])
 
 
-def left_out(posterior: Posterior, labels: IntArray, level: int) -> LeftOut:
-    """The samples with a label at this level or below, each without the classes below its own node of the level.
+def _unknown_nodes(labels: IntArray, taxonomy: Taxonomy) -> list[IntArray]:
+    """Nodes to leave out in turn, shape (M,) each, -1 for none: of every level of a tree; of a graph the label."""
+    return list(taxonomy.path_table(labels).T) if taxonomy.is_tree else [labels]
+
+
+def left_out(posterior: Posterior, nodes: IntArray) -> LeftOut:
+    """The samples with a node to leave out, each without the classes at or below it.
 
     Samples for which no class is left are dropped.
 
     Args:
         posterior: probabilities of M samples.
-        labels: true node of each sample, shape (M,).
-        level: level of the nodes that are left out, from 1.
+        nodes: node of each sample to leave out, shape (M,); -1 for none.
     """
     taxonomy = posterior.taxonomy
-    own = taxonomy.path_table(labels)[:, level - 1]
-    allowed = taxonomy.path_table(taxonomy.leaves)[:, level - 1] != own[:, None]  # (M, C)
-    rows = np.flatnonzero((own >= 0) & ((posterior.classes * allowed).sum(axis=1) > 0))
-    return LeftOut(posterior.rows(rows).reweighted(allowed[rows]), labels[rows], level)
+    below = ancestor_matrix(taxonomy)[taxonomy.leaves][:, np.maximum(nodes, 0)].T.toarray() > 0  # (M, C)
+    rows = np.flatnonzero((nodes >= 0) & ((posterior.classes * ~below).sum(axis=1) > 0))
+    return LeftOut(posterior.rows(rows).reweighted(~below[rows]), nodes[rows])
 
 
 def _lowest_threshold(probabilities: Floats, right: NDArray[np.bool_], weights: Floats, share: float) -> float:

@@ -22,6 +22,7 @@ from .encoders import frozen_encoder as frozen_encoder
 from .encoders import suitable_batch as suitable_batch
 from .feature_file import write_features as write_features
 from .growth import GrownData as GrownData
+from .growth import extended_model as extended_model
 from .growth import grown_data as grown_data
 from .growth import grown_model as grown_model
 from .memory import MEMORY as MEMORY
@@ -37,6 +38,7 @@ from .model_folder import stored_calibration as stored_calibration
 from .model_folder import stored_rule as stored_rule
 from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
+from .prediction import model_features as model_features
 from .prediction import model_samples as model_samples
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors

@@ -15,9 +15,10 @@ from hiercos.engine.config import TrainConfig
 from hiercos.engine.encoders import Encoder, FineTunedEncoder, ReadConfig
 from hiercos.engine.memory import Memory
 from hiercos.engine.model_folder import ModelError, StoredModel
-from hiercos.engine.prediction import model_samples
+from hiercos.engine.prediction import model_features, stacked_features
 from hiercos.engine.run_data import dataset_summary
-from hiercos.methods import METHODS, MethodError, Model
+from hiercos.methods import METHODS, Committee, MethodError, Model
+from hiercos.nn import SparseMatrix
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
 
 VALIDATION_STEP = 5  # every fifth remembered sample is used for validation
@@ -56,6 +57,40 @@ class GrowingAxis:
         return kept.movedim(0, dim)
 
 
+def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
+    """A model over the new taxonomy that is to be trained on new data and a memory of old ones.
+
+    See `grown_model`; but where a solver finds the weights, they are found anew. A committee keeps its members: those
+    that grow start from their weights, the others are solved or trained anew on the same scale of features.
+
+    Args:
+        model: trained model over the old taxonomy, on the CPU.
+        change: correspondence of the nodes.
+        seed: seed of the new weights.
+
+    Raises:
+        MethodError: if a model of the method cannot be extended.
+    """
+    METHODS.check_extendable(model.method)
+    if not METHODS.traits(model.method).solved:
+        return grown_model(model, change, seed)
+    extended = Model(change.new, model.in_features, model.method, model.options, projection=model.projection)
+    if isinstance(model.head, Committee) and isinstance(extended.head, Committee):
+        torch.manual_seed(seed)
+        members = [_member(each, change, seed + place) for place, each in enumerate(model.head.models())]
+        extended.head.continue_from(members, model.head.projection)
+    return extended
+
+
+def _member(member: Model, change: TaxonomyChange, seed: int) -> Model:
+    """A member of a committee over the new taxonomy."""
+    if METHODS.grows(member.method):
+        return grown_model(member, change, seed)
+    fresh = Model(change.new, member.in_features, member.method, member.options)
+    fresh.standardize.load_state_dict(member.standardize.state_dict())
+    return fresh
+
+
 def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
     """A model over the new taxonomy that starts from a trained one.
 
@@ -74,7 +109,7 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         growing = ", ".join(name for name in METHODS if METHODS.grows(name))
         raise MethodError(f"method {model.method!r} cannot be extended; methods that can: {growing}")
     torch.manual_seed(seed)
-    grown = Model(change.new, model.in_features, model.method, model.options)
+    grown = Model(change.new, model.in_features, model.method, model.options, projection=model.projection)
     axes = {change.old.num_nodes: _node_axis(change), change.old.num_classes: _class_axis(change)}
     weights, larger, constants = dict(model.state_dict()), _larger_shapes(model), dict(model.named_buffers())
     for name, fresh in grown.state_dict().items():
@@ -122,14 +157,14 @@ class GrownData:
 
     Attributes:
         dataset: new data, labelled with the new taxonomy.
-        features: features of the new data, shape (M, F), float32.
+        features: features of the new data, shape (M, F), float32: a dense tensor, or a SciPy CSR matrix.
         stored: model to extend.
         change: correspondence of the nodes.
         memory: old samples, labelled with the old taxonomy; None for none.
     """
 
     dataset: Dataset
-    features: Tensor
+    features: Tensor | SparseMatrix
     stored: StoredModel
     change: TaxonomyChange
     memory: Memory | None
@@ -151,29 +186,25 @@ class GrownData:
         """New and remembered samples, without those labelled with the root."""
         return self._vectors(self.dataset.training_rows, "train")
 
-    def _vectors(self, chosen: IntArray, split: str) -> LabelledVectors:
-        rows = torch.from_numpy(chosen)
-        new = LabelledVectors(self.features[rows], torch.tensor(self.dataset.labels)[rows])
+    def _vectors(self, rows: IntArray, split: str) -> LabelledVectors:
+        features, labels = self.features[rows], torch.tensor(self.dataset.labels[rows])
         old = self._remembered(split)
-        return (
-            new
-            if old is None
-            else LabelledVectors(torch.cat([new.features, old.features]), torch.cat([new.labels, old.labels]))
-        )
+        if old is not None:
+            features, labels = stacked_features([features, old.features]), torch.cat([labels, old.labels])
+        return LabelledVectors(features, labels)
 
-    def _remembered(self, split: str) -> LabelledVectors | None:
-        """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for "test"."""
-        if self.memory is None or split == "test":
+    def _remembered(self, split: str) -> Memory | None:
+        """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits."""
+        if self.memory is None or split not in ("train", "val"):
             return None
         labels = torch.tensor(self.change.new_labels(self.memory.labels.numpy()))
         below_root = labels < self.taxonomy.num_classes + self.taxonomy.num_nodes
         validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
-        chosen = below_root & (validation if split == "val" else ~validation)
-        return LabelledVectors(self.memory.features[chosen], labels[chosen])
+        return Memory(self.memory.features, labels).rows(below_root & (validation if split == "val" else ~validation))
 
     def model(self, config: TrainConfig) -> Model:
-        """The model with its new axes, see `grown_model`."""
-        return grown_model(self.stored.model, self.change, config.seed)
+        """The model over the new taxonomy, see `extended_model`."""
+        return extended_model(self.stored.model, self.change, config.seed)
 
     def inputs(self, split: str) -> Inputs:
         """Raw inputs of a part of the new data, without the memory, of which only features are kept."""
@@ -202,12 +233,17 @@ def grown_data(
         config: settings for reading inputs.
 
     Raises:
-        ModelError: if the model contains a fine-tuned backbone.
+        MethodError: if a model of the method cannot be extended.
+        ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is no memory.
         DataError: if the inputs are of another kind or width than the model takes.
     """
     if isinstance(stored.encoder, FineTunedEncoder):
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
-    samples = model_samples(stored, dataset.inputs, config)
-    parts = torch.split(torch.arange(len(samples)), samples.at_once)
-    features = torch.cat([batch.cpu().clone() for batch in samples.batches(parts)])  # not of inference mode
-    return GrownData(dataset, features, stored, change, memory)
+    method = stored.model.method
+    METHODS.check_extendable(method)
+    if METHODS.traits(method).solved and memory is None:
+        raise ModelError(
+            f"method {method!r} finds its weights from all samples at once, so extending it needs a memory of old "
+            "ones; hiercos train --memory keeps one"
+        )
+    return GrownData(dataset, model_features(stored, dataset.inputs, config), stored, change, memory)

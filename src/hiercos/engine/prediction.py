@@ -1,10 +1,11 @@
 """Streamed posteriors of a stored model for inputs without labels."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
+from torch import Tensor
 
 from hiercos.data import InputBatch, Inputs, Kind, UnlabelledInputs
 from hiercos.decisions import Posterior
@@ -13,6 +14,7 @@ from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.model_folder import StoredModel
 from hiercos.engine.scoring import ExplainedScores, class_score_batches, explained_batches
 from hiercos.errors import DataError
+from hiercos.nn import SparseMatrix
 
 VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time by default: vectors, and images or texts
 
@@ -38,6 +40,31 @@ def model_samples(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Sa
         raise DataError(f"this model takes vectors of {width} features, got {vectors.shape[1]}")
     features = torch.tensor(vectors) if stored.model.projection is None else csr_matrix(vectors)
     return VectorSamples(features, config.batch_size or VECTORS_AT_ONCE)
+
+
+@torch.no_grad()
+def model_features(stored: StoredModel, inputs: Inputs, config: ReadConfig) -> Tensor | SparseMatrix:
+    """Features that a model's head takes, shape (M, F): a SciPy CSR matrix if its method takes sparse ones.
+
+    See `model_samples` for the arguments and errors.
+    """
+    samples = model_samples(stored, inputs, config)
+    parts = torch.split(torch.arange(len(samples)), samples.at_once)
+    return stacked_features([stored.model.features(batch).cpu() for batch in samples.batches(parts)])
+
+
+def stacked_features(parts: Sequence[Tensor | SparseMatrix]) -> Tensor | SparseMatrix:
+    """Features of several parts one after the other; sparse CSR tensors and matrices become one SciPy matrix."""
+    dense = [part for part in parts if isinstance(part, Tensor) and part.layout is torch.strided]
+    if len(dense) == len(parts):
+        return torch.cat(dense)
+    return csr_matrix(vstack([scipy_matrix(part) if isinstance(part, Tensor) else part for part in parts]))
+
+
+def scipy_matrix(tensor: Tensor) -> SparseMatrix:
+    """A sparse CSR tensor as a SciPy matrix of the same shape."""
+    values, columns, starts = (part.numpy() for part in (tensor.values(), tensor.col_indices(), tensor.crow_indices()))
+    return csr_matrix((values, columns, starts), shape=tuple(tensor.shape))
 
 
 def posteriors(

@@ -170,8 +170,8 @@ def _train_run(
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
     METHODS.check_labels(config.method, train.labels, data.taxonomy)
-    if memory and not (isinstance(train, LabelledVectors) and isinstance(train.features, torch.Tensor)):
-        raise RunError("a memory needs dense features that do not change: expected a method for vectors or projections")
+    if memory and not isinstance(train, LabelledVectors):
+        raise RunError("a memory needs features that do not change: expected a frozen backbone, texts or vectors")
     model = data.model(config)
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
@@ -225,9 +225,10 @@ def class_weights(config: TrainConfig, labels: IntArray, taxonomy: Taxonomy) -> 
 
 def _memory(train: LabelledSamples, per_class: int, seed: int) -> Memory | None:
     """Training samples to remember; None if none are wanted or they are not vectors."""
-    if not per_class or not isinstance(train, LabelledVectors) or not isinstance(train.features, torch.Tensor):
+    if not per_class or not isinstance(train, LabelledVectors):
         return None
-    return Memory.choose(train.features.cpu(), train.labels.cpu(), per_class, seed=seed)
+    held = train.to(torch.device("cpu"))
+    return Memory.choose(held.features, held.labels, per_class, seed=seed)
 
 
 def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
@@ -258,7 +259,7 @@ def _calibration_chains(
     For another class prior than that of the samples, no guarantee holds.
     """
     aside = data.samples("calibration")
-    if not len(aside) or not data.taxonomy.is_tree:
+    if not len(aside):
         return None
     posterior = Posterior.from_scores(class_scores(fabric, model, aside), data.taxonomy, **calibration)
     same_prior = calibration["class_weights"] is None

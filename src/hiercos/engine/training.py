@@ -217,8 +217,10 @@ def _solve(  # noqa: PLR0917  # all are needed, and it is called once
         raise TrainingError(f"method {model.method!r} needs fixed features: freeze the backbone or take another method")
     start = time.perf_counter()
     held_out = None if val is None else labelled_features(val)
+    if held_out is not None:
+        held_out = held_out.rows(held_out.labels < model.taxonomy.num_classes)
     learned = labelled_features(train, weights)
-    solved = model.solve(learned, held_out, seed=members.config.seed, train_member=members)
+    solved = model.solve(learned, held_out if held_out else None, seed=members.config.seed, train_member=members)
     loss = float(model.loss(class_scores(fabric, model, train), train.labels.cpu()))
     metrics = UNKNOWN if val is None else validate(fabric, model, val, 1)
     seconds = time.perf_counter() - start
@@ -275,17 +277,21 @@ class RunState:
 
 
 def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
-    """Default metrics on validation after an epoch, with the log-loss at the temperature that suits it best.
+    """Default metrics on validation after an epoch, with the log-loss at the temperature that suits the classes best.
 
     Raises:
         TrainingError: if a weight is not finite.
     """
     if not all(weight.isfinite().all() for weight in model.parameters()):
         raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
+    from hiercos.metrics.functional import log_loss
+
     found = evaluate_scores(fabric, model, val)
     labels = val.labels.cpu()
-    logs = log_probabilities(found.scores, fit_temperature(found.scores, labels))  # (M, C)
-    return {**found.metrics, "log_loss": -float(logs.gather(1, labels[:, None]).mean())}
+    known = labels < model.taxonomy.num_classes
+    temperature = fit_temperature(found.scores[known], labels[known]) if known.any() else 1.0
+    losses = log_loss(log_probabilities(found.scores, temperature), labels, model.taxonomy)  # (M,), nan for the root
+    return {**found.metrics, "log_loss": float(losses.nanmean())}
 
 
 def train_epoch(

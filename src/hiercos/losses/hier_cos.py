@@ -23,7 +23,9 @@ class HierCOSLoss(nn.Module):
     KL(P | Q) + alpha * [sum over the levels of the path of |delta - a/|a|_2|_1 + sum over deeper levels of |a|_1].
 
     For a label that is an inner node, the path ends there, and the coordinates strictly below it are left out of the
-    softmax and the penalty: the loss is that of the tree without these nodes.
+    softmax. At the levels that these nodes reach, the sample has a node, though nobody knows which. The penalty there
+    is |a'|_1 / |a|_2, with a' the magnitudes of the nodes that are not below the label, and the sample counts among
+    those that have the level. Without the normalisation a few inner labels would shrink every embedding.
 
     In a graph the label's ancestors replace the path: those of one level share its target equally, delta is 1 / sqrt(m)
     on m of them, and levels above the label without an ancestor are skipped.
@@ -108,9 +110,11 @@ class HierCOSLoss(nn.Module):
         loss = weighted_mean(path_kl(energies, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
-        kept = magnitude if left_out is None else magnitude.masked_fill(left_out, 0)
-        present, missing = self._level_terms(kept, on_path, depths)
-        return loss + self.alpha * self._penalty(present, missing, mask, weights)
+        present, missing = self._level_terms(magnitude, on_path, depths)
+        if left_out is not None:
+            present, reached = self._open_terms(present, magnitude, left_out)
+            mask = mask | reached
+        return loss + self.alpha * self._penalty(present, missing, mask, ~mask, weights)
 
     def _graph_loss(self, z: Tensor, labels: Tensor, weights: Tensor, paths: LabelAncestors) -> Tensor:
         """The loss in a graph, where a level may have several ancestors of the label or none."""
@@ -126,10 +130,13 @@ class HierCOSLoss(nn.Module):
         loss = weighted_mean(path_kl(energies, own.abs(), shares), weights)
         if self.alpha == 0:
             return loss
-        kept = magnitude if left_out is None else magnitude.masked_fill(left_out, 0)
-        present, missing = self._graph_terms(kept, own, depths, paths, ancestors)
+        present, missing = self._graph_terms(magnitude, own, depths, paths, ancestors)
+        has_level = counts > 0
         below = torch.arange(1, counts.shape[1] + 1, device=depths.device) > depths[:, None]  # (B, H)
-        return loss + self.alpha * self._penalty(present, missing, counts > 0, weights, below)
+        if left_out is not None:
+            present, reached = self._open_terms(present, magnitude, left_out)
+            has_level, below = has_level | reached, below & ~reached
+        return loss + self.alpha * self._penalty(present, missing, has_level, below, weights)
 
     def _graph_terms(
         self, magnitude: Tensor, own: Tensor, depths: Tensor, paths: LabelAncestors, ancestors: Ancestors
@@ -150,14 +157,23 @@ class HierCOSLoss(nn.Module):
         nodes = label_nodes(labels, self.taxonomy, inner=True)
         return tree_operations(self.taxonomy, labels.device).strictly_below(nodes)
 
-    def _penalty(
-        self, present: Tensor, missing: Tensor, has_level: Tensor, weights: Tensor, below: Tensor | None = None
-    ) -> Tensor:
-        """Penalty of a batch, a scalar, from the terms and the masks of levels present and below, (B, H) each."""
+    def _open_terms(self, present: Tensor, magnitude: Tensor, left_out: Tensor) -> tuple[Tensor, Tensor]:
+        """Terms of the levels present with those of the levels that nodes below the label reach, and the latter's mask.
+
+        Args:
+            present: terms of the levels of the path, shape (B, H).
+            magnitude: magnitudes |z|, shape (B, N).
+            left_out: mask of the nodes strictly below each label, shape (B, N).
+        """
+        reached = torch.stack([part.any(dim=1) for part in left_out.split_with_sizes(self.level_sizes, dim=1)], dim=1)
+        (outside, _), (_, norm) = (self._level_norms(each) for each in (magnitude.masked_fill(left_out, 0), magnitude))
+        return torch.where(reached, outside / norm, present), reached
+
+    def _penalty(self, present: Tensor, missing: Tensor, has_level: Tensor, below: Tensor, weights: Tensor) -> Tensor:
+        """Penalty of a batch, a scalar, from the terms and the masks of levels present and missing, (B, H) each."""
         if self.grouping == "sample":
-            others = missing if below is None else missing.where(below, 0)
-            return weighted_mean(torch.where(has_level, present, others).sum(dim=1), weights)
-        below = ~has_level if below is None else below
+            terms = torch.where(has_level, present, missing.where(below, 0))
+            return weighted_mean(terms.sum(dim=1), weights)
         return (_group_means(present, has_level, weights) + _group_means(missing, below, weights)).sum()
 
     def _level_terms(self, magnitude: Tensor, on_path: Tensor, depths: Tensor) -> tuple[Tensor, Tensor]:

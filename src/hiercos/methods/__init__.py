@@ -18,6 +18,7 @@ from hiercos.methods import (  # imported to register
     soft_labels,
     yolo_v2,
 )
+from hiercos.methods.committee import Committee
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
 from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.model import Model
@@ -31,6 +32,7 @@ __all__ = [
     "FINE_TUNED_DEFAULT",
     "METHODS",
     "Between",
+    "Committee",
     "LabelledFeatures",
     "LeafScores",
     "MemberTraining",

@@ -28,6 +28,7 @@ FOLDS = 7  # of which one is held out, if there are no validation samples
 ENOUGH, SMALL, CROSS_FITS = 500, 5000, 3  # fewer validation samples beside small training data: cross-fitting
 
 Part = tuple[LabelledFeatures, LabelledFeatures]
+Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
 
 
 class Committee(nn.Module):
@@ -58,6 +59,7 @@ class Committee(nn.Module):
         self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
         self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
         self.members = nn.ModuleList(self.new_member(name) for name in members)
+        self.continues = False
         self.register_buffer("weights", torch.full((len(members),), 1 / max(len(members), 1)))
 
     def new_member(self, method: str, **options: Any) -> Model:
@@ -83,6 +85,15 @@ class Committee(nn.Module):
         """Replace the members and their weights."""
         self.members = nn.ModuleList(members)
         self.weights = torch.as_tensor(weights, dtype=torch.float32)
+
+    def continue_from(self, members: Sequence[Model], projection: Projection | None) -> None:
+        """Start from members of an earlier committee: the solver trains these and weighs them anew.
+
+        Args:
+            members: members over the taxonomy of this committee; those with a solver are solved again.
+            projection: projection of sparse inputs that the members are trained on; None for dense inputs.
+        """
+        self.members, self.projection, self.continues = nn.ModuleList(members), projection, True
 
     def views(self, data: LabelledFeatures) -> dict[bool, LabelledFeatures]:
         """Samples as raw inputs (True) and as dense features (False)."""
@@ -111,7 +122,7 @@ def checked_width(width: int | None) -> int:
     return width
 
 
-@METHODS.register("flat-committee", uses_tree=False, inner_labels=True, graphs=True, raw_inputs=True)
+@METHODS.register("flat-committee", uses_tree=False, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
 def flat_committee(
     taxonomy: Taxonomy,
     in_features: int,
@@ -164,7 +175,9 @@ class CommitteeSolver:
         parts = self._parts(train, val, seed)
         judged = parts[0][1] if val is None else val.rows(self._is_class(val))
         training = CommitteeTraining(self.head, train, parts, judged, seed=seed, train_member=train_member)
-        solved = training.pooled(self.candidates(training))
+        earlier = list(enumerate(self.head.models())) if self.head.continues else []
+        continued = [training.continued(member, place) for place, member in earlier]
+        solved = training.pooled(continued or self.candidates(training))
         if val is None:
             training.refit()
         return solved
@@ -225,7 +238,7 @@ class CommitteeTraining:
         seed: int,
         train_member: MemberTraining,
     ) -> None:
-        if issparse(train.features):
+        if issparse(train.features) and not head.continues:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
@@ -238,14 +251,22 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
-        raw = members[0].raw_inputs
+        return self._fitted(members, self.parts)
+
+    def continued(self, member: Model, place: int) -> Candidate:
+        """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
+        return self._fitted([member], [self.parts[place % len(self.parts)]])
+
+    def _fitted(self, members: Sequence[Model], parts: Sequence[tuple[Views, Views]]) -> Candidate:
+        """Members of one method, each trained on its part from the weights that it has; a solver takes all samples."""
+        method, raw = members[0].method, members[0].raw_inputs
         if members[0].solver is not None:
             members = members[:1]
             train = self.train if len(self.parts) > 1 else self.parts[0][0]
             samples = self._for_method(train[raw], method)
             members[0].solve(samples, self.judged[raw], seed=self.seed, train_member=self.train_member)
         else:
-            for member, (train, val) in zip(members, self.parts, strict=True):
+            for member, (train, val) in zip(members, parts, strict=True):
                 self.train_member(member, self._for_method(train[raw], method), val[raw])
         scores = [member.array_scores(self.judged[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))

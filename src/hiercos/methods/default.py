@@ -32,7 +32,7 @@ DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 
 
-@METHODS.register(DEFAULT, inner_labels=True, graphs=True, raw_inputs=True)
+@METHODS.register(DEFAULT, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
 def default(
     taxonomy: Taxonomy,
     in_features: int,
@@ -75,7 +75,7 @@ class DefaultSolver(CommitteeSolver):
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
     ) -> Solved:
         """See `Solver`; few samples of classes without validation have one linear head, chosen by cross-validation."""
-        if val is not None or len(train) >= FEW or not self._is_class(train).all():
+        if val is not None or len(train) >= FEW or self.head.continues or not self._is_class(train).all():
             return super().__call__(train, val, seed=seed, train_member=train_member)
         (name,) = _linear_heads(self.head.taxonomy)
         member = self.head.new_member(name)

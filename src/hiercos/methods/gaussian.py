@@ -12,7 +12,7 @@ from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("gaussian", uses_tree=False, graphs=True)
+@METHODS.register("gaussian", uses_tree=False, graphs=True, solved=True)
 def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
     """Gaussian discriminant analysis: class means and one shrunk covariance, without training.
 

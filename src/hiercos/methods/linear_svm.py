@@ -15,7 +15,7 @@ from hiercos.taxonomy import Taxonomy
 ABSENT = -1e3  # bias of a class without samples
 
 
-@METHODS.register("linear-svm", uses_tree=False, graphs=True, raw_inputs=True)
+@METHODS.register("linear-svm", uses_tree=False, graphs=True, solved=True, raw_inputs=True)
 def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float = 1.0) -> Method:
     """Flat linear support vector machine: one class against the rest, squared hinge, as in scikit-learn's LinearSVC.
 

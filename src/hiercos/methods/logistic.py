@@ -46,7 +46,7 @@ class RawLinear(nn.Module):
         self.bias.copy_(bias)
 
 
-@METHODS.register("logistic", uses_tree=False, graphs=True, raw_inputs=True)
+@METHODS.register("logistic", uses_tree=False, graphs=True, solved=True, raw_inputs=True)
 def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Flat logistic regression, solved to its optimum, with the strength of the penalty chosen on held-out samples.
 
@@ -57,7 +57,7 @@ def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     return _logistic(taxonomy, in_features, (0.0,))
 
 
-@METHODS.register("tree-logistic", raw_inputs=True)
+@METHODS.register("tree-logistic", solved=True, raw_inputs=True)
 def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Logistic regression whose class weights are sums of node weights along the path [gopal2013].
 

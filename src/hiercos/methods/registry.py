@@ -82,6 +82,7 @@ class MethodTraits:
         graphs: whether the method works on a directed acyclic graph, not only on a tree.
         grows: whether the weights can be extended to a taxonomy with more nodes: each belongs to an axis of a node or
             class, and none is computed from the taxonomy.
+        solved: whether a solver finds the weights from all samples at once, instead of gradient steps.
         search: search space of each of the method's own options, by option name.
         raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
         recommended: options that the commands set unless the published ones are asked for, by option name.
@@ -91,6 +92,7 @@ class MethodTraits:
     inner_labels: bool = False
     graphs: bool = False
     grows: bool = False
+    solved: bool = False
     search: Mapping[str, Space] = field(default_factory=dict)
     raw_inputs: bool = False
     recommended: Mapping[str, Any] = field(default_factory=dict)
@@ -166,6 +168,12 @@ class MethodRegistry(Registry[Build]):
     def grows(self, name: str) -> bool:
         """Whether the weights of a method can be extended to a taxonomy with more nodes."""
         return self._traits[self.canonical(name)].grows
+
+    def check_extendable(self, name: str) -> None:
+        """Raise a `MethodError` if a model of the method cannot be extended to a larger taxonomy."""
+        possible = [other for other, traits in self._traits.items() if traits.grows or traits.solved]
+        if self.canonical(name) not in possible:
+            raise MethodError(f"method {name!r} cannot be extended; methods that can: {', '.join(possible)}")
 
     def check_taxonomy(self, name: str, taxonomy: Taxonomy) -> None:
         """Raise a `MethodError` for a graph if the method needs a tree."""

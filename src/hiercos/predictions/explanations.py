@@ -74,9 +74,10 @@ def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
 def explanation_columns(posterior: Posterior, decision: Decision) -> dict[str, list[Any]]:
     """The explanations as columns: `criterion`, `probability_1` …, `runner_up_1` … and `runner_up_probability_1` …
 
-    Energies are `energy_1` … and `runner_up_energy_1` …. The numbers are levels; "" and None beyond the end of a path.
+    Energies are `energy_1` … and `runner_up_energy_1` …. The numbers are levels, in a graph places among the ancestors;
+    "" and None beyond the end of a path.
     """
-    found, levels = explanations(posterior, decision), range(posterior.taxonomy.height)
+    found, levels = explanations(posterior, decision), range(int(posterior.taxonomy.ancestor_counts.max()))
     columns: dict[str, list[Any]] = {"criterion": [decision.criterion] * len(found)}
     keys = ("probability",) if posterior.energies is None else ("probability", "energy")
     for key in keys:

@@ -91,15 +91,32 @@ def best_children(values: Floats, taxonomy: Taxonomy) -> IntArray:
         >>> best_children(np.array([[0.75, 0.25, 0.25, 0.5, 0.25]]), t)
         array([[ 3,  4, -1, -1, -1,  0]])
     """
+    if not taxonomy.is_tree:
+        return _best_graph_children(values, taxonomy)
     best = np.full((len(values), taxonomy.num_nodes + 1), -1)
     for level in range(1, taxonomy.height + 1):
         nodes = taxonomy.level(level)
         parents, starts = families(taxonomy, nodes)
-        block = values[:, nodes]
-        sizes = np.diff(np.append(starts, block.shape[1]))
-        highest = np.repeat(np.maximum.reduceat(block, starts, axis=1), sizes, axis=1)
-        candidates = np.where(block == highest, np.arange(nodes.start, nodes.stop), taxonomy.num_nodes)
-        best[:, parents] = np.minimum.reduceat(candidates, starts, axis=1)
+        best[:, parents] = _highest(values[:, nodes], np.arange(nodes.start, nodes.stop), starts)
+    return best
+
+
+def best_parents(values: Floats, taxonomy: Taxonomy) -> IntArray:
+    """The parent of every node with the highest value, the lower index among equals: (M, N) to (M, N).
+
+    -1 for a node just under the root. In a tree every node has one parent.
+
+    Example:
+        >>> t = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
+        >>> best_parents(np.array([[0.7, 0.8, 0.5, 0.3, 0.2]]), t)  # water, pet, fish, dog and ship
+        array([[-1, -1,  1,  1,  0]])
+    """
+    if taxonomy.is_tree:
+        return np.tile(taxonomy.parents, (len(values), 1))
+    lists = taxonomy.parent_lists
+    best = np.full(values.shape, -1)
+    below = np.diff(lists.starts) > 0
+    best[:, below] = _highest(values[:, lists.nodes], lists.nodes, lists.starts[:-1][below])
     return best
 
 
@@ -125,9 +142,16 @@ def is_at_or_above(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> NDA
 
 
 def parent_values(values: Floats, taxonomy: Taxonomy, *, root: float) -> Floats:
-    """Value of the parent of every node, `root` just under the root: (M, N) to (M, N)."""
+    """Value of the parent of every node, `root` just under the root: (M, N) to (M, N).
+
+    Of several parents the highest value.
+    """
     above = np.concatenate([values, np.full((len(values), 1), root)], axis=1)
-    parents: Floats = above[:, taxonomy.parents]
+    parents: Floats
+    if taxonomy.is_tree:
+        parents = above[:, taxonomy.parents]
+    else:
+        parents = np.take_along_axis(above, best_parents(values, taxonomy), axis=1)
     return parents
 
 
@@ -135,6 +159,33 @@ def families(taxonomy: Taxonomy, nodes: slice) -> tuple[IntArray, IntArray]:
     """Distinct parents of a level's nodes, and the offset of each one's first child within the level."""
     parents, starts = np.unique(taxonomy.parents[nodes], return_index=True)
     return parents, starts
+
+
+def _best_graph_children(values: Floats, taxonomy: Taxonomy) -> IntArray:
+    """`best_children` in a graph, where the nodes without parents are the children of the root."""
+    lists, count = taxonomy.parent_lists, taxonomy.num_nodes
+    tops = np.flatnonzero(np.diff(lists.starts) == 0)
+    parents, children = np.append(lists.nodes, np.full(len(tops), count)), np.append(lists.owners, tops)
+    order = np.lexsort((children, parents))
+    owners, starts = np.unique(parents[order], return_index=True)
+    best = np.full((len(values), count + 1), -1)
+    best[:, owners] = _highest(values[:, children[order]], children[order], starts)
+    return best
+
+
+def _highest(values: Floats, nodes: IntArray, starts: IntArray) -> IntArray:
+    """Node with the highest value in each group, the lower index among equals: (M, K) to (M, number of groups).
+
+    Args:
+        values: values of the nodes of all groups, one group after the other, shape (M, K).
+        nodes: these nodes, shape (K,).
+        starts: offset of each group's first node.
+    """
+    sizes = np.diff(np.append(starts, len(nodes)))
+    highest = np.repeat(np.maximum.reduceat(values, starts, axis=1), sizes, axis=1)
+    candidates = np.where(values == highest, nodes, nodes.max(initial=0) + 1)
+    found: IntArray = np.minimum.reduceat(candidates, starts, axis=1)
+    return found
 
 
 def _raise_parents(maxima: Floats, nodes: slice, taxonomy: Taxonomy) -> None:

@@ -16,14 +16,21 @@ FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), 
 FAST = ["--epochs", "6", "--device", "cpu", "--width", "16", "--lr", "0.02"]
 
 
-def write_data(path: Path, names: list[str], *, coarse: dict[str, str] | None = None, seed: int = 0) -> Path:
-    """Vectors around one corner of a cube for each name, with splits; some training labels are replaced."""
+def write_data(
+    path: Path,
+    names: list[str],
+    *,
+    coarse: dict[str, str] | None = None,
+    splits: tuple[str, ...] = ("train",),
+    seed: int = 0,
+) -> Path:
+    """Vectors around one corner of a cube for each name, with splits; some labels of given splits are replaced."""
     generator = np.random.default_rng(seed)
     corners = {name: 4 * np.random.default_rng(sum(map(ord, name))).normal(size=6) for name in names}
     labels = np.repeat(names, 40)
     features = np.stack([corners[name] for name in labels]) + generator.normal(size=(len(labels), 6))
     split = np.tile(["train"] * 6 + ["val", "val", "test", "test"], len(labels) // 10)
-    half = (np.arange(len(labels)) % 20 < 10) & (split == "train")
+    half = (np.arange(len(labels)) % 20 < 10) & np.isin(split, splits)
     written = [(coarse or {}).get(name, name) if chosen else name for name, chosen in zip(labels, half, strict=True)]
     np.savez(path, features=features.astype(np.float32), labels=np.array(written), split=split)
     return path
@@ -45,6 +52,18 @@ def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.Capture
     assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
     found = capsys.readouterr()
     assert {row["metric"] for row in json.loads(found.out)} >= {"top1", "hops", "accuracy_level_1"}
+
+
+@pytest.mark.parametrize("method", ["default", "hier-cos", "tree-logistic"])
+def test_labels_of_validation_may_be_inner_nodes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    coarse = {"cat": "pet", "dog": "pet", "car": "root"}
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse=coarse, splits=("val", "test"))
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *FAST]
+    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    assert float(figures(capsys)["top1"]) > 0.9
 
 
 def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -75,6 +94,9 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     by_class = {row["class"]: json.loads(row["ancestors"]) for row in rows}
     assert by_class == {"fish": ["water", "pet"], "dog": ["pet"], "ship": ["water"]}
+    assert run(["predict", str(tmp_path / "model"), str(data), "--confidence", "0.9", "--explain"]) == 0
+    (first, *_) = csv.DictReader(capsys.readouterr().out.splitlines())
+    assert {"ancestors", "level", "next", "probability_3", "runner_up_3"} <= first.keys()
     assert run(["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", "hxe", "--out", "x"]) == 2
     assert "method 'hxe' needs a tree, got a graph with 1 nodes of several parents" in capsys.readouterr().err
 
@@ -101,6 +123,71 @@ def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys:
         assert (out / "memory.safetensors").exists() == (memory == "10")
     assert accuracy["10"] > 0.9
     assert accuracy["10"] >= accuracy["0"]
+
+
+WORDS = {  # the new classes have words of the old ones, since the encoder keeps its vocabulary
+    "cat": "purr whisker meow",
+    "dog": "bark leash bone",
+    "car": "wheel motor road",
+    "fish": "meow bone road",
+    "oak": "bark motor whisker",
+}
+
+
+def write_texts(path: Path, names: list[str]) -> Path:
+    """Texts of two words of each name, with splits."""
+    lines = ["text,label,split"]
+    for name in names:
+        words = WORDS[name].split()
+        for number in range(30):
+            split = "val" if number % 6 == 4 else "test" if number % 6 == 5 else "train"
+            lines.append(f"{words[number % 3]} {words[(number + 1 + number // 3 % 2) % 3]} {number % 7},{name},{split}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("method", ["default", "path-softmax"])
+def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    NEW.write(tmp_path / "new.csv")
+    everything = write_texts(tmp_path / "all-texts.csv", list(WORDS))
+    old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
+    new = write_texts(tmp_path / "new-texts.csv", ["fish", "oak"])
+    longer = [*FAST, "--epochs", "60"]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *longer]
+    assert run([*train, "--memory", "15", "--out", str(tmp_path / "model")]) == 0
+    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *longer]
+    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", str(tmp_path / "extended"), str(everything), "--format", "json"]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    assert found["top1"] > 0.8
+    again = ["extend", str(tmp_path / "extended"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+    assert run([*again, "--out", str(tmp_path / "again")]) == 0  # the extended model keeps a memory
+
+
+def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    NEW.write(tmp_path / "new.csv")
+    old, new = (
+        write_data(tmp_path / "old.npz", ["cat", "dog", "car"]),
+        write_data(tmp_path / "new.npz", ["fish", "oak"]),
+    )
+    for method, message in (
+        ("default", "method 'default' finds its weights from all samples at once, so extending it needs a memory"),
+        ("haframe", "method 'haframe' cannot be extended; methods that can: "),
+    ):
+        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *FAST]
+        assert run([*train, "--out", str(tmp_path / method)]) == 0
+        capsys.readouterr()
+        extend = ["extend", str(tmp_path / method), str(new), "--taxonomy", str(tmp_path / "new.csv")]
+        assert run([*extend, "--out", str(tmp_path / "out")]) == 2
+        assert message in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
 
 
 def test_what_cannot_be_extended_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

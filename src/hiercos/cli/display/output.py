@@ -1,7 +1,6 @@
 """Rows as CSV, JSON, Parquet, LaTeX, Markdown or a table, to standard output or to a file."""
 
 import importlib.util
-import io
 import json
 import os
 import sys

@@ -1,0 +1,238 @@
+"""Labels at inner nodes, taxonomies that grow, and pruning to one level, measured; tables in Markdown.
+
+    python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--epochs 25]
+    python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos]
+    python benchmarks/labels.py levels DATA [--epochs 25]
+
+coarse: a share of the training labels is replaced by an ancestor, drawn from all above the class. The same methods
+learn from all labels, from the coarsened ones, and from the rows that keep their class. Validation and test keep
+their classes; mean and standard deviation over the seeds, which also draw the rows.
+grow: a model of all chapters of ICD-10-CM but the last one is extended to it by `hiercos extend`, with and without a
+memory of 20 samples of each label, against training on everything; accuracy on the test rows of old and new classes.
+levels: `hiercos export --level` of a Hier-COS model: accuracy, bytes and time of each level, whole and pruned.
+"""
+
+import argparse
+import csv
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from statistics import mean, stdev
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+
+from hiercos.benchmark.pruning import level_costs
+from hiercos.cli.app import run
+from hiercos.data import Dataset, load_dataset
+from hiercos.engine import (
+    ReadConfig,
+    TrainConfig,
+    evaluate,
+    fit,
+    launched,
+    level_model,
+    load_model,
+    model_samples,
+    posteriors,
+    prepare,
+)
+from hiercos.methods import METHODS
+from hiercos.taxonomy import IntArray, Taxonomy
+
+WIDTH, MEMORY = 256, 20
+
+
+def config_of(method: str, seed: int, epochs: int) -> TrainConfig:
+    """Settings of the runs: quick committees, narrow heads, the recommended options of each method."""
+    wanted = {"width": WIDTH, "dropout": 0.1, "effort": "quick"}
+    known = METHODS.options(method)
+    options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.recommended(method))
+    return TrainConfig(method, options, epochs=epochs, seed=seed)
+
+
+def coarsened(labels: IntArray, chosen: IntArray, taxonomy: Taxonomy, seed: int) -> IntArray:
+    """Labels with those of the chosen rows replaced by a random ancestor; classes just under the root stay."""
+    generator, found = np.random.default_rng(seed), labels.copy()
+    for row in chosen:
+        above = taxonomy.path(int(taxonomy.leaves[labels[row]]))[:-1]
+        if above:
+            found[row] = taxonomy.num_classes + generator.choice(above)
+    return found
+
+
+def variants(dataset: Dataset, shares: Iterable[float], seed: int) -> dict[str, Dataset]:
+    """The data with all labels, and for each share with that share coarsened or left out."""
+    rows = np.random.default_rng(seed).permutation(dataset.rows("train"))
+    found = {"all labels": dataset}
+    for share in shares:
+        chosen = rows[: round(share * len(rows))]
+        labels = coarsened(dataset.labels, chosen, dataset.taxonomy, seed)
+        left = np.setdiff1d(np.arange(len(dataset)), chosen[labels[chosen] >= dataset.taxonomy.num_classes])
+        found[f"{share:.0%} coarsened"] = replace(dataset, labels=labels)
+        found[f"{share:.0%} left out"] = replace(
+            dataset, inputs=dataset.inputs.take(left), labels=dataset.labels[left], split=dataset.split[left]
+        )
+    return found
+
+
+def coarse(asked: argparse.Namespace) -> None:
+    """Print the table of coarsened labels."""
+    fabric, dataset = launched("cpu"), load_dataset(asked.data)
+    levels = [f"accuracy_level_{level}" for level in range(1, dataset.taxonomy.height)]
+    columns = ["top1", "hops", *levels, "seconds"]
+    print_row("method", "labels", *columns)
+    print_row(*["---"] * 2, *["---:"] * len(columns))
+    shares = [float(share) for share in asked.shares.split(",")]
+    for method in asked.methods.split(","):
+        drawn = [variants(dataset, shares, seed) for seed in range(asked.seeds)]
+        for name in drawn[0]:
+            runs = [
+                measured(fabric, data[name], config_of(method, seed, asked.epochs), columns)
+                for seed, data in enumerate(drawn)
+            ]
+            print_row(f"`{method}`", name, *(spread(values) for values in zip(*runs, strict=True)))
+
+
+def measured(fabric: Fabric, dataset: Dataset, config: TrainConfig, columns: Sequence[str]) -> list[float]:
+    """Test figures of one run without a rule; `seconds` is its training time."""
+    data = prepare(dataset).for_method(config.method)
+    model, start = data.model(config), time.perf_counter()
+    fit(fabric, model, data.training_samples(config), data.samples("val"), config)
+    found = {"seconds": time.perf_counter() - start, **evaluate(fabric, model, data.samples("test"))}
+    return [found[column] for column in columns]
+
+
+def spread(values: Sequence[float]) -> str:
+    """Mean and standard deviation."""
+    digits = 1 if max(values) > 2 else 4
+    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
+
+
+def print_row(*cells: str) -> None:
+    """Print a row of a Markdown table."""
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def grow(asked: argparse.Namespace) -> None:
+    """Print the table of the extended models."""
+    chapters = asked.chapters.split(",")
+    everything, old = (load_dataset(f"icd10cm:{','.join(kept)}") for kept in (chapters, chapters[:-1]))
+    print_row("method", "model", "old top-1 %", "new top-1 %", "all top-1 %", "seconds")
+    print_row(*["---"] * 2, *["---:"] * 4)
+    for method in asked.methods.split(","):
+        with TemporaryDirectory() as folder:
+            for name, figures in grown(method, everything, old.taxonomy, asked.epochs, Path(folder)).items():
+                print_row(f"`{method}`", name, *(f"{value:.1f}" for value in figures))
+
+
+def grown(method: str, everything: Dataset, old: Taxonomy, epochs: int, folder: Path) -> dict[str, list[float]]:
+    """Accuracy in percent on old, new and all test rows, and the seconds of the training, of each model."""
+    names = {old.path_text(int(leaf)) for leaf in old.leaves}
+    texts = [everything.taxonomy.path_text(int(everything.taxonomy.leaves[label])) for label in everything.labels]
+    is_old = np.array([text in names for text in texts])
+    everything.taxonomy.write(folder / "all-tree.json")
+    old.write(folder / "old-tree.json")
+    for name, rows in (("all", np.ones_like(is_old)), ("old", is_old), ("new", ~is_old)):
+        write_table(folder / f"{name}.csv", everything, texts, np.flatnonzero(rows))
+    settings = ["--epochs", str(epochs), "--width", str(WIDTH), "--device", "cpu", "--effort", "quick"]
+    of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
+    train = ["--method", method, *settings, "--memory", str(MEMORY)]
+    commands = {
+        "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],
+        "extended, memory of 20": ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings],
+        "extended, no memory": [
+            "extend",
+            str(folder / "0"),
+            str(folder / "new.csv"),
+            *of_all,
+            *settings,
+            "--memory",
+            "0",
+        ],
+        "everything from scratch": ["train", str(folder / "all.csv"), *of_all, *train],
+    }
+    if METHODS.traits(method).solved:
+        del commands["extended, no memory"]  # refused
+    found = {}
+    for number, (name, command) in enumerate(commands.items()):
+        start, out = time.perf_counter(), folder / str(number)
+        check(run([*command, "--out", str(out)]))
+        found[name] = [*accuracies(out, everything, texts, is_old), time.perf_counter() - start]
+    return found
+
+
+def check(code: int) -> None:
+    """Raise a RuntimeError for a command that failed."""
+    if code:
+        raise RuntimeError(f"the command ended with exit code {code}")
+
+
+def write_table(path: Path, dataset: Dataset, labels: Sequence[str], rows: IntArray) -> None:
+    """Write texts with the paths of their labels and their splits."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "split"])
+        texts = dataset.inputs.values(rows)
+        writer.writerows(zip(texts, (labels[row] for row in rows), dataset.split[rows], strict=True))
+
+
+def accuracies(folder: Path, dataset: Dataset, labels: Sequence[str], is_old: IntArray) -> list[float]:
+    """Accuracy in percent on the old, the new and all test rows; classes that a model lacks are wrong."""
+    stored, rows = load_model(folder), dataset.rows("test")
+    samples = model_samples(stored, dataset.inputs.take(rows), ReadConfig(launched("cpu")))
+    classes = np.concatenate(
+        [each.classes.argmax(axis=1) for each in posteriors(stored, samples, ReadConfig(launched("cpu")))]
+    )
+    taxonomy = stored.model.taxonomy
+    answers = [taxonomy.path_text(int(taxonomy.leaves[label])) for label in classes]
+    right = np.array([answer == labels[row] for answer, row in zip(answers, rows, strict=True)])
+    return [100 * float(right[part].mean()) for part in (is_old[rows], ~is_old[rows], slice(None))]
+
+
+def levels(asked: argparse.Namespace) -> None:
+    """Print the table of the levels of a Hier-COS model."""
+    dataset = load_dataset(asked.data)
+    print_row("level", "model", "accuracy %", "bytes", "microseconds a sample")
+    print_row(*["---"] * 2, *["---:"] * 3)
+    with TemporaryDirectory() as folder:
+        out = Path(folder, "model")
+        train = ["train", asked.data, "--method", "hier-cos", "--epochs", str(asked.epochs), "--device", "cpu"]
+        check(run([*train, "--out", str(out)]))
+        stored, rows = load_model(out), dataset.rows("test")
+        for level in range(1, dataset.taxonomy.height + 1):
+            pruned = level_model(stored, level)
+            costs = level_costs(stored, pruned, dataset.inputs.take(rows), dataset.labels[rows], level)
+            for name, cost in costs.items():
+                print_row(str(level), name, f"{100 * cost.accuracy:.2f}", f"{cost.size:,}", f"{cost.microseconds:.1f}")
+
+
+def main() -> None:
+    """Run one of the experiments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+
+    def command(experiment: Callable[[argparse.Namespace], None], methods: str) -> argparse.ArgumentParser:
+        added = commands.add_parser(experiment.__name__, help=experiment.__doc__)
+        added.set_defaults(experiment=experiment)
+        added.add_argument("--epochs", type=int, default=25)
+        added.add_argument("--methods", default=methods)
+        return added
+
+    coarse_options = command(coarse, "cross-entropy,hier-cos,default")
+    coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
+    coarse_options.add_argument("--shares", default="0.3,0.7")
+    coarse_options.add_argument("--seeds", type=int, default=3)
+    command(grow, "cross-entropy,hier-cos,path-softmax,default").add_argument("--chapters", default="9,10,11,13")
+    command(levels, "hier-cos").add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    asked.experiment(asked)
+
+
+if __name__ == "__main__":
+    main()
