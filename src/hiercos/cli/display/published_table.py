@@ -101,9 +101,10 @@ def wide_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
 
 
 def narrow_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
-    """Table with a line for each metric of a row."""
+    """Table with a line for each metric of a row; our figures have columns if there are any."""
     grid = Table(title=escape(f"{table.title} ({table.source})"), title_justify="left")
-    for heading in ("row", "metric", "published", "ours", "difference"):
+    own = ("ours", "difference") if any(attempt.records for attempt in attempts) else ()
+    for heading in ("row", "metric", "published", *own):
         grid.add_column(heading, justify="left" if heading in ("row", "metric") else "right")
     for attempt, rule, row in attempted_rows(table, attempts):
         grid.add_section()
@@ -111,7 +112,8 @@ def narrow_table(table: PublishedTable, attempts: Sequence[Attempt]) -> Table:
         name = f"{name}, {_seeds(attempt, rule)}" if attempt.records else name
         for place, pair in enumerate(row_pairs(attempt, rule, row)):
             ours, published, difference = pair.cells()
-            grid.add_row("" if place else name, pair.column.heading, published, ours, difference)
+            figures = (published, ours, difference) if own else (published,)
+            grid.add_row("" if place else name, pair.column.heading, *figures)
     return grid
 
 
