@@ -28,8 +28,7 @@ class Totals:
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
-        known = file is not None and file.is_file()
-        stored = json.loads(file.read_text()) if file and known else {}
+        stored = json.loads(file.read_text()) if file and file.is_file() else {}
         self.portions: int = stored.get("portions", 0)
         self.memory: int = stored.get("memory", 0)
         self.inputs: dict[str, int] = stored.get("inputs", {})

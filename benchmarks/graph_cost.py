@@ -1,4 +1,4 @@
-"""What trees pay for graphs: python benchmarks/graph_cost.py BEFORE
+"""Cost of graphs for trees: python benchmarks/graph_cost.py BEFORE
 
 BEFORE is the folder `src` of another version, such as the one before graphs were accepted (`git worktree add ../before
 COMMIT`). Both versions run the same steps on the tree of iNaturalist-19 in turn, each in a process of its own with one
@@ -94,7 +94,8 @@ def main() -> None:
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.worker:
-        return worker()
+        worker()
+        return
     if asked.before is None:
         parser.error("expected the folder src of the earlier version")
     now = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "src")

@@ -142,18 +142,11 @@ def grown(method: str, everything: Dataset, old: Taxonomy, epochs: int, folder: 
     settings = ["--epochs", str(epochs), "--width", str(WIDTH), "--device", "cpu", "--effort", "quick"]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
     train = ["--method", method, *settings, "--memory", str(MEMORY)]
+    extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],
-        "extended, memory of 20": ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings],
-        "extended, no memory": [
-            "extend",
-            str(folder / "0"),
-            str(folder / "new.csv"),
-            *of_all,
-            *settings,
-            "--memory",
-            "0",
-        ],
+        f"extended, memory of {MEMORY}": extend,
+        "extended, no memory": [*extend, "--memory", "0"],
         "everything from scratch": ["train", str(folder / "all.csv"), *of_all, *train],
     }
     if METHODS.traits(method).solved:
@@ -216,11 +209,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
 
-    def command(experiment: Callable[[argparse.Namespace], None], methods: str) -> argparse.ArgumentParser:
+    def command(experiment: Callable[[argparse.Namespace], None], methods: str = "") -> argparse.ArgumentParser:
         added = commands.add_parser(experiment.__name__, help=experiment.__doc__)
         added.set_defaults(experiment=experiment)
         added.add_argument("--epochs", type=int, default=25)
-        added.add_argument("--methods", default=methods)
+        if methods:
+            added.add_argument("--methods", default=methods)
         return added
 
     coarse_options = command(coarse, "cross-entropy,hier-cos,default")
@@ -228,7 +222,7 @@ def main() -> None:
     coarse_options.add_argument("--shares", default="0.3,0.7")
     coarse_options.add_argument("--seeds", type=int, default=3)
     command(grow, "cross-entropy,hier-cos,path-softmax,default").add_argument("--chapters", default="9,10,11,13")
-    command(levels, "hier-cos").add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
+    command(levels).add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     asked = parser.parse_args()
     torch.set_num_threads(1)
     asked.experiment(asked)

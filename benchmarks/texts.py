@@ -1,4 +1,4 @@
-"""What two lines of scikit-learn reach on texts: python benchmarks/texts.py DATA [--taxonomy FILE]
+"""Baselines of scikit-learn on texts: python benchmarks/texts.py DATA [--taxonomy FILE]
 
 Word n-grams (TfidfVectorizer with ngram_range=(1, 2)) and a linear SVM or logistic regression, each with the C that has
 the best top-1 on validation, on the splits that `hiercos compare DATA` uses. Prints top-1 on test, HOPS of the classes

@@ -180,8 +180,8 @@ class Totals:
 
     def __init__(self, file: Path | None) -> None:
         self.file = file
-        known = file is not None and file.is_file()
-        self.commands: dict[str, dict[str, Any]] = json.loads(file.read_text()) if file and known else {}
+        stored = json.loads(file.read_text()) if file and file.is_file() else {}
+        self.commands: dict[str, dict[str, Any]] = stored
 
     def of(self, name: str) -> dict[str, Any]:
         """Counts of a command: operations that were tried, ends, and faults."""
@@ -231,7 +231,8 @@ def tortured(case: Case, most: int | None, totals: Totals) -> None:
 def chosen_operations(case: Case, start: Path, log: Path, place: Path, most: int | None) -> Iterator[int]:
     """Numbers of the operations to end a command at: all, or about `most`, evenly spread."""
     shutil.copytree(start, place / "probe")
-    assert forked(case.action, place / "probe", 0, log) == 0
+    code = forked(case.action, place / "probe", 0, log)
+    assert code == 0, f"{case.name}: {code}: {log.read_text()}"
     shutil.rmtree(place / "probe")
     total = int((place / "operations").read_text())
     count = total if most is None else min(total, most)

@@ -17,7 +17,7 @@ def damaged_folder(folder: Path) -> Manifest:
 def test_a_changed_file_is_an_error_at_the_end_of_the_block(tmp_path: Path) -> None:
     seen = []
     with pytest.raises(ManifestError, match="weights: the file was changed after it was written"):  # noqa: SIM117
-        with damaged_folder(tmp_path).checked_meanwhile("weights") as content:
+        with damaged_folder(tmp_path).verified_in_background("weights") as content:
             seen.append(content)
     assert seen == [b"2" * 5000]
 
@@ -25,19 +25,19 @@ def test_a_changed_file_is_an_error_at_the_end_of_the_block(tmp_path: Path) -> N
 def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Path) -> None:
     with (
         pytest.raises(ManifestError, match="the file was changed"),
-        damaged_folder(tmp_path).checked_meanwhile("weights") as content,
+        damaged_folder(tmp_path).verified_in_background("weights") as content,
     ):
         raise ValueError(f"cannot be parsed: {content!r}")
 
 
 def test_unchecked_and_whole_files_are_read(tmp_path: Path) -> None:
-    with damaged_folder(tmp_path).checked_meanwhile("weights", verify=False) as content:
+    with damaged_folder(tmp_path).verified_in_background("weights", verify=False) as content:
         assert content == b"2" * 5000
     (tmp_path / "weights").write_bytes(b"1" * 5000)
-    with Manifest.of(tmp_path).checked_meanwhile("weights") as content:
+    with Manifest.of(tmp_path).verified_in_background("weights") as content:
         assert content == b"1" * 5000
     with (
         pytest.raises(ValueError, match="of the block"),
-        Manifest.of(tmp_path).checked_meanwhile("weights"),
+        Manifest.of(tmp_path).verified_in_background("weights"),
     ):
         raise ValueError("of the block")

@@ -24,7 +24,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
 
 
 def other_process(tmp_path: Path) -> Turns:
-    """Turns of someone else: other descriptors of the same files."""
+    """Turns of another process: other descriptors of the same files."""
     return Turns(tmp_path)
 
 
@@ -91,7 +91,7 @@ def test_two_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     assert sum(between) >= 5
 
 
-def test_who_waits_in_vain_computes_without_a_turn(
+def test_a_process_that_waits_too_long_computes_without_a_turn(
     shared: Turns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(turns, "LONGEST_WAIT", 0.05)
@@ -120,7 +120,9 @@ def test_turns_are_taken_unless_two_such_processes_fit(
         turns._shared.close()
 
 
-def test_without_the_command_nobody_takes_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("shared")
+def test_without_the_command_no_turn_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(turns, "_shared", None)
-    assert list(in_turns(range(2))) == [0, 1]
-    assert not list(tmp_path.iterdir())
+    assert [is_free(tmp_path) for _ in in_turns(range(2))] == [True, True]
+    with own_turn():
+        assert is_free(tmp_path)

@@ -71,7 +71,7 @@ class Manifest:
         return content
 
     @contextmanager
-    def checked_meanwhile(self, name: str, *, verify: bool = True) -> Iterator[bytes]:
+    def verified_in_background(self, name: str, *, verify: bool = True) -> Iterator[bytes]:
         """Content of a large file, whose SHA-256 is computed by another thread while the block uses the content.
 
         Nothing that the block made may be used before its end. An error in the block gives way to that of a file that

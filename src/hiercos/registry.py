@@ -48,15 +48,15 @@ class Registry(Mapping[str, Item]):
         return add
 
     def __getitem__(self, name: str) -> Item:
+        return self._items[self.checked_name(name)]
+
+    def checked_name(self, name: str) -> str:
+        """The name itself; an unknown one is an error that suggests the nearest."""
         if name not in self._items:
             self._load()
         if name not in self._items:
-            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, self.names())}")
-        return self._items[name]
-
-    def names(self) -> list[str]:
-        """Names that can be looked up, with aliases; used in messages."""
-        return list(self)
+            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, list(self))}")
+        return name
 
     def __iter__(self) -> Iterator[str]:
         self._load()
@@ -67,7 +67,8 @@ class Registry(Mapping[str, Item]):
         return len(self._items)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.names()
+        self._load()
+        return name in self._items
 
     def _load(self) -> None:
         if self._complete:

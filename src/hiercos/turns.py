@@ -14,7 +14,7 @@ from typing import TypeVar
 
 try:
     import fcntl
-except ImportError:  # Windows has no such locks: nobody waits
+except ImportError:  # Windows has no such locks: no turns are taken
     fcntl = None  # type: ignore[assignment]
 
 T = TypeVar("T")

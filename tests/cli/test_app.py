@@ -279,6 +279,9 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     assert "labels at inner nodes:         yes" in lines
     assert run(["methods", "soft-labels"]) == 0
     assert "labels at inner nodes:         no" in capsys.readouterr().out
+    for name, answer in (("path-softmax", "yes"), ("default", "with a memory"), ("haframe", "no")):
+        assert run(["methods", name]) == 0
+        assert f"new classes by hiercos extend: {answer}\n" in capsys.readouterr().out
     assert run(["methods", "hiercos"]) == 2
     assert "did you mean 'hier-cos'" in capsys.readouterr().err
 

@@ -1,7 +1,11 @@
+from pathlib import Path
+from types import SimpleNamespace
+
 import pytest
 import torch
 
-from hiercos.engine.device import launched
+from hiercos import turns
+from hiercos.engine.device import in_cpu_turns, launched
 
 
 def test_a_device_is_found_by_its_name() -> None:
@@ -18,3 +22,21 @@ def test_a_device_that_is_not_here_is_said_in_one_sentence() -> None:
 def test_an_unknown_device_is_said_in_one_sentence() -> None:
     with pytest.raises(ValueError, match=r"^expected device to be one of auto, cpu, cuda, mps, got 'gpu0'$"):
         launched("gpu0")
+
+
+@pytest.mark.parametrize(("device", "processes", "turn"), [("cpu", 1, True), ("cpu", 2, False), ("cuda", 1, False)])
+def test_turns_are_taken_by_single_processes_on_the_cpu(
+    device: str, processes: int, turn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fcntl = pytest.importorskip("fcntl")
+    own = turns.Turns(tmp_path)
+    monkeypatch.setattr(turns, "_shared", own)
+    fabric = SimpleNamespace(device=torch.device(device), world_size=processes)
+    with (tmp_path / "turn").open("rb") as file:
+        for _ in in_cpu_turns(fabric, [0]):
+            if turn:
+                with pytest.raises(BlockingIOError):
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            else:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    own.close()

@@ -6,7 +6,7 @@ import torch
 from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
-from hiercos.engine import Memory, StoredModel, extended_model, grown_model, load_model, save_model
+from hiercos.engine import Memory, ModelError, StoredModel, extended_model, grown_model, load_model, save_model
 from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.taxonomy import taxonomy_change
 
@@ -88,6 +88,15 @@ def test_a_memory_of_sparse_features_is_kept_in_the_folder(tmp_path: Path) -> No
     assert np.array_equal(found.features.toarray(), memory.features.toarray())
     assert found.features.shape == (3, 3)
     assert np.array_equal(found.rows(found.labels == 2).features.toarray(), dense[3:])
+
+
+def test_a_memory_with_columns_beyond_its_width_is_refused(tmp_path: Path) -> None:
+    features = csr_matrix(np.eye(3, dtype=np.float32))
+    features.indices[1] = 7
+    memory = Memory(features, torch.tensor([0, 1, 2]))
+    save_model(tmp_path, StoredModel(Model(OLD, 3, "linear-svm"), None, memory=memory))
+    with pytest.raises(ModelError, match="the parts of the model do not fit together"):
+        load_model(tmp_path)
 
 
 def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:

@@ -2,13 +2,23 @@ import pytest
 import torch
 
 from hiercos.methods import METHODS, MethodError, build_method
-from hiercos.methods.registry import MethodRegistry
 from trees import TOY
 
 
 def test_an_unknown_method_suggests_the_nearest() -> None:
     with pytest.raises(MethodError, match="unknown method 'hiercos'; did you mean 'hier-cos'"):
         METHODS["hiercos"]
+
+
+def test_only_a_registered_name_is_in_the_registry() -> None:
+    assert METHODS.checked_name("hier-cos") == "hier-cos"
+    assert "hier-cos" in METHODS
+    assert "hiercos" not in METHODS
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_a_method_has_a_solver_if_its_traits_say_so(name: str) -> None:
+    assert (METHODS[name](TOY, in_features=4).solver is not None) == METHODS.traits(name).solved
 
 
 def test_an_unknown_method_without_a_near_one_lists_all() -> None:
@@ -107,16 +117,6 @@ def test_a_method_takes_or_refuses_inner_labels_as_it_says(name: str) -> None:
     else:
         with pytest.raises(IndexError, match="3"):
             method.loss(outputs, labels)
-
-
-def test_an_alias_is_a_name_of_the_registry_that_is_not_listed() -> None:
-    registry = MethodRegistry()
-    registry.register("plain")(METHODS["cross-entropy"])
-    registry.alias("simple", "plain")
-    assert "simple" in registry
-    assert list(registry) == ["plain"]
-    assert registry["simple"] is registry["plain"]
-    assert "simpler" not in registry
 
 
 def test_recommended_options_are_options_of_their_method() -> None:

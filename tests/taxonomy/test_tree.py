@@ -156,6 +156,7 @@ def test_a_level_is_found_by_number_or_name() -> None:
     named = TOY.with_ranks(["kind", "species"])
     assert [named.level_number(level) for level in (0, 2, "1", " SPECIES")] == [0, 2, 1, 2]
     assert named == TOY
+    assert TOY.with_ranks([" kind", "species "]).ranks == named.ranks
     with pytest.raises(TaxonomyError, match="level 'genus': expected kind, species, or a number from 1 to 2"):
         named.level_number("genus")
     with pytest.raises(TaxonomyError, match="have no names, expected a number from 1 to 2"):

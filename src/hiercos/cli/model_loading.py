@@ -47,7 +47,7 @@ class InferenceModel(Protocol):
             unlabelled: inputs to classify.
             batch_size: number of inputs in a batch of the network; None for a default by kind of input.
             workers: number of processes (threads for an exported file) that read inputs.
-            energies: whether to compute what explanations of Hier-COS show; exported files have none.
+            energies: whether to compute the node energies that explain answers of Hier-COS; exported files have none.
         """
 
 

@@ -77,7 +77,7 @@ class BackOff(NodeRule):
                     raise RuleError(f"rule 'back-off': expected a {name} {bounds}, got {each}")
         if not 0 < self.delta < 1:
             raise RuleError(f"rule 'back-off': expected a delta above 0 and below 1, got {self.delta}")
-        if isinstance(self.min_level, int) and self.min_level < 0:
+        if not isinstance(self.min_level, str) and self.min_level < 0:
             raise RuleError(f"rule 'back-off': expected a min_level of at least 0, got {self.min_level}")
 
     def _choices(self) -> dict[str, float | tuple[float, ...] | None]:

@@ -32,8 +32,8 @@ class UnknownAware(NodeRule):
 
     Args:
         keep: share of known samples that keep their answer.
-        right: share of the inner nodes of a level that are right, if they are answered to samples of unknown classes,
-            genera, and so on, each as often.
+        right: share of the inner nodes answered at a level that are right for unknown samples; those without their
+            class, those without its parent, and so on, weigh the same in total.
         score: "energy" or "probability"; set by `fit`.
         of_class: least score of a class; None before `fit`.
         of_levels: least probability of an inner node of each level, from level 1; set by `fit`.

@@ -28,7 +28,7 @@ class TrainConfig:
     """Settings of one training run.
 
     Attributes:
-        method: name in `hiercos.methods.METHODS`; an alias is replaced by the method's name.
+        method: name in `hiercos.methods.METHODS`.
         options: options of the method by name.
         epochs: number of passes over the training data; with `patience` the maximum number.
         batch_size: samples per step over all processes.
@@ -71,7 +71,7 @@ class TrainConfig:
     class_prior: Literal["balanced"] | tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "method", METHODS.canonical(self.method))
+        METHODS.checked_name(self.method)
         for name, least in (("epochs", 1), ("batch_size", 2)):
             if not getattr(self, name) >= least:
                 raise ConfigError(f"expected {name} of at least {least}, got {getattr(self, name)}")

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Inputs
+from hiercos.engine.device import in_cpu_turns
 from hiercos.engine.encoders import EmbeddedSamples, FrozenEncoder, ReadConfig
 from hiercos.engine.feature_file import Block, GrowingFeatures, checked_blocks, replace_blocks
 from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.files import sync_folder
 from hiercos.locks import waiting_lock
 from hiercos.nn.backbones import Backbone
-from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -125,7 +125,7 @@ def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs:
         already = file.done
         if already < len(inputs):  # false if interrupted after the last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
-            for features in in_turns(config.reported(samples, already).batches(parts)):
+            for features in in_cpu_turns(config.fabric, config.reported(samples, already).batches(parts)):
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
     return len(inputs) - already

@@ -70,7 +70,9 @@ def load_memory(files: Manifest) -> Memory | None:
     if "features" in arrays:
         return Memory(torch.from_numpy(arrays["features"]), labels)
     parts = tuple(arrays[name] for name in SPARSE_PARTS)
-    return Memory(csr_matrix(parts, shape=(len(labels), int(arrays["width"][0]))), labels)
+    features = csr_matrix(parts, shape=(len(labels), int(arrays["width"][0])))
+    features.check_format()  # a column beyond the width is a ValueError
+    return Memory(features, labels)
 
 
 def _arrays(features: Tensor | SparseMatrix) -> dict[str, NDArray[Any]]:

@@ -257,7 +257,7 @@ def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool 
     config = read_config(files)
     with ExitStack() as stack:
         try:
-            content = stack.enter_context(files.checked_meanwhile(WEIGHTS, verify=verify))
+            content = stack.enter_context(files.verified_in_background(WEIGHTS, verify=verify))
         except OSError as error:
             raise ModelError(f"{folder}: the weights cannot be read: {error}") from error
         model, memory = _load_network(files, config, content, verify=verify)
@@ -286,7 +286,7 @@ def _load_network(
         return model, load_memory(files)
     except (ModelError, ManifestError):
         raise
-    except (FaultsError, OSError, RuntimeError, ValueError, SafetensorError) as error:
+    except (FaultsError, OSError, RuntimeError, ValueError, KeyError, SafetensorError) as error:
         raise ModelError(f"{files.folder}: the parts of the model do not fit together: {error}") from error
 
 

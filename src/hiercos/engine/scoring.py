@@ -12,11 +12,10 @@ from torch.func import functional_call
 
 from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
-from hiercos.engine.device import launched
+from hiercos.engine.device import in_cpu_turns, launched
 from hiercos.methods import Model
 from hiercos.nn import SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray
-from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -119,7 +118,7 @@ def evaluate_scores(
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
-    for part, inputs in in_turns(zip(parts, data.batches(parts), strict=True)):
+    for part, inputs in in_cpu_turns(fabric, zip(parts, data.batches(parts), strict=True)):
         found = batch_scores(fabric, model, inputs)
         suite.update(
             found.classes,
@@ -189,6 +188,7 @@ def array_energies(model: Model, vectors: AnyArray | SparseMatrix, device: str) 
 
 @torch.inference_mode()
 def _array_values(module: OutputPart, vectors: AnyArray | SparseMatrix, device: str, width: int) -> Tensor:
+    """Values of a module for vectors (M, F), shape (M, width), on the CPU."""
     target = torch.device("cpu") if device == "cpu" else launched(device).device
     kind = torch.float64 if vectors.dtype == np.float64 else torch.float32
     weights = {

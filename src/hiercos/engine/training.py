@@ -28,12 +28,12 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.engine.config import TrainConfig
+from hiercos.engine.device import in_cpu_turns
 from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
 from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
-from hiercos.turns import in_turns
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -330,7 +330,7 @@ def train_epoch(
     model.train()
     losses: list[Tensor] = []
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
-    for index, (batch, inputs) in enumerate(in_turns(zip(batches, stream, strict=True))):
+    for index, (batch, inputs) in enumerate(in_cpu_turns(fabric, zip(batches, stream, strict=True))):
         step = (number - 1) * len(batches) + index
         rate = learning_rate(config, step, config.epochs * len(batches), plateau=plateau)
         set_learning_rate(optimizer, rate)

@@ -23,7 +23,7 @@ class HierCOSLoss(nn.Module):
     KL(P | Q) + alpha * [sum over the levels of the path of |delta - a/|a|_2|_1 + sum over deeper levels of |a|_1].
 
     For a label that is an inner node, the path ends there, and the coordinates strictly below it are left out of the
-    softmax. At the levels that these nodes reach, the sample has a node, though nobody knows which. The penalty there
+    softmax. At the levels that these nodes reach, the sample has a node, but it is unknown which. The penalty there
     is |a'|_1 / |a|_2, with a' the magnitudes of the nodes that are not below the label, and the sample counts among
     those that have the level. Without the normalisation a few inner labels would shrink every embedding.
 

@@ -25,9 +25,10 @@ LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 FOLDS = 7  # of which one is held out, if there are no validation samples
-ENOUGH, SMALL, CROSS_FITS = 500, 5000, 3  # fewer validation samples beside small training data: cross-fitting
+ENOUGH, SMALL = 500, 5000  # cross-fitting with fewer validation samples, but only up to this many training samples
+CROSS_FITS = 3  # folds of a cross-fitting
 
-Part = tuple[LabelledFeatures, LabelledFeatures]
+Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
 Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
 
 
@@ -59,7 +60,7 @@ class Committee(nn.Module):
         self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
         self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
         self.members = nn.ModuleList(self.new_member(name) for name in members)
-        self.continues = False
+        self.continues = False  # whether the members are those of an earlier committee, see `continue_from`
         self.register_buffer("weights", torch.full((len(members),), 1 / max(len(members), 1)))
 
     def new_member(self, method: str, **options: Any) -> Model:
@@ -95,7 +96,7 @@ class Committee(nn.Module):
         """
         self.members, self.projection, self.continues = nn.ModuleList(members), projection, True
 
-    def views(self, data: LabelledFeatures) -> dict[bool, LabelledFeatures]:
+    def views(self, data: LabelledFeatures) -> Views:
         """Samples as raw inputs (True) and as dense features (False)."""
         if self.projection is None:
             return {True: data, False: data}

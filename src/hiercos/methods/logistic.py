@@ -130,13 +130,15 @@ def choose_prior(
     Returns:
         The prior, and a solution on all training samples to start from; None without validation samples.
     """
+    if val is not None and not len(val):
+        val = None
     usual = USUAL_SPARSE if issparse(train.features) else USUAL
     validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
     parts = []
     if not validated and len(train) >= max(2 * FOLDS, FEWEST * len(np.unique(train.labels))):
         masks = folds(train.labels, FOLDS, seed)
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
-    if val is not None and len(val):
+    if val is not None:
         parts.append((train, val, 1 / len(val)))
     if not parts:  # too few samples to choose by
         return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None

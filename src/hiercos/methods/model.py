@@ -51,7 +51,7 @@ class Model(nn.Module):
     ) -> None:
         super().__init__()
         self.taxonomy, self.in_features = taxonomy, in_features
-        self.method, self.options = METHODS.canonical(method), dict(options or {})
+        self.method, self.options = METHODS.checked_name(method), dict(options or {})
         parts = build_method(method, taxonomy, in_features, self.options)
         self.standardize = Standardize(in_features)
         self.head, self.loss = parts.head, parts.loss

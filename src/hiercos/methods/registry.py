@@ -104,7 +104,6 @@ class MethodRegistry(Registry[Build]):
     def __init__(self) -> None:
         super().__init__("method", MethodError, entry_points="hiercos.methods")
         self._traits: dict[str, MethodTraits] = {}
-        self._aliases: dict[str, str] = {}
 
     def register(self, name: str, **traits: Any) -> Callable[[Build], Build]:
         """Decorate a function (taxonomy, in_features, *, options…) -> Method; its docstring describes it.
@@ -127,23 +126,6 @@ class MethodRegistry(Registry[Build]):
 
         return add_checked
 
-    def alias(self, name: str, method: str) -> None:
-        """Give a registered method a second name, which is accepted but not listed."""
-        self._aliases[name] = self.canonical(method)
-
-    def canonical(self, name: str) -> str:
-        """Registered name of a method, from this name or an alias."""
-        registered = self._aliases.get(name, name)
-        super().__getitem__(registered)  # an unknown one is an error
-        return registered
-
-    def __getitem__(self, name: str) -> Build:
-        return super().__getitem__(self.canonical(name))
-
-    def names(self) -> list[str]:
-        """Registered names, then the aliases."""
-        return [*self, *self._aliases]
-
     def options(self, name: str) -> dict[str, object]:
         """Options of a method with their defaults."""
         parameters = inspect.signature(self[name]).parameters.values()
@@ -151,15 +133,15 @@ class MethodRegistry(Registry[Build]):
 
     def traits(self, name: str) -> MethodTraits:
         """Properties of a method."""
-        return self._traits[self.canonical(name)]
+        return self._traits[self.checked_name(name)]
 
     def uses_tree(self, name: str) -> bool:
         """Whether training a method uses the tree, not only the classes."""
-        return self._traits[self.canonical(name)].uses_tree
+        return self.traits(name).uses_tree
 
     def takes_inner_labels(self, name: str) -> bool:
         """Whether the loss of a method accepts labels that are inner nodes."""
-        return self._traits[self.canonical(name)].inner_labels
+        return self.traits(name).inner_labels
 
     def with_inner_labels(self) -> list[str]:
         """Names of the methods whose loss accepts labels that are inner nodes, in order of registration."""
@@ -167,27 +149,27 @@ class MethodRegistry(Registry[Build]):
 
     def grows(self, name: str) -> bool:
         """Whether the weights of a method can be extended to a taxonomy with more nodes."""
-        return self._traits[self.canonical(name)].grows
+        return self.traits(name).grows
 
     def check_extendable(self, name: str) -> None:
         """Raise a `MethodError` if a model of the method cannot be extended to a larger taxonomy."""
-        possible = [other for other, traits in self._traits.items() if traits.grows or traits.solved]
-        if self.canonical(name) not in possible:
+        possible = [other for other in self if self.traits(other).grows or self.traits(other).solved]
+        if self.checked_name(name) not in possible:
             raise MethodError(f"method {name!r} cannot be extended; methods that can: {', '.join(possible)}")
 
     def check_taxonomy(self, name: str, taxonomy: Taxonomy) -> None:
         """Raise a `MethodError` for a graph if the method needs a tree."""
-        if not taxonomy.is_tree and not self._traits[self.canonical(name)].graphs:
+        if not taxonomy.is_tree and not self.traits(name).graphs:
             raise MethodError(
                 f"method {name!r} needs a tree, got a graph with {taxonomy.several_parents} nodes of several parents; "
-                f"methods for graphs: {', '.join(other for other in self if self._traits[other].graphs)}"
+                f"methods for graphs: {', '.join(other for other in self if self.traits(other).graphs)}"
             )
 
     def check_labels(self, name: str, labels: Tensor, taxonomy: Taxonomy) -> None:
         """Raise a `MethodError` for training labels that are inner nodes if the method cannot learn from them.
 
         Args:
-            name: name of the method or an alias.
+            name: name of the method.
             labels: training labels, class indices or C + node, shape (M,).
             taxonomy: the tree.
         """
@@ -201,11 +183,11 @@ class MethodRegistry(Registry[Build]):
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Search space of each of a method's own options, by option name."""
-        return self._traits[self.canonical(name)].search
+        return self.traits(name).search
 
     def recommended(self, name: str) -> Mapping[str, Any]:
         """Options of a method that the commands set instead of the published ones, by option name."""
-        return self._traits[self.canonical(name)].recommended
+        return self.traits(name).recommended
 
     def check_options(self, name: str, options: Mapping[str, object]) -> None:
         """Raise a `MethodError` that names every unknown option and every value of a wrong type."""

@@ -84,10 +84,8 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         columns = _score_matrix(path, arrays["scores"], len(named), array_row_name)
         scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
     elif "scores" in arrays:
-        scores, depth = (
-            _score_matrix(path, arrays["scores"], taxonomy.num_classes, array_row_name),
-            taxonomy.num_classes,
-        )
+        depth = taxonomy.num_classes
+        scores = _score_matrix(path, arrays["scores"], depth, array_row_name)
     elif "ranked" in arrays:
         scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
     else:

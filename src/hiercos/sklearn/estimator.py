@@ -315,7 +315,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         if self.model_.solver is not None:
             return None
         method, options = self._method()
-        if METHODS.canonical(method) != self.model_.method or dict(options) != self.model_.options:
+        if METHODS.checked_name(method) != self.model_.method or dict(options) != self.model_.options:
             raise ValueError(
                 f"warm_start: expected the method and options of the first fit, {self.model_.method!r} with "
                 f"{self.model_.options}, got {method!r} with {dict(options)}"

@@ -283,11 +283,11 @@ class Taxonomy:
         return named
 
     def _checked_ranks(self, ranks: Sequence[str]) -> tuple[str, ...]:
-        names = tuple(ranks)
+        names = tuple(name.strip() for name in ranks)
         if not names:
             return ()
-        distinct = {name.strip().casefold() for name in names} - {""}
-        if len(names) != self.height or len(distinct) < len(names) or any(name.strip().isdecimal() for name in names):
+        distinct = {name.casefold() for name in names} - {""}
+        if len(names) != self.height or len(distinct) < len(names) or any(name.isdecimal() for name in names):
             raise TaxonomyError(f"expected {self.height} distinct names of levels (ranks), got {', '.join(names)}")
         return names
 
@@ -302,11 +302,11 @@ class Taxonomy:
             >>> t.level_number("Species"), t.level_number("1")
             (2, 1)
         """
-        if isinstance(level, int) or level.strip().isdecimal():
+        if not isinstance(level, str) or level.strip().isdecimal():
             return int(level)
-        folded = [name.strip().casefold() for name in self.ranks]
-        if level.strip().casefold() in folded:
-            return folded.index(level.strip().casefold()) + 1
+        wanted, folded = level.strip().casefold(), [name.casefold() for name in self.ranks]
+        if wanted in folded:
+            return folded.index(wanted) + 1
         if not self.ranks:
             raise TaxonomyError(
                 f"level {level!r}: the levels of this taxonomy have no names, expected a number from 1 to {self.height}"

@@ -173,10 +173,8 @@ def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
 ) -> None:
     OLD.write(tmp_path / "old.csv")
     NEW.write(tmp_path / "new.csv")
-    old, new = (
-        write_data(tmp_path / "old.npz", ["cat", "dog", "car"]),
-        write_data(tmp_path / "new.npz", ["fish", "oak"]),
-    )
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    new = write_data(tmp_path / "new.npz", ["fish", "oak"])
     for method, message in (
         ("default", "method 'default' finds its weights from all samples at once, so extending it needs a memory"),
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),

@@ -58,7 +58,7 @@ def test_the_main_figures_are_shown_where_neither_fits(
     assert ". All columns: all.md.\n" in out
 
 
-def test_no_line_of_the_results_ends_in_blanks_wider_than_its_table(
+def test_no_line_of_the_results_ends_in_blanks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")

@@ -1,4 +1,5 @@
 import io
+from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -36,7 +37,7 @@ def test_texts_are_wrapped_before_a_column_is_left_out() -> None:
     assert WORDS.replace(" ", "") in letters.replace("0", "").replace(".", "")
 
 
-def test_a_file_has_all_columns(tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+def test_a_file_has_all_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "20")
     emit(ROWS, "table", tmp_path / "table.txt")
     lines = (tmp_path / "table.txt").read_text(encoding="utf-8").splitlines()
@@ -60,5 +61,4 @@ def test_colours_are_left_out_on_request(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[1;32mbest" in printed()
     monkeypatch.setenv("NO_COLOR", "1")
-    assert "\x1b[1;32m" not in printed()
     assert "32m" not in printed()

@@ -201,5 +201,5 @@ def test_labels_that_look_like_paths_of_another_program_are_warned_about(sign: s
 @pytest.mark.parametrize(
     "labels", [[">50K", "<=50K"], ["and/or", "either/or"], ["cat", "dog/wolf"], [1, 2], ["a/", "b/"]]
 )
-def test_other_labels_are_flat_without_a_word(labels: list[object]) -> None:
+def test_other_labels_are_flat_without_a_warning(labels: list[object]) -> None:
     assert label_codec(np.array(labels), None).flat

@@ -150,10 +150,10 @@ def _show(results: "Results", records: "list[Record]", out: Path, shown: Compari
 
 
 def _method_names(text: str) -> list[str]:
-    """The registered names of the given methods, without duplicates."""
+    """The names of the given methods, checked, without duplicates."""
     from hiercos.methods import METHODS
 
-    names = list(METHODS) if text == "all" else [METHODS.canonical(name.strip()) for name in text.split(",")]
+    names = list(METHODS) if text == "all" else [METHODS.checked_name(name.strip()) for name in text.split(",")]
     return list(dict.fromkeys(names))
 
 
@@ -184,10 +184,10 @@ def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
 
 
 def _owned_rules(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the registered name of its method, "" for all."""
+    """The rules in `a,b@method`, each with the name of its method, "" for all."""
     from hiercos.methods import METHODS
 
-    return [(rule, METHODS.canonical(owner) if owner else "") for rule, owner in _rules_with_owners(text)]
+    return [(rule, METHODS.checked_name(owner) if owner else "") for rule, owner in _rules_with_owners(text)]
 
 
 def _rules_with_owners(text: str) -> list[tuple[str, str]]:

@@ -21,7 +21,7 @@ def methods(
             typer.echo(f"{name}\n    {METHODS.summary(name)}")
         typer.echo("hiercos methods NAME shows the options of a method, and the labels and taxonomies it takes.")
         return
-    for name in [METHODS.canonical(name) for name in names]:
+    for name in [METHODS.checked_name(name) for name in names]:
         typer.echo(f"{name}\n    {METHODS.summary(name)}")
         for line in _trait_lines(METHODS.traits(name)):
             typer.echo(f"    {line}")
@@ -29,13 +29,18 @@ def methods(
 
 
 def _trait_lines(traits: "MethodTraits") -> list[str]:
+    """A line for each question about a method, with its answer."""
     answers = {
-        "learns from the tree": traits.uses_tree,
-        "labels at inner nodes": traits.inner_labels,
-        "nodes with several parents": traits.graphs,
-        "new classes by hiercos extend": traits.grows,
+        "learns from the tree": _yes_or_no(traits.uses_tree),
+        "labels at inner nodes": _yes_or_no(traits.inner_labels),
+        "nodes with several parents": _yes_or_no(traits.graphs),
+        "new classes by hiercos extend": "with a memory" if traits.solved else _yes_or_no(traits.grows),
     }
-    return [f"{question + ':':<31}{'yes' if answer else 'no'}" for question, answer in answers.items()]
+    return [f"{question + ':':<31}{answer}" for question, answer in answers.items()]
+
+
+def _yes_or_no(answer: bool) -> str:
+    return "yes" if answer else "no"
 
 
 def _print_options(defaults: dict[str, object], recommended: Mapping[str, object]) -> None:

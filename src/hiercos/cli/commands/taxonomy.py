@@ -91,11 +91,10 @@ class TermOptions:
             kept = kept_parents(taxonomy, self.parents)
         except TaxonomyError as error:
             raise TaxonomyError(f"{source}: {fault}" for fault in error.faults) from error
-        if lost := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
-            are = "is now a class" if len(lost) == 1 else "are now classes"
-            typer.echo(
-                f"{source}: {counted(len(lost), 'node', 'nodes')} without children {are}: {', '.join(lost)}.", err=True
-            )
+        if added := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
+            count = counted(len(added), "node", "nodes")
+            change = "is now a class" if len(added) == 1 else "are now classes"
+            typer.echo(f"{source}: {count} without children {change}: {', '.join(added)}.", err=True)
         return kept
 
     def refuse_any(self, source: str) -> None:

@@ -12,6 +12,7 @@ from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions,
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
+    from hiercos.decisions import Rule
     from hiercos.records import Record
 
 
@@ -52,15 +53,12 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     options.check_rules([rule or "none"])
-    if method != "default" or method_options:  # otherwise there is nothing to check, and torch is not needed yet
-        _check_method(method, method_options, inputs)
+    _check_method(method, method_options, inputs)
     dataset = columns.read(data)
     from hiercos.cli.display.training import training_callback
-    from hiercos.decisions import rule as named_rule
     from hiercos.engine import train_run
-    from hiercos.methods import DEFAULT, DEFAULT_RULE
 
-    chosen = named_rule(rule or (DEFAULT_RULE if method == DEFAULT else "none"))
+    chosen = _chosen_rule(rule, method)
     config = training.config(
         _trained_method(method, inputs),
         method_options,
@@ -95,9 +93,19 @@ def _trained_method(method: str, inputs: FineTuningOptions) -> str:
 
 def _check_method(method: str, method_options: dict[str, Any], inputs: FineTuningOptions) -> None:
     """Raise for an unknown method, or an option that it lacks, before the data are read."""
+    if method == "default" and not method_options:
+        return  # nothing to check, so torch is not imported yet
     from hiercos.methods import METHODS
 
     METHODS.check_options(_trained_method(method, inputs), method_options)
+
+
+def _chosen_rule(name: str | None, method: str) -> "Rule":
+    """The decision rule of this name; without one, that of the default method, and none for other methods."""
+    from hiercos.decisions import rule
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
+
+    return rule(name or (DEFAULT_RULE if method == DEFAULT else "none"))
 
 
 def _show(record: "Record", out: Path, format: str) -> None:

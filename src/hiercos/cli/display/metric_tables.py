@@ -94,9 +94,12 @@ class MetricChoice:
         str | None, typer.Option(help="Metrics to show, separated by commas.", show_default="the main ones")
     ] = None
 
-    @property
     def names(self) -> list[str]:
-        """The metrics asked for; an unknown one is an error."""
+        """The chosen metrics, none by default.
+
+        Raises:
+            OptionError: for an unknown metric.
+        """
         if self.metrics is None:
             return []
         from hiercos.metrics.functional import ANSWER_METRICS
@@ -118,20 +121,20 @@ class MetricChoice:
             raise OptionError("--all, --metrics: expected one of them")
         if not of_metrics and self != MetricChoice():
             raise OptionError("--all, --metrics: expected no --per-class, --per-level or --reliability with them")
-        self.names  # noqa: B018  # raises for an unknown one
+        self.names()
 
     def rows(self, rows: Sequence[Row], format: str) -> Sequence[Row]:
-        """The rows of the chosen metrics; a note on stderr if the choice is not the user's.
+        """The rows of the chosen metrics; by default the main ones, with a note on stderr.
 
         Args:
             rows: a row for each metric, with its name as `metric`.
             format: format of the output; tables for reading have the main metrics by default, others all.
         """
         present = [str(row["metric"]) for row in rows]
-        if absent := [name for name in self.names if name not in present]:
+        if absent := [name for name in self.names() if name not in present]:
             raise OptionError(f"--metrics: {absent[0]!r} is not measured here{suggestion(absent[0], present)}")
         if self.metrics is not None:
-            return [rows[present.index(name)] for name in self.names]
+            return [rows[present.index(name)] for name in self.names()]
         main = [rows[present.index(name)] for name in MAIN if name in present]
         if self.all_metrics or format not in TEXTS or not main:
             return rows

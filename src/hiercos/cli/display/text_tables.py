@@ -92,8 +92,9 @@ class TextTable:
             table.add_column(escape(heading), justify="right" if right else "left", no_wrap=right, overflow="fold")
         for number, row in enumerate(self.rows[1:], 1):
             cells = [escape(text) for text in row]
-            looks = self.styles[number] if self.styles else [""] * len(cells)
-            table.add_row(*(f"[{look}]{text}[/]" if look else text for text, look in zip(cells, looks, strict=True)))
+            styles = self.styles[number] if self.styles else [""] * len(cells)
+            styled = zip(cells, styles, strict=True)
+            table.add_row(*(f"[{style}]{text}[/]" if style else text for text, style in styled))
         console.print(table)
 
 

@@ -180,7 +180,7 @@ def _table(taxonomy: Taxonomy) -> list[list[str]]:
 
 def _written_ranks(taxonomy: Taxonomy) -> list[str]:
     """Names of the levels as columns; none if a table with these columns would be read otherwise."""
-    names = [rank.strip().casefold() for rank in taxonomy.ranks]
+    names = [rank.casefold() for rank in taxonomy.ranks]
     special = {"id", "name", "parent", "child"}
     return [] if any(name in special or NUMBERED.fullmatch(name) for name in names) else list(taxonomy.ranks)
 
