@@ -26,16 +26,23 @@ def test_the_temperature_that_made_the_labels_is_found(temperature: float) -> No
 @given(st.integers(0, 1000), st.integers(1, 40), st.sampled_from([0.01, 0.5, 2.0, 100.0]))
 def test_the_fit_is_never_less_likely_than_any_temperature_of_a_grid(seed: int, rows: int, scale: float) -> None:
     scores, labels = samples(seed, rows, scale)
-    fitted = cross_entropy(scores.double() / fit_temperature(scores, labels), labels).item()
+    fitted = smoothed_loss(scores, labels, fit_temperature(scores, labels))
     for temperature in (1e-3, 0.1, 0.5, 1.0, 2.0, 10.0, 1e3):
-        assert fitted <= cross_entropy(scores.double() / temperature, labels).item() + 1e-12
+        assert fitted <= smoothed_loss(scores, labels, temperature) + 1e-12
 
 
-def test_scores_that_separate_the_classes_get_a_cold_and_finite_temperature() -> None:
-    labels = torch.tensor([0, 1, 2])
-    temperature = fit_temperature(torch.eye(3), labels)
-    assert 1e-3 <= temperature < 0.05
-    assert softmax(torch.eye(3).numpy(), temperature).diagonal().tolist() == pytest.approx([1.0] * 3)
+def smoothed_loss(scores: torch.Tensor, labels: torch.Tensor, temperature: float) -> float:
+    """Slowly: the loss of all labels, and of one more sample, the mean of all, whose label is every class in turn."""
+    logits = scores.double() / temperature
+    classes = [cross_entropy(logits, torch.full_like(labels, label)).item() for label in range(scores.shape[1])]
+    return (len(scores) * cross_entropy(logits, labels).item() + sum(classes) / len(classes)) / len(scores)
+
+
+@pytest.mark.parametrize("rows", [3, 30, 3000])
+def test_samples_that_are_all_right_get_the_confidence_of_one_more_that_may_be_any_class(rows: int) -> None:
+    scores, labels = torch.eye(3).repeat(rows // 3, 1), torch.arange(3).repeat(rows // 3)
+    confidence = softmax(scores.numpy(), fit_temperature(scores, labels))[0, 0]
+    assert confidence == pytest.approx((rows + 1 / 3) / (rows + 1), abs=1e-6)
 
 
 def test_scores_that_are_always_wrong_get_the_hottest_temperature() -> None:

@@ -34,7 +34,7 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
         "Its answers are certainly nearer than those of all others over the 3 test rows."
     )
     assert found.sentences[1] == (
-        "The features: cross-entropy has top-1 50.00%, always the most frequent class 25.00%."
+        "The features: cross-entropy has top-1 50.00%, guessing the most frequent class 25.00%."
     )
     assert found.sentences[2] == (
         "The tree in training: hier-cos against cross-entropy: +0.00 points of top-1 (-5.00 to +5.00, a tie), "

@@ -132,7 +132,10 @@ class BackOff(NodeRule):
         if not self.has_target:
             return self
         if chains is None:
-            raise RuleError(f"{self._target}: this model has no calibration samples; use a confidence instead")
+            raise RuleError(
+                f"{self._target}: this model has no calibration samples, which training sets aside from 20 validation "
+                "samples on; use a confidence instead"
+            )
         threshold = self._chosen_threshold(chains)
         return replace(self, threshold=threshold, samples=len(chains), exchangeable=chains.exchangeable)
 

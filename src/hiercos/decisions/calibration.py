@@ -12,26 +12,28 @@ MOST_STEPS = 60  # enough for bisection alone to reach 1e-15 of the logarithm of
 
 
 def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
-    """The temperature whose softmax gives the labels the highest likelihood [guo2017].
+    """The temperature whose softmax gives the labels the highest likelihood [guo2017], and one more label of any class.
 
-    The mean negative log-likelihood is convex in b = 1 / T and its slope is the mean of E[score] less the label's
-    score. Newton steps find where the slope is 0; a step that would leave the range halves it (in log b) instead.
+    Without that one, a few samples that are all right would get probabilities of 1. It is the mean over the samples of
+    a label that may be any class, and weighs as much as one of them. The mean negative log-likelihood is convex in
+    b = 1 / T and its slope is the mean of E[score] less the label's score. Newton steps find where the slope is 0; a
+    step that would leave the range halves it (in log b) instead.
 
     Args:
         scores: finite class scores on held-out data, shape (M, C).
         labels: true class of each sample, shape (M,).
 
     Returns:
-        Temperature T from 0.001 to 1000: a bound if the likelihood is monotonic (all labels have the highest score, or
-        the scores are uninformative or worse), and 1 if T makes no difference (equal scores within each sample).
+        Temperature T from 0.001 to 1000: the upper bound if the scores are uninformative or worse, and 1 if T makes no
+        difference (equal scores within each sample).
 
     Raises:
         ValueError: for no samples, another shape, a label that is not a class, or a score that is not finite.
 
     Example:
         >>> scores = np.array([[2.0, 0.0], [2.0, 0.0], [2.0, 0.0], [2.0, 0.0]])
-        >>> round(fit_temperature(scores, [0, 0, 0, 1]), 4)  # 3 of 4: log 3 apart, not 2
-        1.8205
+        >>> round(fit_temperature(scores, [0, 0, 0, 1]), 4)  # 3.5 of 5: log 7/3 apart, not 2
+        2.3604
     """
     given, true = np.asarray(scores), np.asarray(labels)
     _check(given, true)
@@ -52,6 +54,7 @@ def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
 def _slope_and_curvature(scores: NDArray[np.floating], labels: IntArray, inverse: float) -> tuple[float, float]:
     """First and second derivative of the mean negative log-likelihood with respect to 1 / T."""
     slope = curvature = 0.0
+    any_class = 1 / len(scores)  # weight of a label of any class beside each label
     rows = max(1, CHUNK // scores.shape[1])
     for start in range(0, len(scores), rows):
         part = scores[start : start + rows].astype(np.float64)
@@ -59,8 +62,8 @@ def _slope_and_curvature(scores: NDArray[np.floating], labels: IntArray, inverse
         probabilities = softmax(centred, 1 / inverse)
         mean = (probabilities * centred).sum(axis=1, keepdims=True)
         own = np.take_along_axis(centred, labels[start : start + rows, None], axis=1)
-        slope += float((mean - own).sum())
-        curvature += float((probabilities * np.square(centred - mean)).sum())
+        slope += float((mean - own).sum() + any_class * (mean - centred.mean(axis=1, keepdims=True)).sum())
+        curvature += (1 + any_class) * float((probabilities * np.square(centred - mean)).sum())
     return slope / len(scores), curvature / len(scores)
 
 

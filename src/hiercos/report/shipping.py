@@ -68,7 +68,7 @@ def _features(lines: Sequence[Line], most_frequent: float) -> str:
     """Sentence on the gain of the features: the most accurate flat line against one constant answer."""
     flat = best_flat_line(lines) or max(lines, key=lambda line: line.estimate("top1").mean)
     share = metric_spec("top1").text(most_frequent)
-    return f"The features: {flat.name} has top-1 {_mean(flat, 'top1')}%, always the most frequent class {share}%."
+    return f"The features: {flat.name} has top-1 {_mean(flat, 'top1')}%, guessing the most frequent class {share}%."
 
 
 def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:

@@ -40,9 +40,11 @@ def print_results(results: Results, full: str) -> None:
     console.print(results.heading, style="bold", markup=False, soft_wrap=True)
     tables = [_text_table(grid) for grid in grids]
     left: list[str] = []
+    is_turned = False
     if any(table.width > width for table in tables):
         turned = [table.turned() for table in tables]
-        if all(table.width <= width for table in turned):
+        is_turned = all(table.width <= width for table in turned)
+        if is_turned:
             tables = turned
         else:
             kept = _fitting(grids[0], tables, width)
@@ -52,7 +54,8 @@ def print_results(results: Results, full: str) -> None:
         console.print(f"\n{grid.caption}", markup=False, soft_wrap=True)
         table.print(console)
         if any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells):
-            console.print(f"* {grid.mark}", markup=False, soft_wrap=True)
+            mark = grid.mark.replace("column", "row") if is_turned else grid.mark
+            console.print(f"* {mark}", markup=False, soft_wrap=True)
     if left:
         console.print(left_out_note(left, width, full), markup=False, soft_wrap=True)
     console.print()

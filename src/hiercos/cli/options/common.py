@@ -110,7 +110,7 @@ TrustBackbone = Annotated[
 ]
 CsvSafe = Annotated[
     bool,
-    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheets run (=, +, -, @ at the start)."),
+    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
 ]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
