@@ -108,8 +108,8 @@ def best_parents(values: Floats, taxonomy: Taxonomy) -> IntArray:
 
     Example:
         >>> t = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
-        >>> best_parents(np.array([[0.7, 0.8, 0.5, 0.3, 0.2]]), t)  # water, pet, fish, dog and ship
-        array([[-1, -1,  1,  1,  0]])
+        >>> best_parents(np.array([[0.7, 0.8, 0.5, 0.2, 0.3]]), t)  # water, pet, fish, ship and dog
+        array([[-1, -1,  1,  0,  1]])
     """
     if taxonomy.is_tree:
         return np.tile(taxonomy.parents, (len(values), 1))
