@@ -55,8 +55,12 @@ class Registry(Mapping[str, Item]):
         if name not in self._items:
             self._load()
         if name not in self._items:
-            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, list(self))}")
+            raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, self.names())}")
         return name
+
+    def names(self) -> list[str]:
+        """Names that can be looked up, for messages."""
+        return list(self)
 
     def __iter__(self) -> Iterator[str]:
         self._load()
