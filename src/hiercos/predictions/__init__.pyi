@@ -2,6 +2,8 @@ from .answers import Answer as Answer
 from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
+from .answers import is_level_column as is_level_column
+from .answers import level_columns as level_columns
 from .answers import named_answers as named_answers
 from .costs import read_costs as read_costs
 from .explanations import explanation_columns as explanation_columns
