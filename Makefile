@@ -27,6 +27,8 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 tests: $(VENV)/.test
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		echo "No Chromium is installed: the tests of the report in a browser are skipped (Debian: apt-get install chromium)."
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 docs: $(VENV)/.docs  ## build the documentation strictly into site/
