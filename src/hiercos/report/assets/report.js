@@ -98,6 +98,7 @@ function drawIcicle() {
   }
   place.replaceChildren(svg);
   document.getElementById("key").textContent = `${measure.title}: ${measure.text(low)} to ${measure.text(high)}`;
+  document.getElementById("grey").textContent = bars.some(bar => !isNumber(data[icicle.measure][bar.node])) ? ` (grey: ${icicle.measure === "severity" ? "no mistakes" : "no test samples"})` : "";
   const stops = measure.ramp.map((tone, step) => `${tone} ${(100 * step) / (measure.ramp.length - 1)}%`).join(",");
   document.getElementById("ramp").style.background = `linear-gradient(to right,${stops})`;
 }
@@ -171,7 +172,7 @@ function confusion(node, own) {
   const left = children[node].length - most.length;
   const note = left > 0 ? `The ${most.length} children with the most confusion; ${left} others are not shown.` : "";
   return element("div", {}, element("h3", {}, "Confusion among its children"),
-    element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), body)), element("p", { class: "small" }, note));
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Confusion among the children" }, element("table", {}, element("thead", {}, head), body)), element("p", { class: "small" }, note));
 }
 
 function sampleTable(samples) {
@@ -184,7 +185,7 @@ function sampleTable(samples) {
       element("td", {}, percent(data.probabilities[sample]))));
   }
   const head = element("tr", {}, ...["test row", ...(hasInputs ? ["input"] : []), "true", "answer", "probability"].map(text => element("th", { scope: "col", class: ["input", "true", "answer"].includes(text) ? "wide" : "" }, text)));
-  return element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), body));
+  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table of samples" }, element("table", {}, element("thead", {}, head), body));
 }
 
 const hasInputs = Object.keys(data.inputs).length > 0;
@@ -275,6 +276,11 @@ function classRows() {
   });
 }
 
+function classCell(leaf) {
+  const above = path(leaf).slice(0, -1).map(each => data.names[each] + " > ").join("");
+  return element("td", { class: "class-path" }, element("span", {}, above), data.names[leaf]);
+}
+
 function showClasses() {
   const rows = classRows(), body = document.getElementById("classes"), found = document.getElementById("found");
   const search = document.getElementById("search"), all = document.getElementById("all-classes");
@@ -287,10 +293,10 @@ function showClasses() {
       return isNumber(a[key]) && isNumber(b[key]) ? direction * (a[key] - b[key]) : isNumber(b[key]) - isNumber(a[key]);
     });
     body.replaceChildren(...chosen.slice(0, most).map(row => {
-      const button = element("button", { type: "button" }, "show");
+      const button = element("button", { type: "button", "aria-label": "show " + data.names[row.leaf] + " in the tree" }, "show");
       button.addEventListener("click", () => { icicle.zoomed = data.parents[row.leaf]; activate(row.leaf, false); document.getElementById("section-the-tree").scrollIntoView(); });
       const cells = [row.support, percent(row.accuracy), MEASURES.severity.text(row.severity), ...(data.reference ? [MEASURES.gain.text(row.gain)] : [])];
-      return element("tr", {}, element("td", { class: "wide" }, row.name), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", {}, button));
+      return element("tr", {}, classCell(row.leaf), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", { class: "on-screen" }, button));
     }));
     found.textContent = `${chosen.length} of ${rows.length} classes` + (chosen.length > most ? `, the first ${most} are shown` : "");
     all.hidden = chosen.length <= most;
