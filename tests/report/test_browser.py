@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -140,3 +141,17 @@ def test_a_screen_reader_finds_names_roles_and_an_order(tmp_path: Path) -> None:
     assert [seen[key] for key in ("jumps", "unlabelled", "skipped", "headless")] == [0, 0, 0, 0]
     assert seen["landmarks"] == [1, 1, 1, 1]
     assert (seen["live"], seen["language"]) == ("polite", "en")
+
+
+def test_copies_of_an_input_with_the_same_mistake_are_shown_once(tmp_path: Path) -> None:
+    found = analysis()
+    first = found.mistakes[0]
+    copies = tuple(replace(first, row=row) for row in (first.row, first.row + 1))
+    inputs = {each.row: {"name": "a", "text": "the same"} for each in copies}
+    actions = """seen.cards = $("mistakes").children.length;
+    seen.rows = $("mistakes").querySelector("p.small").textContent;"""
+    seen = seen_in(replace(found, mistakes=copies, inputs=inputs), actions, tmp_path)
+    assert seen["cards"] == 1
+    assert seen["rows"] == f"Test rows {first.row + 1}, {first.row + 2}, tree distance {first.distance}"
+    told_apart = replace(found, mistakes=copies, inputs={})
+    assert seen_in(told_apart, actions, tmp_path)["cards"] == 2

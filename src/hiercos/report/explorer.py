@@ -20,9 +20,11 @@ def asset(name: str) -> str:
 
 def figure_html(figure: Figure, *, with_title: bool = True) -> str:
     """A figure with its title and note."""
-    title = f"<h3>{html.escape(figure.title)}</h3>" if with_title else ""
+    name = html.escape(figure.title)
+    title = f"<h3>{name}</h3>" if with_title else ""
+    scrolled = f'<div class="wide-figure" tabindex="0" role="group" aria-label="{name}">'  # on narrow screens
     return (
-        f'{title}<figure><div class="wide-figure" tabindex="0">{svg(figure.drawing, in_page=True)}</div>'
+        f"{title}<figure>{scrolled}{svg(figure.drawing, in_page=True)}</div>"
         f"<figcaption>{html.escape(figure.note)}</figcaption></figure>"
     )
 

@@ -8,7 +8,7 @@ from hiercos.metric_table import metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Line, best_flat_line
 
-WIDE = 0.04  # width of an interval of top-1 from which the verdict says that the test rows are few
+WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 

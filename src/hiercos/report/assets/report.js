@@ -103,11 +103,13 @@ function drawIcicle() {
   document.getElementById("ramp").style.background = `linear-gradient(to right,${stops})`;
 }
 
-function summary(node) {
+function figures(node) {
   const parts = [`${data.support[node]} test samples`, `accuracy ${percent(data.accuracy[node])}`, `severity ${MEASURES.severity.text(data.severity[node])}`];
   if (data.reference) parts.push(`gain ${MEASURES.gain.text(data.gain[node])}`);
-  return `${pathText(node)}: ${parts.join(", ")}`;
+  return parts.join(", ");
 }
+
+const summary = node => `${pathText(node)}: ${figures(node)}`;
 
 function activate(node, zoom) {
   icicle.active = node;
@@ -137,7 +139,7 @@ function showNode(node) {
   const own = [];
   data.labels.forEach((label, sample) => { if (below(data.leaves[label], node)) own.push(sample); });
   const panel = document.getElementById("node");
-  panel.replaceChildren(element("h3", {}, pathText(node)), element("p", { class: "small" }, summary(node)));
+  panel.replaceChildren(element("h3", {}, pathText(node)), element("p", { class: "small" }, figures(node)));
   if (children[node].length > 1) panel.append(confusion(node, own));
   const wrong = own.filter(sample => data.answers[sample] !== data.leaves[data.labels[sample]]);
   const shown = [...wrong.filter(sample => input(sample)), ...wrong.filter(sample => !input(sample))].slice(0, 12);
@@ -191,7 +193,7 @@ function sampleTable(samples) {
 const hasInputs = Object.keys(data.inputs).length > 0;
 
 function inputNode(shown) {
-  if (shown.image) return element("img", { src: shown.image, alt: shown.name, title: shown.name, loading: "lazy" });
+  if (shown.image) return element("img", { src: shown.image, alt: shown.name, title: shown.name, decoding: "async" });
   return document.createTextNode(shown.text ?? shown.name);
 }
 
@@ -207,22 +209,35 @@ function pathList(title, node, mistake, other) {
   return element("div", {}, element("b", {}, title), list);
 }
 
-function mistakeCard(mistake) {
-  const shown = data.inputs[mistake.row];
-  const card = element("li");
+const contentOf = shown => shown && (shown.image ?? shown.text);
+
+// Mistakes with the same input, truth and answer, such as copies of a photo, in one group.
+function grouped(mistakes) {
+  const groups = new Map();
+  for (const mistake of mistakes) {
+    const content = contentOf(data.inputs[mistake.row]), key = content ? `${mistake.true} ${mistake.answer} ${content}` : mistake.row;
+    groups.set(key, [...(groups.get(key) ?? []), mistake]);
+  }
+  return [...groups.values()];
+}
+
+function mistakeCard(group) {
+  const mistake = group[0], shown = data.inputs[mistake.row], card = element("li");
+  const rows = group.map(each => each.row + 1).join(", ");
   if (shown) card.append(element("p", {}, inputNode(shown)));
-  card.append(element("p", { class: "small" }, `Test row ${mistake.row + 1}, tree distance ${mistake.distance}`));
+  card.append(element("p", { class: "small" }, `Test row${group.length > 1 ? "s" : ""} ${rows}, tree distance ${mistake.distance}`));
   card.append(element("div", { class: "paths" }, pathList("True", mistake.true, mistake, mistake.answer), pathList("Answer", mistake.answer, mistake, mistake.true)));
   return card;
 }
 
 function showMistakes() {
   const list = document.getElementById("mistakes"), more = document.getElementById("more-mistakes");
+  const groups = grouped(data.mistakes);
   let shown = 0;
   const grow = () => {
-    for (const mistake of data.mistakes.slice(shown, shown + 12)) list.append(mistakeCard(mistake));
+    for (const group of groups.slice(shown, shown + 12)) list.append(mistakeCard(group));
     shown += 12;
-    more.hidden = shown >= data.mistakes.length;
+    more.hidden = shown >= groups.length;
   };
   more.addEventListener("click", grow);
   grow();
@@ -232,7 +247,8 @@ function showPairs() {
   const body = document.getElementById("pairs");
   if (!data.pairs.length) body.append(element("tr", {}, element("td", { colspan: "4" }, "No pair is confused more than once.")));
   for (const pair of data.pairs) {
-    const examples = pair.rows.map(row => data.inputs[row]).filter(Boolean).slice(0, 3);
+    const found = pair.rows.map(row => data.inputs[row]).filter(Boolean), contents = found.map(contentOf);
+    const examples = found.filter((_, at) => contents.indexOf(contents[at]) === at).slice(0, 3);
     const cell = element("td", { class: "wide" });
     examples.forEach((shown, at) => cell.append(...(at && !shown.image ? [element("br")] : []), inputNode(shown)));
     body.append(element("tr", {}, element("td", { class: "wide" }, pathText(pair.true)), element("td", { class: "wide" }, pathText(pair.answer)),
