@@ -294,6 +294,10 @@ class CommitteeTraining:
         """Log-loss of a candidate on the samples to judge by, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
 
+    def pooled_loss(self, candidates: Sequence[Candidate]) -> float:
+        """Log-loss of candidates with fitted weights on the samples to judge by."""
+        return pool_weights([candidate.scores for candidate in candidates], self.labels)[1]
+
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
         """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""
         weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
