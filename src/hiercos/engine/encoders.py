@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 TFIDF = "tfidf"  # name of the text features that may stand beside those of a backbone
-SENTENCE_LENGTH = 2.0  # length of a backbone's features beside TF-IDF vectors of length 1, chosen on validation
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
 
 
@@ -141,10 +140,10 @@ class JoinedEncoder:
         return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
 
     def joined(self, inputs: Inputs, features: Floats) -> SparseMatrix:
-        """TF-IDF vectors beside backbone features, shape (M, F), of which all rows get the same length."""
+        """TF-IDF vectors beside backbone features, shape (M, F); each part of a row gets the length 1, or 0 if empty."""
         vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
         lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
-        return csr_matrix(hstack([vectors, csr_matrix(SENTENCE_LENGTH * features / lengths)]), dtype=np.float32)
+        return csr_matrix(hstack([vectors, csr_matrix(features / lengths)]), dtype=np.float32)
 
 
 def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
