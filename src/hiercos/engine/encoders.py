@@ -140,7 +140,7 @@ class JoinedEncoder:
         return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
 
     def joined(self, inputs: Inputs, features: Floats) -> SparseMatrix:
-        """TF-IDF vectors beside backbone features, shape (M, F); each part of a row gets the length 1, or 0 if empty."""
+        """TF-IDF vectors beside backbone features, shape (M, F); each part of a row has the length 1, or is empty."""
         vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
         lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
         return csr_matrix(hstack([vectors, csr_matrix(features / lengths)]), dtype=np.float32)
