@@ -229,4 +229,4 @@ def test_wide_heads_follow_while_they_help() -> None:
     model = Model(TOY17, train.features.shape[1], "flat-committee", {})
     training = CommitteeTraining(model.head, train, [(train, val)], val, seed=0, train_member=no_member)
     first, *others = (Candidate([model], scores) for scores in given)
-    assert len(helpful(training, [first], iter(others))) == 6
+    assert len(helpful(training, [first], iter(others))) == 4

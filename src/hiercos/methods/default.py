@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hiercos.methods.committee import (
+    ENOUGH,
     Candidate,
     Committee,
     CommitteeSolver,
@@ -94,13 +95,14 @@ class DefaultSolver(CommitteeSolver):
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
         if self.effort == "quick" or len(training.train[True]) < FEW:
             return found
-        if self.effort == "best":
-            return [*found, *(head for place in (10, 20) for head in _wide_heads(training, place, self.dropouts))]
-        return helpful(training, found, _wide_heads(training, 10, self.dropouts))
+        if self.effort == "normal" and len(training.labels) >= ENOUGH:
+            return helpful(training, found, _wide_heads(training, 10, self.dropouts))
+        places = (10, 20) if self.effort == "best" else (10,)
+        return [*found, *(head for place in places for head in _wide_heads(training, place, self.dropouts))]
 
 
 def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates with the heads that follow, up to the last before `IN_VAIN` heads in a row hardly lower the log-loss.
+    """Candidates with the heads that follow, until `IN_VAIN` heads in a row hardly lower the log-loss; without these.
 
     Args:
         training: training with the samples to judge by.
@@ -113,7 +115,7 @@ def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iter
         candidates.append(head)
         losses.append(training.pooled_loss(candidates))
         if len(losses) > IN_VAIN and losses[-1] > (1 - GAIN) * losses[-1 - IN_VAIN]:
-            break
+            return candidates[:-IN_VAIN]
     return candidates
 
 
