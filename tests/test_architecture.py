@@ -10,7 +10,6 @@ SOURCE = Path(hiercos.__file__).parent
 OPEN_TO_ALL = {
     *(
         "analysis",
-        "callbacks",
         "errors",
         "files",
         "json_files",

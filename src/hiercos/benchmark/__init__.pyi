@@ -6,7 +6,9 @@ from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
 from .comparison import RUNS as RUNS
 from .comparison import Entry as Entry
+from .comparison import check_shipping as check_shipping
 from .comparison import compare as compare
+from .comparison import ship_model as ship_model
 from .jobs import Observer as Observer
 from .jobs import Result as Result
 from .jobs import Task as Task
@@ -24,8 +26,6 @@ from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics
 from .predictions import node_rows as node_rows
 from .predictions import sample_metrics as sample_metrics
-from .pruning import LevelCost as LevelCost
-from .pruning import level_costs as level_costs
 from .recipes import RecipeError as RecipeError
 from .recipes import load_recipes as load_recipes
 from .report_source import ReportSource as ReportSource
@@ -40,6 +40,4 @@ from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import sample_means as sample_means
-from .shipping import check_shipping as check_shipping
-from .shipping import ship_model as ship_model
 from .tuning import Tuning as Tuning

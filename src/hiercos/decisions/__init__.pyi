@@ -1,6 +1,8 @@
 from .back_off import BackOff as BackOff
 from .base import RULES as RULES
 from .base import ClassRule as ClassRule
+from .base import LeastRisk as LeastRisk
+from .base import Likeliest as Likeliest
 from .base import NodeRule as NodeRule
 from .base import Orders as Orders
 from .base import Rule as Rule
@@ -25,7 +27,5 @@ from .posterior import prior_weights as prior_weights
 from .posterior import score_offsets as score_offsets
 from .request import AnswerRequest as AnswerRequest
 from .request import named_classes as named_classes
-from .rules import LeastRisk as LeastRisk
-from .rules import Likeliest as Likeliest
 from .stopping import LeastCost as LeastCost
 from .stopping import information as information

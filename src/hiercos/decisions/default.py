@@ -5,11 +5,10 @@ from typing import Literal, Self
 
 import numpy as np
 
-from hiercos.decisions.base import RULES, ClassRule, RuleError, listed_classes
+from hiercos.decisions.base import RULES, ClassRule, LeastRisk, Likeliest, RuleError, listed_classes
 from hiercos.decisions.best_order import MOST_EXACT
 from hiercos.decisions.hops import hops_ranking, rank_scores
 from hiercos.decisions.posterior import Posterior
-from hiercos.decisions.rules import LeastRisk, Likeliest
 from hiercos.taxonomy import Floats, IntArray, label_indices, pair_distances
 
 MOST_TOP1_LOST = 0.001  # top-1 accuracy that a smaller expected distance may cost

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
-from hiercos.decisions.base import RULES, ClassRule
+from hiercos.decisions.base import RULES, ClassRule, LeastRisk
 from hiercos.decisions.best_order import (
     MOST_EXACT,
     MOST_LABELS,
@@ -16,7 +16,6 @@ from hiercos.decisions.best_order import (
     ranks_along_path,
 )
 from hiercos.decisions.posterior import ROWS_AT_ONCE, Posterior
-from hiercos.decisions.rules import LeastRisk
 from hiercos.taxonomy import (
     Floats,
     IntArray,

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
     Float32Array,
     InputBatch,
     Inputs,
     Kind,
+    ProgressCallback,
     UnlabelledInputs,
     as_inputs,
 )

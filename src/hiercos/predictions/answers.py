@@ -174,3 +174,15 @@ def check_top_k(top_k: int | None) -> None:
     """Raise a ValueError for a `top_k` below 1."""
     if top_k is not None:
         check_count("top_k", top_k)
+
+
+def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumns:
+    """Probabilities of a batch of inputs, one column for each node, level by level; its heading is the path.
+
+    Args:
+        batch: B inputs.
+        posterior: probabilities of the inputs.
+    """
+    taxonomy, values = posterior.taxonomy, np.minimum(posterior.nodes, 1.0)
+    nodes = {taxonomy.path_text(node): values[:, node].tolist() for node in range(taxonomy.num_nodes)}
+    return {"row": list(batch.numbers), **nodes}

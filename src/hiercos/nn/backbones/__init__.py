@@ -10,7 +10,6 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     transformers_models,
     vit,
 )
-from hiercos.nn.backbones.augmentation import Augment, Border, TrainTransform
 from hiercos.nn.backbones.backbone import (
     Backbone,
     BackboneError,
@@ -20,7 +19,7 @@ from hiercos.nn.backbones.backbone import (
     blank_sample,
 )
 from hiercos.nn.backbones.onnx_file import OnnxBackbone
-from hiercos.nn.backbones.preprocessing import ImageTransform
+from hiercos.nn.backbones.preprocessing import Augment, Border, ImageTransform, TrainTransform
 from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 
 __all__ = [

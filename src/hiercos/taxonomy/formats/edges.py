@@ -5,9 +5,8 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from hiercos.taxonomy.checks import IDS_HINT, TaxonomyError
-from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.formats.levels import FieldRow, table_text
-from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
+from hiercos.taxonomy.rows import EdgeRow, PathRow, tree_from_edge_rows, tree_from_path_rows
 from hiercos.taxonomy.tree import PATH_SIGN, Taxonomy
 
 

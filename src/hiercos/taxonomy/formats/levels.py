@@ -10,7 +10,7 @@ from reprlib import repr as shortened
 from hiercos.files import csv_text
 from hiercos.limits import limit
 from hiercos.taxonomy.checks import TaxonomyError, repeated
-from hiercos.taxonomy.paths import PathRow, tree_from_path_rows
+from hiercos.taxonomy.rows import PathRow, tree_from_path_rows
 from hiercos.taxonomy.tree import Taxonomy
 
 FieldRow = tuple[str, dict[str, str]]  # position of the row, for messages, and its fields by column

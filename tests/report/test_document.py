@@ -2,9 +2,51 @@ import csv
 import json
 from dataclasses import replace
 
+import pytest
+
+from hiercos.metric_table import metric_spec
 from hiercos.records import Record
-from hiercos.report import AblationGroup, ablation_results, results_text
+from hiercos.report import AblationGroup, ablation_results, learning_curve_results, results_text
+from hiercos.report.figures import learning_curve_series
+from hiercos.report.page import report_html
 from records import record
+
+
+def point(method: str, shots: int | str, seed: int, top1: float) -> Record:
+    made = record(method, seed, top1=top1)
+    return replace(made, data={**made.data, "shots": shots})
+
+
+RESULTS = learning_curve_results(
+    [
+        point(method, shots, seed, top1 + 0.1 * seed + (shots == "all") / 4)
+        for shots in (2, "all")
+        for method, top1 in (("hier-cos", 0.4), ("cross-entropy", 0.2))
+        for seed in (0, 1)
+    ]
+)
+
+
+def test_a_curve_has_the_mean_of_each_point_and_its_interval() -> None:
+    ours = learning_curve_series(RESULTS, metric_spec("top1"))[0]
+    assert (ours.name, list(ours.x), RESULTS.points) == ("hier-cos", [0, 1], ("2", "all"))
+    assert list(ours.y) == pytest.approx([45, 70])
+    assert ours.intervals[0][1] - ours.y[0] == pytest.approx(
+        12.7062 * 5, rel=1e-3
+    )  # t(0.975, 1) = 12.7062, deviation / sqrt 2
+
+
+def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
+    page = report_html(RESULTS)
+    assert ">Learning curves</h2>" in page
+    assert ">2 a class (10 training samples)</h2>" in page
+    assert "Accuracy at every level" not in page
+
+
+def test_the_verdict_names_every_point() -> None:
+    lines = RESULTS.verdict.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["2 a class (10 training samples)", "All 10 training samples"]
+    assert "hier-cos" in lines[0]
 
 
 def run(seed: int, *, alpha: float = 0.05, **figures: float) -> Record:

@@ -1,4 +1,4 @@
-"""Dense features of sparse vectors: a truncated SVD as a layer, and SciPy matrices as tensors."""
+"""Layers between features and head: scaling, and a truncated SVD of sparse vectors, with SciPy matrices as tensors."""
 
 import warnings
 from functools import cache
@@ -9,9 +9,43 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
+CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding or a single sample
 
 SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
+
+
+class Standardize(nn.Module):
+    """Scale every feature to mean 0 and variance 1, with statistics set once.
+
+    Shape:
+        features: (B, F). Output: (B, F).
+    """
+
+    mean: Tensor  # (F,)
+    scale: Tensor  # (F,), 1 for a feature that never varies
+
+    def __init__(self, in_features: int) -> None:
+        super().__init__()
+        self.register_buffer("mean", torch.zeros(in_features))
+        self.register_buffer("scale", torch.ones(in_features))
+
+    def fit(self, features: Tensor) -> None:
+        """Set mean and scale from features, shape (M, F) with M at least 1."""
+        mean, scale = feature_scale(features)
+        self.mean.copy_(mean)
+        self.scale.copy_(scale)
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Standardize features, shape (B, F)."""
+        return (features - self.mean) / self.scale
+
+
+def feature_scale(features: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and deviation of each feature, shape (F,) each, from (M, F); 1 for a feature that never varies."""
+    deviation = features.std(dim=0, correction=0)
+    varies = deviation > CONSTANT * features.abs().amax(dim=0)
+    return features.mean(dim=0), deviation.where(varies, 1)
 
 
 class Projection(nn.Module):

@@ -2,10 +2,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from sklearn.base import BaseEstimator
 
-from hiercos import HierarchicalClassifier, HierCOSClassifier
-from hiercos.sklearn.parameters import ParameterError, check_parameters
-from sklearn_clouds import UNEVEN, samples
+from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
+from hiercos.sklearn.validation import (
+    ParameterError,
+    check_parameters,
+    checked_samples,
+    classes_from_hiclass,
+    hiclass_labels,
+    labelled,
+)
+from hiercos.taxonomy import label_codec, taxonomy_from_levels
+from sklearn_clouds import LEVELS, NAMES, UNEVEN, samples
+from trees import taxonomies
 
 X, LABELS = samples(8)
 
@@ -78,3 +91,61 @@ def test_so_is_one_of_hier_cos(parameters: dict[str, Any], message: str) -> None
     with pytest.raises(ValueError) as error:  # noqa: PT011  # the whole message follows
         HierCOSClassifier(UNEVEN, epochs=1, **parameters).fit(X, LABELS)
     assert str(error.value) == message
+
+
+def test_samples_and_labels_come_as_arrays_and_the_estimator_remembers_their_width() -> None:
+    estimator = BaseEstimator()
+    found, y = checked_samples(estimator, X.tolist(), NAMES[LABELS].tolist(), reset=True)
+    np.testing.assert_array_equal(found, X)
+    assert y.tolist() == NAMES[LABELS].tolist()
+    assert estimator.n_features_in_ == 12
+    with pytest.raises(ValueError, match="X has 5 features, but BaseEstimator is expecting 12"):
+        checked_samples(estimator, X[:, :5], LABELS, reset=False)
+
+
+def test_sparse_samples_stay_sparse_and_single_precision_stays_single() -> None:
+    found, _ = checked_samples(BaseEstimator(), sp.coo_matrix(X.astype(np.float32)), LEVELS[LABELS], reset=True)
+    assert found.format == "csr"
+    assert found.dtype == np.float32
+
+
+def test_samples_of_weight_0_are_left_out_and_the_others_become_tensors() -> None:
+    weights = np.array([0, 1, 2, 0, 0, 3, 0, 0.5])
+    data = labelled(X, NAMES[LABELS], label_codec(NAMES, UNEVEN), weights)
+    vectors, kept = data.vectors(None, raw_inputs=False), [1, 2, 5, 7]
+    torch.testing.assert_close(vectors.features, torch.tensor(X[kept], dtype=torch.float32))
+    assert vectors.labels.tolist() == LABELS[kept].tolist()
+    torch.testing.assert_close(data.weight_tensor(), torch.tensor([1, 2, 3, 0.5]))
+
+
+def test_without_weights_all_samples_count_the_same() -> None:
+    data = labelled(X, NAMES[LABELS], label_codec(NAMES, UNEVEN), None)
+    assert len(data.labels) == 8
+    assert data.weight_tensor() is None
+
+
+def test_weights_below_0_are_refused() -> None:
+    with pytest.raises(ValueError, match="Negative values in data passed to `sample_weight`"):
+        labelled(X, NAMES[LABELS], label_codec(NAMES, UNEVEN), np.where(LABELS == 0, -1.0, 1.0))
+
+
+@settings(max_examples=50, deadline=None)
+@given(taxonomies())
+def test_classes_go_there_and_back(taxonomy: Taxonomy) -> None:
+    classes = np.arange(taxonomy.num_classes)
+    labels = hiclass_labels(classes, taxonomy)
+    assert classes_from_hiclass(labels, taxonomy).tolist() == classes.tolist()
+    again = taxonomy_from_levels(labels)
+    assert sorted(again.path_text(leaf) for leaf in again.leaves) == sorted(
+        taxonomy.path_text(leaf) for leaf in taxonomy.leaves
+    )
+
+
+def test_hiclass_itself_takes_the_labels() -> None:
+    from hiclass import LocalClassifierPerParentNode
+
+    taxonomy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])
+    classes = np.array([0, 1, 2, 0, 1, 2])
+    features = np.eye(3)[classes]
+    model = LocalClassifierPerParentNode().fit(features, hiclass_labels(classes, taxonomy))
+    assert classes_from_hiclass(model.predict(features), taxonomy).tolist() == classes.tolist()
