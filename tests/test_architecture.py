@@ -12,7 +12,6 @@ OPEN_TO_ALL = {
         "analysis",
         "errors",
         "files",
-        "json_files",
         "limits",
         "locks",
         "manifest",

@@ -1,4 +1,4 @@
-"""Atomic, durable writing of files, and checks of output paths. Plain Python, open to every package.
+"""Atomic, durable writing of files, and checks of input and output paths. Plain Python, open to every package.
 
 A regular file is written under a temporary name in its own folder, forced to disk and renamed. Devices, pipes and the
 process's own streams (`/dev/stdout`) are written directly, and symbolic links are followed.

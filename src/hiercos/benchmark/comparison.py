@@ -1,4 +1,4 @@
-"""Several methods on the same features, splits, schedule and seeds, raw and under decision rules."""
+"""Several methods on the same features, splits, schedule and seeds, raw and under decision rules; the model to ship."""
 
 from __future__ import annotations
 

@@ -6,7 +6,6 @@ from .catalogue.download import DownloadError as DownloadError
 from .catalogue.download import fetch as fetch
 from .catalogue.download import shown_size as shown_size
 from .catalogue.icd10cm import icd10cm as icd10cm
-from .class_priors import read_class_prior as read_class_prior
 from .dataset import Dataset as Dataset
 from .dataset import FeatureOrigin as FeatureOrigin
 from .dataset import degenerate_notes as degenerate_notes
@@ -34,6 +33,7 @@ from .readers.table_files import DELIMITERS as DELIMITERS
 from .readers.table_files import PARQUET as PARQUET
 from .readers.table_files import SAMPLE_TABLES as SAMPLE_TABLES
 from .readers.table_files import TABLES as TABLES
+from .readers.table_files import NumberedRow as NumberedRow
 from .readers.table_files import column_names as column_names
 from .readers.table_files import delimited_file as delimited_file
 from .readers.table_files import length_fault as length_fault

@@ -1,4 +1,4 @@
-"""A labelled data set as a frozen value, checked when it is created."""
+"""A labelled data set as a frozen value, checked when it is created, with notes on what cannot be learned from it."""
 
 import hashlib
 from collections.abc import Mapping

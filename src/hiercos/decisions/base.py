@@ -12,7 +12,7 @@ from hiercos.decisions.decision import Decision, ShortList
 from hiercos.decisions.posterior import Posterior
 from hiercos.errors import FaultsError
 from hiercos.registry import Registry
-from hiercos.taxonomy import Floats, IntArray, ancestor_sums
+from hiercos.taxonomy import Floats, IntArray
 
 
 class RuleError(FaultsError):
@@ -201,9 +201,7 @@ RULES: Registry[type[Rule]] = Registry(
     "rule",
     RuleError,
     entry_points="hiercos.rules",
-    modules=tuple(
-        f"hiercos.decisions.{name}" for name in ("rules", "hops", "default", "back_off", "stopping", "unknown")
-    ),
+    modules=tuple(f"hiercos.decisions.{name}" for name in ("class_rules", "back_off", "stopping", "unknown")),
 )
 
 
@@ -235,43 +233,3 @@ def rule_from_dict(values: Mapping[str, Any] | str) -> Rule:
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
         raise RuleError(f"expected a rule as an object with a name, got {values!r}")
     return rule(values["name"], **{key: values[key] for key in values if key != "name"})
-
-
-@RULES.register("none")
-@dataclass(frozen=True)
-class Likeliest(ClassRule):
-    """The class with the highest score of the method, without the tree."""
-
-    criterion = "class score"
-
-    def class_values(self, posterior: Posterior) -> Floats:
-        """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
-        return np.asarray(posterior.scores)
-
-
-@RULES.register("crm")
-@dataclass(frozen=True)
-class LeastRisk(ClassRule):
-    """The class with the smallest expected tree distance to the true one under the posterior [karthik2021].
-
-    The distance of two classes is H − depth(LCA), so the risk of class c is H minus the probability of every node on
-    its path, and its own probability counts for the levels below it too:
-    risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample. In a graph,
-    the set of ancestors replaces the path, and its size the depth.
-
-    Example:
-        >>> from hiercos.taxonomy import Taxonomy
-        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> LeastRisk().class_values(Posterior([[0.375, 0.25, 0.375]], t))  # as likely as the car, nearer to the dog
-        array([[-1.   , -1.125, -1.25 ]])
-    """
-
-    criterion = "minus the expected tree distance"
-
-    def class_values(self, posterior: Posterior) -> Floats:
-        """Minus the expected tree distance of each class, shape (M, C), from −H to 0."""
-        taxonomy = posterior.taxonomy
-        on_paths = ancestor_sums(posterior.nodes, taxonomy)[:, taxonomy.leaves]  # (M, C)
-        levels_below = taxonomy.most_ancestors - taxonomy.ancestor_counts[taxonomy.leaves]
-        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.most_ancestors
-        return values

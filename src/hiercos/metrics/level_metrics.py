@@ -1,7 +1,7 @@
-"""torchmetrics classes of predictions at each level and labels (B,).
+"""torchmetrics classes of answers at each level and at any depth, and labels (B,).
 
-`answers` are node scores (B, N) or level predictions (B, H); metrics that need node scores or node probabilities name
-their parameter accordingly.
+`answers` are node scores (B, N) or level predictions (B, H), in `AnswerMetrics` one node each (B,); metrics that need
+node scores or node probabilities name their parameter accordingly.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hiercos.metrics import functional as HF
 from hiercos.metrics.averages import SampleMean, TreeMetric
-from hiercos.metrics.functional.answers import ANSWER_METRICS, answer_values
+from hiercos.metrics.functional.levels import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.probability import binned_error, calibration_bins
 from hiercos.taxonomy import Taxonomy
 

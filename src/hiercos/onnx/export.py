@@ -1,4 +1,4 @@
-"""Export of a stored model to a self-contained ONNX file: the graph, with the taxonomy and the rule as metadata."""
+"""Export of a stored model to a self-contained ONNX file with its taxonomy and rule, and quantisation to int8."""
 
 from dataclasses import dataclass, replace
 from os import PathLike

@@ -2,14 +2,15 @@ from .answers import Answer as Answer
 from .answers import AnswerColumns as AnswerColumns
 from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
+from .answers import explanation_columns as explanation_columns
+from .answers import explanations as explanations
 from .answers import named_answers as named_answers
 from .answers import probability_columns as probability_columns
 from .decision_tables import RowWeights as RowWeights
+from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
 from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors
-from .explanations import explanation_columns as explanation_columns
-from .explanations import explanations as explanations
 from .guesses import LabelledImages as LabelledImages
 from .guesses import read_labelled_images as read_labelled_images
 from .score_tables import ScoreSet as ScoreSet

@@ -1,4 +1,4 @@
-"""Matching of class names and image paths written by other programs."""
+"""Predictions by image of other programs, matched to labelled images and to classes, as scores."""
 
 import math
 from collections import Counter, defaultdict

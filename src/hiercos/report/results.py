@@ -1,4 +1,4 @@
-"""Records as the rows of results.csv, their summary, and the verdict in words.
+"""Records as the rows of results.csv, their summary, published figures beside them, and the verdict in words.
 
 The summary has one line per method, with mean and interval over the seeds.
 """

@@ -1,4 +1,4 @@
-"""Distances between classes, without a walk up the tree for every pair.
+"""Distances between classes, without a walk up the tree for every pair, and the order of the classes they prefer.
 
 In a graph, the number of ancestors that two classes share is a product of sparse sets of ancestors.
 
@@ -6,6 +6,9 @@ In a tree, take the leaves in depth-first order. The lowest common ancestor of t
 common ancestors of the neighbours between them, so one number per leaf (its common depth with the leaf
 before it) answers everything: a pair is a range minimum, O(1) from a table of minima over the powers of
 two, and a whole row is a running minimum, O(C).
+
+The other classes are at a few distinct distances from a class; their dense ranks are the preference ranks, 0 for the
+class itself. The number of classes at each rank, the rank profile, determines the order up to the names of the classes.
 """
 
 import weakref

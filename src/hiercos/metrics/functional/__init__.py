@@ -1,8 +1,9 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
-from hiercos.metrics.functional.answers import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
+    ANSWER_METRICS,
+    answer_values,
     full_path_accuracy,
     level_accuracy,
     level_predictions,

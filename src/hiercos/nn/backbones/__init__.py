@@ -11,16 +11,17 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     vit,
 )
 from hiercos.nn.backbones.backbone import (
+    BACKBONES,
     Backbone,
     BackboneError,
     ModuleBackbone,
     Preprocess,
     StemBackbone,
     blank_sample,
+    load_backbone,
 )
 from hiercos.nn.backbones.onnx_file import OnnxBackbone
 from hiercos.nn.backbones.preprocessing import Augment, Border, ImageTransform, TrainTransform
-from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 
 __all__ = [
     "BACKBONES",

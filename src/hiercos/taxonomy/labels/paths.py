@@ -1,4 +1,8 @@
-"""Labels that are paths, as texts (`a > b > c`) or with one column per level, and the taxonomy built from them."""
+"""Labels that are paths, as texts (`a > b > c`) or with one column per level, and the taxonomy built from them.
+
+With columns there is one row per sample, blank on the right beyond the label's depth. hiclass takes and returns labels
+in this form; they are plain arrays, so hiclass is not imported.
+"""
 
 import math
 from collections.abc import Iterable, Sequence

@@ -1,12 +1,13 @@
-"""The decision rule `hops`: the answer and the ranking with the highest expected HOPS."""
+"""The decision rules that answer with a class: `none`, `crm`, `hops` and `default`."""
 
 import weakref
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from hiercos.decisions.base import RULES, ClassRule, LeastRisk
+from hiercos.decisions.base import RULES, ClassRule, RuleError, listed_classes
 from hiercos.decisions.best_order import (
     MOST_EXACT,
     MOST_LABELS,
@@ -20,8 +21,11 @@ from hiercos.taxonomy import (
     Floats,
     IntArray,
     Taxonomy,
+    ancestor_sums,
     decay_weights,
     distance_counts,
+    label_indices,
+    pair_distances,
     preferred_ranks,
     rank_profiles,
     reversed_disorder,
@@ -30,6 +34,47 @@ from hiercos.taxonomy import (
 GRAPH_ROWS = 64  # samples of a graph whose labels are looked up together
 ROWS_IN_CACHE = 512  # samples whose costs are computed together
 TABLE = 1 << 22  # entries of the table of rank profiles by positions that are computed at a time
+MOST_TOP1_LOST = 0.001  # top-1 accuracy that a smaller expected distance may cost
+
+
+@RULES.register("none")
+@dataclass(frozen=True)
+class Likeliest(ClassRule):
+    """The class with the highest score of the method, without the tree."""
+
+    criterion = "class score"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """The method's scores, or the probabilities if there are no scores; shape (M, C)."""
+        return np.asarray(posterior.scores)
+
+
+@RULES.register("crm")
+@dataclass(frozen=True)
+class LeastRisk(ClassRule):
+    """The class with the smallest expected tree distance to the true one under the posterior [karthik2021].
+
+    The distance of two classes is H − depth(LCA), so the risk of class c is H minus the probability of every node on
+    its path, and its own probability counts for the levels below it too:
+    risk(c) = H − Σ_{v ∈ path(c)} P(v) − p_c (H − depth(c)). No table of distances is made: O(N) a sample. In a graph,
+    the set of ancestors replaces the path, and its size the depth.
+
+    Example:
+        >>> from hiercos.taxonomy import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> LeastRisk().class_values(Posterior([[0.375, 0.25, 0.375]], t))  # as likely as the car, nearer to the dog
+        array([[-1.   , -1.125, -1.25 ]])
+    """
+
+    criterion = "minus the expected tree distance"
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Minus the expected tree distance of each class, shape (M, C), from −H to 0."""
+        taxonomy = posterior.taxonomy
+        on_paths = ancestor_sums(posterior.nodes, taxonomy)[:, taxonomy.leaves]  # (M, C)
+        levels_below = taxonomy.most_ancestors - taxonomy.ancestor_counts[taxonomy.leaves]
+        values: Floats = on_paths + posterior.classes * levels_below - taxonomy.most_ancestors
+        return values
 
 
 @RULES.register("hops")
@@ -170,3 +215,73 @@ def worst_disorders_of(taxonomy: Taxonomy, labels: IntArray) -> Floats:
         parts.append(reversed_disorder(preferred, decay_weights(some, preferred)))
     worst: Floats = np.concatenate(parts)[of_class.reshape(-1)]
     return worst
+
+
+ANSWERS: dict[str, ClassRule] = {"none": Likeliest(), "crm": LeastRisk()}
+
+
+@RULES.register("default")
+@dataclass(frozen=True)
+class DefaultRule(ClassRule):
+    """The answer by probability or by expected distance, the list by probability, the order by expected HOPS.
+
+    The answer is the likeliest class, or that of `crm` if held-out samples show that it is nearer to the truth: its
+    mean tree distance is smaller by more than one standard error of the paired difference, and its top-1 accuracy
+    lower by at most 0.001. The short list has the answer first and then the likeliest other classes. The ranking has
+    the answer first and then the order with the highest expected HOPS.
+
+    Args:
+        answer: rule of the answer, "none" (the likeliest class) or "crm"; set by `fit`.
+        exact_up_to: see `best_order`.
+
+    Example:
+        >>> from hiercos.taxonomy import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> posterior = Posterior([[0.5, 0.1, 0.4]], t)
+        >>> DefaultRule().short_list(posterior, 3).classes, DefaultRule().ranking(posterior)
+        (array([[0, 2, 1]]), array([[3., 2., 1.]]))
+    """
+
+    answer: Literal["none", "crm"] = "none"
+    exact_up_to: int = MOST_EXACT
+    fitted = ("answer",)
+    lists_by_probability = True
+
+    def __post_init__(self) -> None:
+        if self.answer not in ANSWERS:
+            raise RuleError(f"rule 'default': expected the answer 'none' or 'crm', got {self.answer!r}")
+
+    @property
+    def criterion(self) -> str:  # type: ignore[override]  # that of the answer
+        """Name of the values of the answers."""
+        return ANSWERS[self.answer].criterion
+
+    def class_values(self, posterior: Posterior) -> Floats:
+        """Values under the rule of the answer, shape (M, C)."""
+        return ANSWERS[self.answer].class_values(posterior)
+
+    def ranking(self, posterior: Posterior) -> Floats:
+        """Ranking scores from C for the answer to 1 for the last class of the best order behind it.
+
+        On a tree of one level all mistakes are equally far; there the likeliest classes follow.
+        """
+        if posterior.taxonomy.height == 1:
+            return rank_scores(listed_classes(self(posterior).classes, posterior, posterior.taxonomy.num_classes))
+        return hops_ranking(posterior, self, exact_up_to=self.exact_up_to)
+
+    def fit(self, posterior: Posterior, labels: IntArray) -> Self:
+        """The rule with the better answer on held-out samples; labels at inner nodes do not count."""
+        indices = label_indices(labels, posterior.taxonomy)
+        rows = np.flatnonzero(indices < posterior.taxonomy.num_classes)
+        if len(rows) < 2:
+            return replace(self, answer="none")
+        known, true = posterior.rows(rows), indices[rows]
+        likeliest, nearest = (ANSWERS[name](known).classes for name in ("none", "crm"))
+        gains = _distances(true, likeliest, posterior) - _distances(true, nearest, posterior)
+        lost = np.mean(likeliest == true) - np.mean(nearest == true)
+        noise = gains.std(ddof=1) / len(rows) ** 0.5
+        return replace(self, answer="crm" if gains.mean() > noise and lost <= MOST_TOP1_LOST else "none")
+
+
+def _distances(labels: IntArray, classes: IntArray, posterior: Posterior) -> IntArray:
+    return pair_distances(posterior.taxonomy, labels, classes)
