@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
@@ -16,7 +17,6 @@ from hiercos.data import Inputs, Kind, ProgressCallback, TextFeatures
 from hiercos.engine.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
 from hiercos.nn import SparseMatrix
 from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
-from hiercos.taxonomy import Floats
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -137,7 +137,7 @@ class JoinedEncoder:
         features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
         return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
 
-    def joined(self, inputs: Inputs, features: Floats) -> SparseMatrix:
+    def joined(self, inputs: Inputs, features: NDArray[np.float32]) -> SparseMatrix:
         """TF-IDF vectors beside backbone features, shape (M, F); each part of a row has the length 1, or is empty."""
         vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
         lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
