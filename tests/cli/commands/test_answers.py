@@ -149,7 +149,8 @@ def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pyte
     command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--method", "hier-cos"]
     assert run([*command, "--epochs", "2", "--device", "cpu", "--out", str(folder / "cos")]) == 0
     out = folder / "why.csv"
-    assert run(["predict", str(folder / "cos"), str(folder / "new.npz"), "--explain", "--output", str(out)]) == 0
+    command = ["predict", str(folder / "cos"), str(folder / "new.npz"), "--numbered-levels", "--explain"]
+    assert run([*command, "--output", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as file:
         row = next(csv.DictReader(file))
     features = np.load(folder / "new.npz")["features"]
