@@ -19,6 +19,7 @@ from .node_answers import labelled_posterior as labelled_posterior
 from .node_answers import node_answer_rows as node_answer_rows
 from .node_answers import node_answer_values as node_answer_values
 from .node_answers import reliability_rows as reliability_rows
+from .node_answers import values_by_rule as values_by_rule
 from .predictions import SampleMetrics as SampleMetrics
 from .predictions import class_rows as class_rows
 from .predictions import model_metrics as model_metrics

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -186,9 +186,14 @@ class StoredModel:
 
     def posterior(self, scores: ArrayLike, energies: Tensor | None = None) -> Posterior:
         """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
-        taxonomy, weights = self.model.taxonomy, self.class_weights
-        posterior = Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=weights)
-        return posterior if energies is None else replace(posterior, energies=energies.numpy())
+        shares = None if energies is None else energies.numpy()
+        return Posterior.from_scores(
+            scores,
+            self.model.taxonomy,
+            temperature=self.temperature,
+            class_weights=self.class_weights,
+            energies=shares,
+        )
 
     def __repr__(self) -> str:
         return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
