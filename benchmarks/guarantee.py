@@ -9,7 +9,7 @@ number of calibration samples that the command names, and how many answers stop 
 import argparse
 import csv
 from collections import Counter
-from contextlib import redirect_stderr
+from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -26,7 +26,7 @@ PARTS = {"train": 0.5, "val": 0.25, "test": 0.25}
 
 def command(*arguments: object) -> str:
     """Run `hiercos` with these arguments and return what it says on stderr."""
-    with redirect_stderr(StringIO()) as said:
+    with redirect_stderr(StringIO()) as said, redirect_stdout(StringIO()):
         code = run([str(argument) for argument in arguments])
     if code:
         raise SystemExit(f"hiercos {' '.join(map(str, arguments))}: {said.getvalue()}")
