@@ -27,13 +27,19 @@ def json_object(
         FaultsError: of the given type, for another encoding, malformed JSON, another value than an object, a number
             that is not finite, or more than `MOST_LEVELS` levels.
     """
+    value = json_value(path, content, error, finite=finite)
+    if not isinstance(value, dict):
+        raise error(f"{path}: expected an object, got {type(value).__name__}")
+    return value
+
+
+def json_value(path: Path | str, content: bytes | str, error: type[FaultsError], *, finite: bool = True) -> Any:
+    """Parse JSON of any kind; for the arguments and errors see `json_object`."""
     try:
         value = json.loads(content, parse_constant=_refuse_constant if finite else None)
     except (ValueError, RecursionError) as fault:
         reason = "nested too deeply" if isinstance(fault, RecursionError) else str(fault)
         raise error(f"{path}: not JSON ({reason})") from fault
-    if not isinstance(value, dict):
-        raise error(f"{path}: expected an object, got {type(value).__name__}")
     if levels(value) > MOST_LEVELS:
         raise error(f"{path}: expected at most {MOST_LEVELS} nested levels, got {levels(value)}")
     return value

@@ -1,6 +1,6 @@
 """Checks of option values, one by one or against type annotations. Plain Python, open to every package."""
 
-import math
+import sys
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Integral, Real
 from types import NoneType, UnionType
@@ -42,7 +42,7 @@ def fits(value: object, kind: Any) -> bool:
     if origin is Sequence:
         return isinstance(value, list | tuple) and all(fits(item, parts[0]) for item in value)
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, kind)

@@ -296,6 +296,8 @@ def _load_calibration(files: Manifest) -> HeldOutChains | None:
         return None
     try:
         return HeldOutChains.from_dict(read_model_json(files, CALIBRATION))
+    except (ManifestError, ModelError):
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{files.folder / CALIBRATION}: {error}") from error
 

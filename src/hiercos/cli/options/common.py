@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from hiercos.engine import StoredModel
 
 
-
 def check_model_folder(model: Path) -> None:
     """Raise an `OptionError` unless the folder exists; its content is not checked."""
     if model.is_dir():
@@ -74,7 +73,9 @@ def check_out(folder: Path, option: str = "--out") -> None:
         check_folder_writable(folder)
         check_unlocked(folder)
     except OSError as error:
-        raise OptionError(f"{option} {folder}: nothing can be written to {error.filename} ({error.strerror})") from error
+        raise OptionError(
+            f"{option} {folder}: nothing can be written to {error.filename} ({error.strerror})"
+        ) from error
 
 
 Data = Annotated[

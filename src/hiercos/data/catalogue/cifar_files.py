@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import pickletools
 from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
@@ -86,6 +87,26 @@ STAND_INS = {
 }
 
 
+OPERATIONS = frozenset(  # of pickles that Python 2 and 3 write for dicts of lists, numbers, texts and arrays
+    "MARK STOP POP NONE NEWTRUE NEWFALSE PROTO FRAME EMPTY_DICT DICT SETITEM SETITEMS EMPTY_LIST LIST APPEND APPENDS "
+    "EMPTY_TUPLE TUPLE TUPLE1 TUPLE2 TUPLE3 INT BININT BININT1 BININT2 STRING BINSTRING SHORT_BINSTRING UNICODE "
+    "BINUNICODE SHORT_BINUNICODE BINBYTES SHORT_BINBYTES GLOBAL REDUCE BUILD PUT BINPUT LONG_BINPUT MEMOIZE GET BINGET "
+    "LONG_BINGET".split()
+)
+
+
+def check_operations(content: bytes) -> None:
+    """Raise for a pickle with other operations than those of an array, or a memo larger than the file.
+
+    The unpickler allocates a memo for the largest number that it reads: a few bytes could ask for gigabytes.
+    """
+    for operation, argument, _ in pickletools.genops(content):
+        if operation.name not in OPERATIONS:
+            raise pickle.UnpicklingError(f"it has the operation {operation.name}, which no CIFAR-100 file needs")
+        if operation.name.endswith("PUT") and not 0 <= argument <= len(content):
+            raise pickle.UnpicklingError(f"it asks for a memo of {argument} entries")
+
+
 class _SafeUnpickler(pickle.Unpickler):
     """Unpickler of lists, numbers, texts and stand-ins for arrays; everything else is refused."""
 
@@ -111,6 +132,7 @@ def python_records(content: bytes, *, source: str) -> Records:
         DataError: for a file that is truncated, has another content, or refers to other classes.
     """
     try:
+        check_operations(content)
         value = _SafeUnpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # damaged bytes can make the unpickler raise anything
         raise DataError(f"{source}: expected a file of the python version of CIFAR-100, but {error}") from error
