@@ -35,6 +35,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data, cloud
 from colours import colour_data, small_backbone
+from hiercos import Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import TextFeatures
 from hiercos.engine import ReadConfig, StoredModel, TrainConfig, save_model, train_run
@@ -199,7 +200,8 @@ class Totals:
 
 def tortured(case: Case, most: int | None, totals: Totals) -> None:
     """End a command before each of its operations (or `most` of them) and count what went wrong."""
-    with tempfile.TemporaryDirectory(prefix="torture-") as name:
+    in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # an end of the process loses nothing of it
+    with tempfile.TemporaryDirectory(prefix="torture-", dir=in_memory) as name:
         place = Path(name).resolve()
         start, whole, log = place / "start", place / "whole", place / "log"
         start.mkdir()
@@ -260,12 +262,18 @@ def cases() -> list[Case]:
     data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--width", "16"]
     texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--dim", "8"]
     linear = ["--method", "cross-entropy", "--epochs", "3"]
+    grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu"]
 
     def trained(folder: Path) -> None:
         write_data(folder)
         assert forked(command("train", *data, *linear, "--out", "{}/model"), folder, None, folder / "log") == 0
         (folder / "log").unlink()
         (folder / "out.csv").write_text("old\n")
+
+    def extendable(folder: Path) -> None:
+        trained(folder)
+        paths = [tuple(TOY17.names[node] for node in TOY17.path(leaf)) for leaf in TOY17.leaves]
+        Taxonomy.from_paths([*paths, ("new", "first"), ("new", "second")]).write(folder / "grown.json")
 
     def tree(folder: Path) -> None:
         write_data(folder)
@@ -288,6 +296,9 @@ def cases() -> list[Case]:
         *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),
         Case("model replaced", model_saved(1), lambda folder: model_saved(0)(folder) and None),
         Case("record replaced", record_written, lambda folder: model_saved(0)(folder) and None),
+        Case(
+            "extend", command("extend", "{}/model", *grown, "--epochs", "2", "--out", "{}/out", "--resume"), extendable
+        ),
         Case("train, vectors", command("train", *data, *linear, "--out", "{}/out", "--resume"), write_data),
         Case("train, texts", command("train", *texts, *linear, "--out", "{}/out", "--resume"), write_data),
         Case("compare", command("compare", *data, *methods, "--out", "{}/out"), write_data),

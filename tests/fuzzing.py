@@ -288,10 +288,10 @@ def folder_targets(folder: Path) -> Iterator[Target]:
         assert isinstance(stored.encoder, TfidfEncoder)
         return stored.encoder.features.transform(["a red car"])
 
-    readers = {name: loaded for name in (CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS)}
+    readers = dict.fromkeys((CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS), loaded)
     readers |= {SCORES: tested_posterior, INPUTS: read_shown_inputs}
     for name, read in readers.items():
-        place = shutil.copytree(whole, folder / f"with-{name}")
+        place = shutil.copytree(whole, folder / f"with-{name}", dirs_exist_ok=True)
 
         def replaced(path: Path, place: Path = place, name: str = name, read: Any = read) -> object:
             os.replace(path, place / name)

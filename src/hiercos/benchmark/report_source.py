@@ -148,7 +148,7 @@ def _results(path: Path) -> dict[str, Any]:
 
 
 _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
-_SCHEMA: dict[str, Any] = {key: str | None for key in ("verdict", "recommended", "interval")} | {"tables": list | None}
+_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {"tables": list | None}
 
 
 def _result_faults(results: Mapping[str, Any]) -> list[str]:
