@@ -262,7 +262,7 @@ def cases() -> list[Case]:
     data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--width", "16"]
     texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--dim", "8"]
     linear = ["--method", "cross-entropy", "--epochs", "3"]
-    grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu"]
+    grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu", "--epochs", "2"]
 
     def trained(folder: Path) -> None:
         write_data(folder)

@@ -126,7 +126,7 @@ class TrialResult:
     def from_dict(cls, values: Mapping[str, Any]) -> TrialResult:
         """The result from JSON values."""
         if faults := schema_faults(values, _SCHEMA):
-            raise TuningError(faults)
+            raise ValueError("; ".join(faults))
         known = {name: values[name] for name in ("top1", "hops") if values[name] is not None}
         return cls(
             values["number"], values["settings"], **known, best_epoch=values["best_epoch"], fault=values["fault"]

@@ -58,7 +58,7 @@ def _results(source: "ReportSource") -> "Results":
     """The tables of a source."""
     from hiercos.report import INTERVALS, comparison_results, learning_curve_results, run_results
 
-    interval = next((known for known in INTERVALS if known == source.interval), "sample")
+    interval = next((known for known in INTERVALS if known == source.interval), next(iter(INTERVALS)))
     if source.has_curves:
         return learning_curve_results(source.records, interval=interval)
     if not source.verdict:

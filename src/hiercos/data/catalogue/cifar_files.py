@@ -89,9 +89,9 @@ STAND_INS = {
 
 
 OPERATIONS = re.compile(  # of pickles that Python 2 and 3 write for dicts of lists, numbers, texts and arrays
-    r"MARK|STOP|POP|NONE|NEWTRUE|NEWFALSE|PROTO|FRAME|GLOBAL|REDUCE|BUILD|(EMPTY_)?(DICT|LIST|TUPLE)|TUPLE[123]"
+    r"MARK|STOP|POP|NONE|NEWTRUE|NEWFALSE|PROTO|FRAME|(STACK_)?GLOBAL|REDUCE|BUILD|(EMPTY_)?(DICT|LIST|TUPLE)|TUPLE[123]"
     r"|SETITEMS?|APPENDS?|INT|BININT[12]?|STRING|(SHORT_)?BINSTRING|UNICODE|(SHORT_)?BINUNICODE|(SHORT_)?BINBYTES"
-    r"|(LONG_)?BIN(PUT|GET)|PUT|GET|MEMOIZE"
+    r"|(LONG_)?BIN(PUT|GET)|PUT|GET|MEMOIZE|INST|(BIN)?PERSID|EXT[124]"  # the last ones are refused by the unpickler
 )
 
 
@@ -103,7 +103,7 @@ def check_operations(content: bytes) -> None:
     for operation, argument, _ in pickletools.genops(content):
         if not OPERATIONS.fullmatch(operation.name):
             raise pickle.UnpicklingError(f"it has the operation {operation.name}, which no CIFAR-100 file needs")
-        if operation.name.endswith("PUT") and not 0 <= argument <= len(content):
+        if operation.name.endswith("PUT") and not 0 <= int(argument or 0) <= len(content):
             raise pickle.UnpicklingError(f"it asks for a memo of {argument} entries")
 
 
