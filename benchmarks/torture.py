@@ -132,7 +132,11 @@ def without_times(value: Any) -> Any:
 def leftovers(folder: Path) -> list[str]:
     """Temporary files, locks and checkpoints below a folder."""
     names = [str(path.relative_to(folder)) for path in folder.rglob("*")]
-    return [name for name in names if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+)$", name)]
+    return [
+        name
+        for name in names
+        if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+|\.hiercos-next-.*)$", name)
+    ]
 
 
 def invalid_folders(folder: Path) -> list[str]:
@@ -291,9 +295,11 @@ def cases() -> list[Case]:
     return [
         Case("convert", command("taxonomy", "convert", "{}/tree.json", "{}/new.csv"), tree),
         Case("predict", command("predict", "{}/model", "{}/data.npz", "--output", "{}/out.csv"), trained),
+        Case("report", command("report", "{}/model", "--figures", "svg"), trained),
         Case("embed", embedded),
         ExportCase("export", exported, lambda folder: other_export().write(folder / "model.onnx") and None),
         *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),
+        Case("run, solved", training_run(1, "gaussian")),
         Case("model replaced", model_saved(1), lambda folder: model_saved(0)(folder) and None),
         Case("record replaced", record_written, lambda folder: model_saved(0)(folder) and None),
         Case(
@@ -306,11 +312,11 @@ def cases() -> list[Case]:
     ]
 
 
-def training_run(epochs: int) -> Action:
+def training_run(epochs: int, method: str = "cross-entropy") -> Action:
     """A run of `train_run` itself, without the command."""
 
     def train(folder: Path) -> int:
-        config = TrainConfig(method="cross-entropy", epochs=epochs, batch_size=32)
+        config = TrainConfig(method=method, epochs=epochs, batch_size=32)
         train_run(Fabric(accelerator="cpu", devices=1), blob_data(), config, folder / "run", resume=True)
         return 0
 

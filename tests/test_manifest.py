@@ -1,10 +1,11 @@
-"""Manifests: files that are checked while their content is used."""
+"""Manifests: files that are checked while their content is used, and folders that are replaced whole."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hiercos.manifest import Manifest, ManifestError, committed
+from hiercos.manifest import MANIFEST, Manifest, ManifestError, committed, finish_renaming, replace_file
 
 
 def damaged_folder(folder: Path) -> Manifest:
@@ -41,3 +42,53 @@ def test_unchecked_and_whole_files_are_read(tmp_path: Path) -> None:
         Manifest.of(tmp_path).verified_in_background("weights"),
     ):
         raise ValueError("of the block")
+
+
+def test_a_folder_is_replaced_whole_and_the_old_one_stays_until_then(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "old a")
+        write("b", "old b")
+    with committed(tmp_path) as write:
+        write("a", "new a")
+        found = Manifest.of(tmp_path)
+        assert [found.content(name) for name in ("a", "b")] == [b"old a", b"old b"]
+        write("b", "new b")
+    found = Manifest.of(tmp_path)
+    assert [found.content(name) for name in ("a", "b")] == [b"new a", b"new b"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", MANIFEST}
+
+
+def test_an_error_keeps_the_old_folder_and_the_next_writer_sweeps(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "old")
+    with suppress(KeyError), committed(tmp_path) as write:
+        write("a", "new")
+        raise KeyError
+    assert Manifest.of(tmp_path).content("a") == b"old"
+    replace_file(tmp_path, "a", "newer")
+    assert Manifest.of(tmp_path).content("a") == b"newer"
+    assert {path.name for path in tmp_path.iterdir()} == {"a", MANIFEST}
+
+
+@pytest.mark.parametrize("renamed", [[], ["a"], ["a", "b"]])
+def test_a_folder_whose_files_were_not_all_renamed_is_read_and_finished(renamed: list[str], tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "new a")
+        write("b", "new b")
+    text = (tmp_path / MANIFEST).read_text()
+    for name in {"a", "b"} - set(renamed):
+        (tmp_path / name).rename(tmp_path / f".hiercos-next-{name}")
+        (tmp_path / name).write_text("old")
+    (tmp_path / MANIFEST).write_text(text.replace('"version": 1,', '"version": 1, "pending": true,'))
+    found = Manifest.of(tmp_path)
+    assert [found.content(name) for name in ("a", "b")] == [b"new a", b"new b"]
+    finish_renaming(tmp_path)
+    assert (tmp_path / MANIFEST).read_text() == text
+    assert {path.name: path.read_text() for path in tmp_path.glob("?")} == {"a": "new a", "b": "new b"}
+
+
+def test_a_damaged_folder_can_be_written_again(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text("{")
+    with committed(tmp_path) as write:
+        write("a", "new")
+    assert Manifest.of(tmp_path).content("a") == b"new"

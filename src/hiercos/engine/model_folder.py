@@ -209,8 +209,7 @@ def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | byt
     """
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
-    with committed(folder) as write:
-        (folder / CONFIG).unlink(missing_ok=True)  # that of a model without a manifest
+    with committed(folder, earlier=CONFIG) as write:
         for name, content in (others or {}).items():
             write(name, content)
         write(WEIGHTS, safetensors.torch.save(weights))

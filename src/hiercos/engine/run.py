@@ -328,8 +328,9 @@ def _stored_scores(folder: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.floatin
         DataError: for a file that cannot be read.
         RunError: for arrays that do not fit the taxonomy.
     """
-    Manifest.of(folder).content(SCORES)  # compared with its checksum
-    arrays = read_npz(folder / SCORES, arrays=("scores", "labels"))
+    files = Manifest.of(folder)
+    files.content(SCORES)  # compared with its checksum
+    arrays = read_npz(files.path(SCORES), arrays=("scores", "labels"))
     scores, labels = arrays["scores"], arrays["labels"]
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         shape = f"(samples, {taxonomy.num_classes})"

@@ -63,10 +63,10 @@ def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
 
 def read_shown_inputs(folder: Path) -> dict[int, dict[str, Any]]:
     """Stored inputs of a run by row of the test split, each with its name and a "text" or an "image"; may be empty."""
-    path = folder / INPUTS
-    if not path.is_file():
+    path, files = folder / INPUTS, Manifest.of(folder)
+    if INPUTS not in files:
         return {}
-    stored = json_object(path, Manifest.of(folder).content(INPUTS), RunError).get("inputs")
+    stored = json_object(path, files.content(INPUTS), RunError).get("inputs")
     if not isinstance(stored, list) or any(not isinstance(each, dict) for each in stored):
         raise RunError(f"{path}: expected a list of inputs")
     faults = [f"{path}: {fault}" for each in stored for fault in schema_faults(each, _SCHEMA)]
