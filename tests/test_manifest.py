@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.manifest import MANIFEST, Manifest, ManifestError, committed, finish_renaming, replace_file
+from hiercos.manifest import MANIFEST, SMALL, Manifest, ManifestError, committed, finish_renaming, replace_file
 
 
 def damaged_folder(folder: Path) -> Manifest:
     with committed(folder) as write:
-        write("weights", b"1" * 5000)
-    (folder / "weights").write_bytes(b"2" * 5000)
+        write("weights", b"1" * SMALL)
+    (folder / "weights").write_bytes(b"2" * SMALL)
     return Manifest.of(folder)
 
 
@@ -20,7 +20,7 @@ def test_a_changed_file_is_an_error_at_the_end_of_the_block(tmp_path: Path) -> N
     with pytest.raises(ManifestError, match="weights: the file was changed after it was written"):  # noqa: SIM117
         with damaged_folder(tmp_path).verified_in_background("weights") as content:
             seen.append(content)
-    assert seen == [b"2" * 5000]
+    assert seen == [b"2" * SMALL]
 
 
 def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Path) -> None:
@@ -28,15 +28,15 @@ def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Pat
         pytest.raises(ManifestError, match="the file was changed"),
         damaged_folder(tmp_path).verified_in_background("weights") as content,
     ):
-        raise ValueError(f"cannot be parsed: {content!r}")
+        raise ValueError(f"cannot be parsed: {content[:9]!r}")
 
 
 def test_unchecked_and_whole_files_are_read(tmp_path: Path) -> None:
     with damaged_folder(tmp_path).verified_in_background("weights", verify=False) as content:
-        assert content == b"2" * 5000
-    (tmp_path / "weights").write_bytes(b"1" * 5000)
+        assert content == b"2" * SMALL
+    (tmp_path / "weights").write_bytes(b"1" * SMALL)
     with Manifest.of(tmp_path).verified_in_background("weights") as content:
-        assert content == b"1" * 5000
+        assert content == b"1" * SMALL
     with (
         pytest.raises(ValueError, match="of the block"),
         Manifest.of(tmp_path).verified_in_background("weights"),
@@ -92,3 +92,14 @@ def test_a_damaged_folder_can_be_written_again(tmp_path: Path) -> None:
     with committed(tmp_path) as write:
         write("a", "new")
     assert Manifest.of(tmp_path).content("a") == b"new"
+
+
+def test_a_small_file_is_checked_before_it_is_used(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("weights", b"1")
+    (tmp_path / "weights").write_bytes(b"2")
+    with (
+        pytest.raises(ManifestError, match="the file was changed"),
+        Manifest.of(tmp_path).verified_in_background("weights"),
+    ):
+        pytest.fail("its content was used")

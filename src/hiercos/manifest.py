@@ -23,6 +23,7 @@ from hiercos.json_files import json_object
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
+SMALL = 1 << 20  # bytes that are hashed in less time than another thread needs to start on a busy machine
 NEXT = ".hiercos-next-"  # prefix of new files that will replace others
 
 
@@ -92,7 +93,9 @@ class Manifest:
         was changed. For the arguments and errors see `content`.
         """
         content = self._read(name)
-        if not verify or self.files is None:
+        if not verify or self.files is None or len(content) < SMALL:
+            if verify and self.files is not None:
+                self._compare(name, sha256(content))
             yield content
             return
         with ThreadPoolExecutor(max_workers=1) as pool:
