@@ -25,7 +25,6 @@ import numpy as np
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.benchmark.pruning import level_costs
 from hiercos.cli.app import run
 from hiercos.data import Dataset, load_dataset
 from hiercos.engine import (
@@ -34,6 +33,7 @@ from hiercos.engine import (
     evaluate,
     fit,
     launched,
+    level_costs,
     level_model,
     load_model,
     model_samples,

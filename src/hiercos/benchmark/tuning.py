@@ -28,9 +28,8 @@ from hiercos.engine import (
 )
 from hiercos.errors import FaultsError, reading
 from hiercos.files import write_atomically
-from hiercos.json_files import json_object, schema_faults
 from hiercos.methods import METHODS, Between, Space
-from hiercos.options import check_choice
+from hiercos.options import check_choice, json_object, schema_faults
 from hiercos.records import run_identity
 
 if TYPE_CHECKING:

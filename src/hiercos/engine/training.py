@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 LOG = "log.csv"
+WRITING = 0.05  # largest share of the time that goes into checkpoints
 UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
 
 
@@ -149,7 +150,7 @@ def fit(
             "plateau".
         config: training settings.
         weights: weight of each training sample, shape (M,), >= 0; equal weights by default.
-        folder: folder for the checkpoint and the log, written after each epoch; None for neither.
+        folder: folder for the checkpoint and the log (see `RunState.write_if_due`); None for neither.
         identity: settings, data and taxonomy as JSON values, which must equal those of a checkpoint to resume from it.
         resume: whether to resume from the checkpoint in the folder, if there is one.
         callback: progress callback of the training; None for no reports.
@@ -192,7 +193,7 @@ def fit(
             seconds = state.progress.seconds + time.perf_counter() - start
             state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"]))
             if folder is not None and fabric.is_global_zero:
-                state.write(folder)
+                state.write_if_due(folder)
             if callback:
                 callback.epoch(state.progress, config)
     model.load_state_dict(state.best)
@@ -237,6 +238,7 @@ class RunState:
         self.model, self.optimizer, self.config, self.identity = model, optimizer, config, identity
         self.progress = RunProgress()
         self.best: Mapping[str, Tensor] = model.state_dict()
+        self._next_write = 0.0  # on the clock of `time.perf_counter`
 
     @property
     def plateau(self) -> Plateau:
@@ -261,6 +263,14 @@ class RunState:
 
     def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
         return self.config.patience is not None or not epoch.top1 <= best.top1
+
+    def write_if_due(self, folder: Path) -> None:
+        """Write after the first and the last epoch, and in between so rarely that it takes `WRITING` of the time."""
+        began = time.perf_counter()
+        if self.finished or began >= self._next_write:
+            self.write(folder)
+            ended = time.perf_counter()
+            self._next_write = ended + (ended - began) / WRITING
 
     def write(self, folder: Path) -> None:
         """Write the log and the checkpoint."""
