@@ -32,7 +32,7 @@ from hiercos import Taxonomy
 from hiercos.benchmark import ReportSource
 from hiercos.benchmark.recipes import read_recipe, recipes_folder
 from hiercos.benchmark.tuning import TrialResult, read_trial
-from hiercos.data import TextFeatures, load_dataset, read_class_prior, read_inputs
+from hiercos.data import TextFeatures, load_dataset, read_inputs
 from hiercos.data.catalogue.cifar100 import python_records
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
@@ -68,7 +68,14 @@ from hiercos.onnx.format import (
     sealed,
     text_map_content,
 )
-from hiercos.predictions import read_costs, read_labelled_images, read_row_nodes, read_row_priors, read_scores
+from hiercos.predictions import (
+    read_class_prior,
+    read_costs,
+    read_labelled_images,
+    read_row_nodes,
+    read_row_priors,
+    read_scores,
+)
 from hiercos.records import Record
 from hiercos.taxonomy import LabelReader, read_taxonomy
 from records import record
