@@ -224,8 +224,7 @@ def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | byt
     """
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
-    with committed(folder) as write:
-        (folder / CONFIG).unlink(missing_ok=True)  # that of a model without a manifest
+    with committed(folder, earlier=CONFIG) as write:
         for name, content in (others or {}).items():
             write(name, content)
         write(WEIGHTS, safetensors.torch.save(weights))
@@ -311,6 +310,8 @@ def _load_calibration(files: Manifest) -> HeldOutChains | None:
         return None
     try:
         return HeldOutChains.from_dict(read_model_json(files, CALIBRATION))
+    except (ManifestError, ModelError):
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{files.folder / CALIBRATION}: {error}") from error
 

@@ -234,10 +234,11 @@ def describe_text_map(path: Path, content: bytes) -> TextFile:
     valid until the ONNX file is renamed into place.
     """
     digest = hashlib.sha256(content).hexdigest()
-    return TextFile(_text_name(path, digest), digest)
+    return TextFile(text_map_name(path, digest), digest)
 
 
-def _text_name(path: Path, digest: str) -> str:
+def text_map_name(path: Path, digest: str) -> str:
+    """Name of the text feature file beside an ONNX file; `digest` is its SHA-256, of which 8 digits are used."""
     return f"{path.stem}.text-{digest[:8]}.safetensors"
 
 
@@ -266,7 +267,7 @@ def read_text_map(path: Path, expected: TextFile) -> TextMap:
     """
     if Path(expected.name).name != expected.name:
         raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
-    renamed = (f"{path.stem}{ENDING}", _text_name(path, expected.sha256))  # together with the ONNX file
+    renamed = (f"{path.stem}{ENDING}", text_map_name(path, expected.sha256))  # together with the ONNX file
     files = [file for name in (expected.name, *renamed) if (file := path.with_name(name)).is_file()]
     if not files:
         missing = path.with_name(expected.name)

@@ -303,9 +303,12 @@ def open_onnx_model(
     options.intra_op_num_threads = threads or 0
     options.add_session_config_entry("session.disable_quant_qdq", "1")  # convert int8 weights once, not in each run
     try:
-        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(
+            content, options, providers=["CPUExecutionProvider"], enable_fallback=False
+        )  # a second attempt would print to standard output
+        properties = session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no other common base
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
-    description = read_description(session.get_modelmeta().custom_metadata_map, source, checked=checked)
+    description = read_description(properties, source, checked=checked)
     return OnnxModel(session, description, text_map, source)
