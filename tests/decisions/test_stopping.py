@@ -123,7 +123,7 @@ def test_no_answer_has_a_better_expected_value_of_the_metric_that_the_rule_is_be
 ) -> None:
     probabilities = random_probabilities(taxonomy, seed)
     posterior = Posterior(probabilities, taxonomy)
-    every, leaves = torch.arange(-1, taxonomy.num_nodes), torch.from_numpy(taxonomy.leaves)
+    every, leaves = torch.arange(-1, taxonomy.num_nodes), torch.tensor(taxonomy.leaves)
     pairs = torch.cartesian_prod(every, leaves).reshape(-1, 2)
     values = HF.answer_values(pairs[:, 0], pairs[:, 1], taxonomy).numpy().reshape(len(every), len(leaves), -1)
     for name, metric, sign in (("hf-beta", "hierarchical_f1", 1), ("majority", "edge_distance", -1)):
