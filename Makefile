@@ -35,7 +35,7 @@ docs: $(VENV)/.docs  ## build the documentation strictly into site/
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.test  ## every figure of benchmarks/
-	for script in $(filter-out benchmarks/torture.py benchmarks/fuzz.py,$(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/torture.py benchmarks/fuzz.py benchmarks/audit.py,$(wildcard benchmarks/*.py)); do \
 		$(BIN)/python $$script || exit 1; done
 
 torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files
@@ -47,7 +47,7 @@ fuzz: $(VENV)/.test  ## a million mutated files through every reader
 
 audit: $(VENV)/.test  ## known vulnerabilities of the pinned packages
 	$(INSTALL) pip-audit
-	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(BIN)/python benchmarks/audit.py
 
 clean:
 	rm -rf $(VENV) site demo

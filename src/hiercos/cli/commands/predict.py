@@ -97,7 +97,7 @@ def predict(
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
     if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
         raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
-    check_target("--output", output, [model, inputs])
+    check_target("--output", output)
     answers.request()  # raises for impossible values
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns, probability_columns
