@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 T = TypeVar("T")
-FULL_PRECISION = "32-true"  # Fabric's name
+FULL_PRECISION = "32-true"  # as Fabric calls it
 
 
 class DeviceContext(Protocol):
@@ -37,11 +37,25 @@ class DeviceContext(Protocol):
         """Context manager that computes in the chosen precision."""
 
 
+def available_device(name: str) -> torch.device:
+    """Device by name: "cpu", "cuda" or "mps", or "auto" for a GPU if there is one.
+
+    Raises:
+        ValueError: for another name, or a device that is not available.
+    """
+    present = {"cuda": torch.cuda.is_available(), "mps": torch.mps.is_available(), "cpu": True}
+    check_choice("device", name, ("auto", "cpu", "cuda", "mps"))
+    if not present.get(name, True):
+        raise ValueError(f"expected an available device, got {name!r}")
+    kind = next(kind for kind in present if present[kind]) if name == "auto" else name
+    return torch.device("cpu") if kind == "cpu" else torch.device(kind, 0)
+
+
 class SingleDevice:
     """One process on one device in full precision, without Fabric, whose import takes longer than a short prediction.
 
     Args:
-        name: "auto", "cpu", "cuda" or "mps".
+        name: name for `available_device`.
 
     Raises:
         ValueError: for another name, or a device that is not available.
@@ -50,12 +64,7 @@ class SingleDevice:
     world_size = 1
 
     def __init__(self, name: str) -> None:
-        present = {"cuda": torch.cuda.is_available(), "mps": torch.mps.is_available(), "cpu": True}
-        check_choice("device", name, ("auto", "cpu", "cuda", "mps"))
-        if not present.get(name, True):
-            raise ValueError(f"expected an available device, got {name!r}")
-        kind = next(kind for kind in present if present[kind]) if name == "auto" else name
-        self.device = torch.device("cpu") if kind == "cpu" else torch.device(kind, 0)
+        self.device = available_device(name)
 
     def to_device(self, obj: Any, /) -> Any:
         """A tensor, or a mapping or sequence of them, on the device; anything else as it is."""
@@ -78,7 +87,7 @@ def launched(device: str) -> Fabric:
     Raises:
         ValueError: for another name, or a device that is not available.
     """
-    SingleDevice(device)  # raises for a wrong name
+    available_device(device)  # raises for a wrong name
     from lightning_fabric import Fabric
 
     fabric = Fabric(accelerator=device, devices=1)

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
-from hiercos.engine.device import DeviceContext, SingleDevice, in_cpu_turns
+from hiercos.engine.device import DeviceContext, available_device, in_cpu_turns
 from hiercos.methods import Model
 from hiercos.nn import SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray
@@ -171,7 +171,7 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
     Args:
         model: model in evaluation mode.
         vectors: vectors as the model takes them, shape (M, F) or (M, V), float32 or float64.
-        device: name of the device to compute on, see `SingleDevice`.
+        device: name of the device to compute on, see `available_device`.
 
     Returns:
         Class scores on the CPU, shape (M, C), of the type of the vectors.
@@ -189,7 +189,7 @@ def array_energies(model: Model, vectors: AnyArray | SparseMatrix, device: str) 
 @torch.inference_mode()
 def _array_values(module: OutputPart, vectors: AnyArray | SparseMatrix, device: str, width: int) -> Tensor:
     """Values of a module for vectors (M, F), shape (M, width), on the CPU."""
-    target = SingleDevice(device).device
+    target = available_device(device)
     kind = torch.float64 if vectors.dtype == np.float64 else torch.float32
     weights = {
         name: value.to(target, kind if value.is_floating_point() else value.dtype)
