@@ -14,9 +14,9 @@ from hiercos.taxonomy import IntArray, Taxonomy, best_children, is_at_or_above
 
 Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
-# Columns of a table of answers other than the levels.
-ANSWER = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
-STOP = ("level", "next", "next_confidence", "criterion")
+# Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
+ANSWER_COLUMNS = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
+STOP_COLUMNS = ("level", "next", "next_confidence", "criterion")
 
 
 def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
@@ -164,7 +164,7 @@ def level_columns(taxonomy: Taxonomy, *, numbered: bool = False) -> list[str]:
     numbers = [f"level_{level}" for level in range(1, taxonomy.height + 1)]
     if numbered or not taxonomy.ranks:
         return numbers
-    taken = {*ANSWER, *STOP}
+    taken = {*ANSWER_COLUMNS, *STOP_COLUMNS}
     pairs = enumerate(taxonomy.ranks, start=1)
     names = [f"{rank}_{level}" if rank.casefold() in taken else rank for level, rank in pairs]
     return names if len({*names}) == len(names) else numbers
@@ -172,7 +172,7 @@ def level_columns(taxonomy: Taxonomy, *, numbered: bool = False) -> list[str]:
 
 def is_level_column(name: str) -> bool:
     """Whether a column of a table of answers without explanations is that of a level."""
-    return name not in {*ANSWER, *STOP}
+    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS}
 
 
 def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, levels: Sequence[str]) -> AnswerColumns:

@@ -24,8 +24,9 @@ class RowWeights:
     """Weights of the classes by row number; a row without weights keeps its probabilities.
 
     Attributes:
-        table: distinct weights of the classes, shape (K, C), the last ones all 1; bool for allowed classes.
-        places: place of a row's weights in the table, by row number.
+        table: distinct weights of the classes, shape (K, C), bool for allowed classes; the last row, all 1, is that of
+            inputs without weights.
+        places: row of the table with an input's weights, by the input's row number.
         source: name of the file in messages.
     """
 
@@ -82,19 +83,24 @@ def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
     weights: dict[int, Floats] = {}
     for index, label in enumerate(node_classes(nodes, taxonomy).tolist()):
         where = f"{path}: {table.row_name(index)}"
-        number = int(_number(where, table.columns[ROW][index]))
+        number = int(_weight(where, table.columns[ROW][index]))
         own = weights.setdefault(number, np.zeros(taxonomy.num_classes))
-        own[label] = _number(where, table.columns[WEIGHT][index])
+        own[label] = _weight(where, table.columns[WEIGHT][index])
     ones = np.ones(taxonomy.num_classes)
     places = {number: place for place, number in enumerate(weights)}
     return RowWeights(np.stack([*weights.values(), ones]), places, str(path))
 
 
-def _number(where: str, cell: str) -> float:
+def _number(cell: str) -> float:
+    """The number in a cell; nan for another text."""
     try:
-        value = float(cell)
+        return float(cell)
     except ValueError:
-        value = math.nan
+        return math.nan
+
+
+def _weight(where: str, cell: str) -> float:
+    value = _number(cell)
     if not (math.isfinite(value) and value >= 0):
         raise DataError(f"{where}: expected a number of at least 0, got {cell!r}")
     return value
@@ -123,7 +129,8 @@ def read_costs(path: Path, taxonomy: Taxonomy) -> LeastCost:
         [cells[row] for row in named], source=str(path), row_name=lambda index: table.row_name(named[index]), inner=True
     )
     costs = [
-        [_cost(path, table.row_name(row), table.columns[name][row]) for name in names] for row in range(len(answers))
+        [_cost(f"{path}: {table.row_name(row)}", table.columns[name][row]) for name in names]
+        for row in range(len(answers))
     ]
     return LeastCost(tuple(answers.tolist()), tuple(map(tuple, costs)))
 
@@ -135,13 +142,10 @@ def _class_columns(taxonomy: Taxonomy) -> list[str]:
     return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
 
 
-def _cost(path: Path, row: str, cell: str) -> float:
-    try:
-        value = float(cell)
-    except ValueError:
-        value = math.nan
+def _cost(where: str, cell: str) -> float:
+    value = _number(cell)
     if not math.isfinite(value):
-        raise DataError(f"{path}: {row}: expected a number as cost, got {cell!r}")
+        raise DataError(f"{where}: expected a number as cost, got {cell!r}")
     return value
 
 
@@ -182,14 +186,11 @@ def _prior_rows(path: Path, header: list[str], records: Iterator[NumberedRow]) -
         if fault := length_fault(path, (line, cells), len(header)):
             raise DataError(fault)
         name, text = (cells[header.index(column)].strip() for column in PRIOR_COLUMNS)
-        yield line, name, _prior(text, f"{path}: row {line}")
+        yield line, name, _prior(f"{path}: row {line}", text)
 
 
-def _prior(text: str, where: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+def _prior(where: str, cell: str) -> float:
+    value = _number(cell)
     if not (value > 0 and math.isfinite(value)):
-        raise DataError(f"{where}: expected a prior above 0, got {text!r}")
+        raise DataError(f"{where}: expected a prior above 0, got {cell!r}")
     return value
