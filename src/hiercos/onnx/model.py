@@ -115,7 +115,7 @@ class OnnxModel:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.predictions.answers`.
+            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
             config: settings of the pass.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 

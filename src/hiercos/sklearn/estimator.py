@@ -195,7 +195,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             **request: arguments of `AnswerRequest`; by default the answers of `predict`.
 
         Returns:
-            One dict per sample, see `hiercos.predictions.answers`.
+            One dict per sample, see `hiercos.predictions.explanations`.
         """
         wanted = AnswerRequest(**request)
         rule = wanted.chosen_rule(self._fitted_rule(), self._calibration())
