@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.options import common as options
-from hiercos.cli.options.backbones import TFIDF, BackboneOptions
+from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def embed(
     options.check_target("--output", output)
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
-    if name is None or name.split("+")[0] == TFIDF:
+    if name is None or includes_tfidf(name):
         raise OptionError(_backbone_fault(dataset))
     from hiercos.engine import embed_dataset, frozen_encoder, write_features
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,7 @@ from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
-    from hiercos.engine import Memory
+    from hiercos.engine import Memory, StoredModel
     from hiercos.taxonomy import TaxonomyChange
 
 
@@ -56,19 +56,15 @@ def extend(
     from hiercos.cli.display.result_tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset
-    from hiercos.engine import Memory, ReadConfig, grown_data, train_run
+    from hiercos.engine import ReadConfig, grown_data, train_run
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
-    if memory and stored.memory is None:
-        raise OptionError(f"--memory {memory}: {model} has no memory; hiercos train --memory keeps one")
+    kept = _chosen_memory(stored, memory, model)
     dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines())
     typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
-    kept = stored.memory if memory != 0 else None
-    if kept is not None and memory:
-        kept = Memory.choose(kept.features, kept.labels, memory)
     config = training.config(
         stored.model.method,
         dict(stored.model.options),
@@ -83,8 +79,9 @@ def extend(
         prepared = grown_data(stored, dataset, change, kept, reading)
         callback = training_callback(config, stored.rule.name)
         per_class = 0 if kept is None else memory or _most_remembered(kept)
-        settings: dict[str, Any] = {"rule": stored.rule, "memory": per_class, "resume": resume}
-        records = train_run(fabric, prepared, config, out, **settings, callback=callback)
+        records = train_run(
+            fabric, prepared, config, out, rule=stored.rule, memory=per_class, resume=resume, callback=callback
+        )
         if fabric.is_global_zero:
             print_records([records[stored.rule.name]], format)
             typer.echo(f"The extended model is in {out}.", err=True)
@@ -98,6 +95,19 @@ def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:
         raise OptionError(
             f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"
         )
+
+
+def _chosen_memory(stored: "StoredModel", per_class: int | None, model: Path) -> "Memory | None":
+    """Remembered samples to train on again, at most `per_class` of each label (None for all); None without any."""
+    if stored.memory is None:
+        if per_class:
+            raise OptionError(f"--memory {per_class}: {model} has no memory; hiercos train --memory keeps one")
+        return None
+    if per_class is None:
+        return stored.memory
+    from hiercos.engine import Memory
+
+    return Memory.choose(stored.memory.features, stored.memory.labels, per_class) if per_class else None
 
 
 def _most_remembered(memory: "Memory") -> int:

@@ -110,7 +110,6 @@ def predict(
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
-    shape: dict[str, Any] = {"top": top, "explain": explain, "numbered": numbered_levels}
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write:
 
@@ -119,7 +118,8 @@ def predict(
             if probabilities:
                 write(probability_columns(batch, allowed))
             else:
-                write(answer_columns(batch, allowed, answering.rule, **shape))
+                rule, numbered = answering.rule, numbered_levels
+                write(answer_columns(batch, allowed, rule, top=top, explain=explain, numbered=numbered))
             advance(len(posterior))
 
         with in_background(answer) as answer_later:  # while the network computes the next batch

@@ -20,6 +20,11 @@ TRAINED_WITH_HEAD = ("ngrams",)  # backbones without trained weights that need n
 DEFAULT_BACKBONES = {"images": "efficientnet-lite0", "texts": TFIDF}  # vectors need none
 
 
+def includes_tfidf(name: str) -> bool:
+    """Whether a name for --backbone stands for TF-IDF vectors, alone or beside the features of a backbone."""
+    return name == TFIDF or name.startswith(BESIDE)
+
+
 @dataclass(frozen=True)
 class BackboneOptions:
     """Options of the backbone that computes features of images or texts."""
@@ -41,7 +46,7 @@ class BackboneOptions:
         """The backbone for a data set; None for vectors."""
         if dataset.kind == "vectors" and self.backbone is not None:
             raise OptionError(f"--backbone {self.backbone}: {dataset.source} holds vectors, which need no backbone")
-        if dataset.kind == "images" and self.backbone and self.backbone.split("+")[0] == TFIDF:
+        if dataset.kind == "images" and self.backbone and includes_tfidf(self.backbone):
             raise OptionError(f"--backbone {self.backbone}: expected a backbone of images for {dataset.source}")
         name = self.backbone or DEFAULT_BACKBONES.get(dataset.kind)
         if name in (None, TFIDF) and self.backbone_option:
@@ -118,7 +123,7 @@ class FineTuningOptions(BackboneOptions):
         from hiercos.nn.backbones import BACKBONES
 
         name, options = self.name_for(dataset), self.options()
-        if name is None or name.split("+")[0] == TFIDF:
+        if name is None or includes_tfidf(name):
             raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for these {dataset.kind}")
         pretrained = not self.from_scratch and (BACKBONES.comes_trained(name) or "weights" in options)
         config = ReadConfig(fabric, workers=self.workers)
