@@ -4,8 +4,8 @@ The files of a folder are written first and the manifest last, so a folder with 
 checked as it is read. A file that the manifest does not list is no part of the folder.
 
 A folder that has a manifest is replaced without being lost: the new files are written under other names, a manifest
-that says so is the commit point, and then they are renamed one by one. Whoever reads in between finds the old folder or
-the new one.
+that says so is the commit point, and then they are renamed one by one. A manifest that is read before or after a crash
+gives the old folder or the new one, never a mixture.
 """
 
 import hashlib
@@ -23,8 +23,8 @@ from hiercos.options import json_object
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
-SMALL = 1 << 20  # bytes that are hashed in less time than another thread needs to start on a busy machine
-NEXT = ".hiercos-next-"  # prefix of new files that will replace others
+SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
+NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
 
 
 class ManifestError(FaultsError):
@@ -66,7 +66,7 @@ class Manifest:
         return (self.folder / name).is_file() if self.files is None else name in self.files
 
     def path(self, name: str) -> Path:
-        """Path of a file of the folder, which is another one until it is renamed."""
+        """Current path of a file of the folder: under its temporary name (see `NEXT`) until it is renamed."""
         following = self.folder / f"{NEXT}{name}"
         return following if self.is_pending and following.is_file() else self.folder / name
 
@@ -93,9 +93,11 @@ class Manifest:
         was changed. For the arguments and errors see `content`.
         """
         content = self._read(name)
-        if not verify or self.files is None or len(content) < SMALL:
-            if verify and self.files is not None:
-                self._compare(name, sha256(content))
+        if not verify or self.files is None:
+            yield content
+            return
+        if len(content) < SMALL:
+            self._compare(name, sha256(content))
             yield content
             return
         with ThreadPoolExecutor(max_workers=1) as pool:
@@ -146,7 +148,7 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
 
     Args:
         folder: folder to write; created if missing.
-        earlier: name of a file by which a folder from before manifests is known.
+        earlier: name of a file that marks a complete folder of a version without manifests.
     """
     folder.mkdir(parents=True, exist_ok=True)
     try:

@@ -1,4 +1,4 @@
-"""Outputs that would replace an input of their own command or a file of a model; checked before any command starts."""
+"""Check, before a command starts, that its outputs replace none of its inputs and no file of a model."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,6 +7,7 @@ from typing import Any
 
 from hiercos.files import is_same_file
 from hiercos.manifest import MANIFEST, Manifest
+from hiercos.records import CONFIG
 
 FILE_TARGETS = ("output", "onnx", "curve")  # parameters of commands that name a file to write
 FOLDER_TARGETS = ("out", "ship")  # parameters that name a folder to write to
@@ -48,6 +49,7 @@ def _written(name: str, file: Path) -> tuple[Path, ...]:
 
 
 def _inputs(values: Mapping[str, Any]) -> Iterator[Path]:
+    """All texts and paths among the parameters that are no outputs; most texts are no files, which is harmless."""
     for name, value in values.items():
         if name not in (*FILE_TARGETS, *FOLDER_TARGETS) and isinstance(value, str | Path) and "\0" not in str(value):
             yield Path(value)
@@ -59,15 +61,16 @@ def _is_part(given: Path, file: Path) -> bool:
         return True
     if not file.is_file() or not given.is_dir() or given.resolve() not in file.resolve().parents:
         return False
-    is_run = any((given / name).exists() for name in (MANIFEST, "config.json", "results.csv"))
+    is_run = any((given / name).exists() for name in (MANIFEST, CONFIG, "results.csv"))
     return _is_run_name(file) if is_run else file.suffix.lower() in IMAGE_ENDINGS
 
 
 def _is_run_name(file: Path) -> bool:
+    """Whether a run or a comparison writes a file of this name."""
     return RUN_FILES.fullmatch(file.name) is not None
 
 
 def _is_model_file(file: Path) -> bool:
-    """Whether a manifest beside a file lists it."""
+    """Whether a file is a manifest, or listed by one beside it."""
     folder = file.resolve().parent
     return file.name == MANIFEST or ((folder / MANIFEST).is_file() and file.name in Manifest.of(folder))
