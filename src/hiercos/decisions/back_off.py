@@ -154,7 +154,7 @@ class BackOff(NodeRule):
 
     @property
     def lost_guarantee(self) -> str:
-        """Why the target has no guarantee, as part of a sentence; "" with one, or without a target."""
+        """Reason why the target has no guarantee, as part of a sentence; "" with one, or without a target."""
         if not self.has_target:
             return ""
         if self.min_level:

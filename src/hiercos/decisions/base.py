@@ -84,7 +84,7 @@ class Rule(ABC):
 
     @property
     def lost_guarantee(self) -> str:
-        """Why a rule with a target has no guarantee, as part of a sentence; "" otherwise."""
+        """Reason why a rule with a target has no guarantee, as part of a sentence; "" otherwise."""
         return ""
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit

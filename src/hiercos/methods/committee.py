@@ -24,7 +24,8 @@ LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 FOLDS = 7  # of which one is held out, if there are no validation samples
-ENOUGH, SMALL = 500, 5000  # samples to judge by, with fewer of which up to so many training samples are cross-fitted
+ENOUGH = 500  # validation samples that are enough to stop and to compare heads by
+SMALL = 5000  # training samples up to which heads are cross-fitted where validation samples are not enough
 CROSS_FITS = 3  # folds of a cross-fitting
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by

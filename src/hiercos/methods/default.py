@@ -31,7 +31,8 @@ INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
-GAIN, IN_VAIN = 0.002, 2  # share of the log-loss that so many wide heads in a row must save for the next to be trained
+IN_VAIN = 2  # wide heads in a row that must help, for the next one to be trained
+GAIN = 0.002  # share of the log-loss that these heads together must save
 
 
 @METHODS.register(DEFAULT, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
@@ -102,7 +103,7 @@ class DefaultSolver(CommitteeSolver):
 
 
 def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates with the heads that follow, until `IN_VAIN` heads in a row hardly lower the log-loss; without these.
+    """Candidates and further heads, up to the first `IN_VAIN` in a row that hardly lower the log-loss; without these.
 
     Args:
         training: training with the samples to judge by.

@@ -1,4 +1,4 @@
-"""Where a line errs, in one paragraph: how many answers are wrong, how near they are, and in which branch."""
+"""Summary of the mistakes of one line in words: how many answers are wrong, how near they are, and in which branch."""
 
 import numpy as np
 
