@@ -76,7 +76,7 @@ def operating_points(tested: LabelledPosterior, rules: list[Rule]) -> np.ndarray
 
 def best_coverage(points: np.ndarray, target: float) -> float:
     """The highest coverage of the points whose containment reaches the target; nan without one."""
-    return float(points[points[:, 0] >= target, 1].max(initial=-np.inf)) if (points[:, 0] >= target).any() else np.nan
+    return max(points[points[:, 0] >= target, 1].tolist(), default=np.nan)
 
 
 def print_coverage(tested: LabelledPosterior) -> None:
@@ -112,6 +112,11 @@ def fitted_rules(posterior: Posterior, nodes: np.ndarray) -> dict[str, Rule]:
     }
 
 
+def short(value: float) -> str:
+    """A number with three digits, without a leading zero."""
+    return f"{value:.3f}".removeprefix("0")
+
+
 def print_rules(tested: LabelledPosterior) -> None:
     """Part (c)."""
     half = len(tested.nodes) // 2
@@ -123,7 +128,7 @@ def print_rules(tested: LabelledPosterior) -> None:
     for name, values in zip(rules, values_by_rule(rows, list(rules.values())), strict=True):
         means, counts = np.nanmean(values, axis=0), (~np.isnan(values)).sum(axis=0)
         widths = 1.96 * np.nanstd(values, axis=0) / np.sqrt(np.maximum(counts, 1))
-        cells = (f"{mean:.3f} ±{width:.3f}".replace("0.", ".") for mean, width in zip(means, widths, strict=True))
+        cells = (f"{short(mean)} ±{short(width)}" for mean, width in zip(means, widths, strict=True))
         print(f"| {name} | " + " | ".join(cells) + " |")
 
 

@@ -25,7 +25,7 @@ def main() -> None:
         sys.exit(NOT_CHECKED)
     for package in packages:
         for found in package.get("vulns", []):
-            print(f"{package['name']} {package['version']}: {found['id']}, mended in {found['fix_versions']}")
+            print(f"{package['name']} {package['version']}: {found['id']}, fixed in {found['fix_versions']}")
     skipped = [package["name"] for package in packages if "skip_reason" in package]
     if skipped:
         print(

@@ -46,12 +46,18 @@ def by_temperature(scores: np.ndarray, labels: np.ndarray, _: Taxonomy) -> Calla
     return lambda new: log_softmax(new, temperature)
 
 
+def logits(scores: np.ndarray, temperature: float) -> np.ndarray:
+    """Scores over the temperature, 0 for the best class of each row."""
+    scaled = scores.astype(np.float64) / temperature
+    return scaled - scaled.max(axis=1, keepdims=True)
+
+
 def by_vector(penalty: float) -> Fit:
     """Vector scaling with a penalty on the distance to temperature scaling."""
 
     def fit(scores: np.ndarray, labels: np.ndarray, _: Taxonomy) -> Callable[[np.ndarray], np.ndarray]:
-        scaled = scores.astype(np.float64) / fit_temperature(scores, labels)
-        scaled -= scaled.max(axis=1, keepdims=True)
+        temperature = fit_temperature(scores, labels)
+        scaled = logits(scores, temperature)
         count, rows = scaled.shape[1], np.arange(len(labels))
 
         def loss(parameters: np.ndarray) -> tuple[float, np.ndarray]:
@@ -65,14 +71,7 @@ def by_vector(penalty: float) -> Fit:
 
         start = np.concatenate([np.ones(count), np.zeros(count)])
         found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": 60}).x
-        temperature = fit_temperature(scores, labels)
-
-        def logs(new: np.ndarray) -> np.ndarray:
-            shifted = new.astype(np.float64) / temperature
-            shifted -= shifted.max(axis=1, keepdims=True)
-            return log_softmax(shifted * found[:count] + found[count:], 1.0)
-
-        return logs
+        return lambda new: log_softmax(logits(new, temperature) * found[:count] + found[count:], 1.0)
 
     return fit
 

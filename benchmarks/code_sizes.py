@@ -1,4 +1,4 @@
-"""Sizes of modules and functions, and imports that bypass public names: python benchmarks/house.py [SRC]
+"""Sizes of modules and functions, and imports that bypass public names: python benchmarks/code_sizes.py [SRC]
 
 SRC is the folder with the package `hiercos`, by default that of this repository. A function's body is counted in lines
 without its docstring. An import bypasses public names if it names a module inside another package of hiercos, other

@@ -1,4 +1,4 @@
-"""Training time of the default at each effort, over that of one wide head: python benchmarks/effort.py
+"""Training time of the default at each effort, relative to one wide head: python benchmarks/effort.py
 
 ICD-10-CM, chapters 9, 10, 11 and 13, as 256 dense features (about 10,000 training samples, 221 classes). The unit is
 what the default was before it was a committee: `path-softmax` of width 512 for 15 epochs. Prints seconds, their
@@ -18,7 +18,7 @@ PATIENT = {"schedule": "plateau", "patience": 4, "epochs": 100}
 
 
 def main() -> None:
-    """Print a line for each."""
+    """Print a line for the unit and one for each effort."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--efforts", default="quick,normal")

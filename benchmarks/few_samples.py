@@ -31,7 +31,7 @@ OURS, FLAT, WIDE, HICLASS = "default", "logistic", "cross-entropy-mlp", "hiclass
 
 
 def candidates(taxonomy: Taxonomy, seed: int) -> dict[str, Callable[[], Any]]:
-    """How each of them is made."""
+    """A function for each candidate that makes it."""
     return {
         OURS: lambda: HierarchicalClassifier(taxonomy, random_state=seed),
         FLAT: lambda: HierarchicalClassifier(taxonomy, method="logistic", random_state=seed),
@@ -68,7 +68,7 @@ def main() -> None:
     dataset, taxonomy = data.dataset, data.taxonomy
     features = data.features if issparse(data.features) else np.asarray(data.features)
     train, test = dataset.rows("train"), dataset.rows("test")
-    print("| samples a class | candidate | top-1 % | less the best flat | HOPS | log-loss |")
+    print("| samples a class | candidate | top-1 % | minus the best flat | HOPS | log-loss |")
     print("|---|---|---:|---:|---:|---:|")
     for shots in map(int, asked.shots.split(",")):
         found: dict[str, list[tuple[float, ...]]] = {}
