@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-    from rich.console import Console
-
     from hiercos.benchmark import Observer, Result, Task
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
