@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
-from hiercos.engine import RunData, TrainConfig, TrainingCallback, TrainingError, train_run
+from hiercos.engine import LabelledSamples, RunData, TrainConfig, TrainingCallback, TrainingError, train_run
+from hiercos.errors import DataError
 from hiercos.methods import METHODS
 from hiercos.records import Record
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from torch import Tensor
 
 RUNS = "runs"
 
@@ -91,6 +93,17 @@ class Run:
         return tuned
 
 
+def one_label_each(samples: LabelledSamples) -> Tensor:
+    """Labels of samples, shape (M,); a `DataError` if some have several, for which a comparison has no metric."""
+    if samples.label_sets is not None:
+        several = int(((samples.label_sets >= 0).sum(dim=1) > 1).sum())
+        raise DataError(
+            f"{several} of {len(samples)} training samples have several labels: a comparison expects one of each; "
+            "hiercos train and hiercos evaluate measure average precision"
+        )
+    return samples.labels
+
+
 def compare(
     fabric: Fabric,
     data: RunData,
@@ -118,7 +131,7 @@ def compare(
         The records, ordered by method, then rule, then seed.
     """
     observer = observer or NullObserver()
-    labels = data.samples("train").labels
+    labels = one_label_each(data.samples("train"))
     for entry in entries:
         METHODS.check_labels(entry.config.method, labels, data.taxonomy)
         data.for_method(entry.config.method)  # dense features are computed once, before workers share the data

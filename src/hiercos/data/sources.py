@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import NoReturn, TextIO
 
+import numpy as np
+
 from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.faulty import CheckCallback, dataset_of_usable_images
@@ -22,15 +24,7 @@ from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import completed_split
 from hiercos.errors import DataError, reading, suggestion
-from hiercos.taxonomy import (
-    LabelReader,
-    Taxonomy,
-    counted,
-    inner_label_notes,
-    label_indices,
-    open_taxonomy,
-    taxonomy_of_labels,
-)
+from hiercos.taxonomy import Taxonomy, counted, open_taxonomy, read_sample_labels, taxonomy_of_labels
 
 
 def load_dataset(
@@ -112,22 +106,24 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
     tree = samples.taxonomy if taxonomy is None else taxonomy
     if taxonomy is not None and samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} brings another taxonomy: expected that one or none, got {taxonomy!r}")
+    if tree is None and isinstance(samples.labels, np.ndarray) and samples.labels.ndim > 1:
+        raise DataError(f"{source}: several labels of a sample need a taxonomy (--taxonomy FILE)")
     if tree is None:
         form = samples.path_form
         tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name, inner=True)
-    labels = label_indices(nodes, tree)
+    found = read_sample_labels(samples.labels, tree, source=source, row_name=row_name)
     chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
-        labels=labels,
+        labels=found.labels,
+        label_sets=found.sets,
         split=chosen,
-        notes=(*notes, *said, *inner_label_notes(labels, tree, source=source)),
+        notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
     )

@@ -40,6 +40,7 @@ from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
 from .prediction import model_features as model_features
 from .prediction import model_samples as model_samples
+from .prediction import node_score_batches as node_score_batches
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors
 from .pruning import level_model as level_model

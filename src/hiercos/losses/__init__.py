@@ -9,6 +9,7 @@ from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
 from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.losses.hxe import HXELoss
+from hiercos.losses.mc_loss import MCLoss
 from hiercos.losses.path_log import PathLogLoss
 from hiercos.losses.soft_labels import SoftLabelsLoss
 from hiercos.losses.yolo_v2 import YOLOv2Loss
@@ -25,6 +26,7 @@ __all__ = [
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
+    "MCLoss",
     "PathLogLoss",
     "Penalty",
     "SoftLabelsLoss",

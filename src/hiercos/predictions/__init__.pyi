@@ -8,6 +8,7 @@ from .explanations import explanation_columns as explanation_columns
 from .explanations import explanations as explanations
 from .guesses import LabelledImages as LabelledImages
 from .guesses import read_labelled_images as read_labelled_images
+from .probabilities import node_columns as node_columns
 from .probabilities import probability_columns as probability_columns
 from .row_weights import RowWeights as RowWeights
 from .row_weights import read_row_nodes as read_row_nodes
