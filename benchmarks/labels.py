@@ -28,7 +28,6 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import torch
 
-from hiercos.benchmark.pruning import level_costs
 from hiercos.cli.app import run
 from hiercos.data import Dataset, load_dataset
 from hiercos.engine import (
@@ -37,6 +36,7 @@ from hiercos.engine import (
     evaluate,
     fit,
     launched,
+    level_costs,
     level_model,
     load_model,
     model_samples,

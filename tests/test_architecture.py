@@ -10,10 +10,8 @@ SOURCE = Path(hiercos.__file__).parent
 OPEN_TO_ALL = {
     *(
         "analysis",
-        "callbacks",
         "errors",
         "files",
-        "json_files",
         "limits",
         "locks",
         "manifest",

@@ -1,4 +1,4 @@
-"""Atomic, durable writing of files, and checks of output paths. Plain Python, open to every package.
+"""Atomic, durable writing of files, and checks of input and output paths. Plain Python, open to every package.
 
 A regular file is written under a temporary name in its own folder, forced to disk and renamed. Devices, pipes and the
 process's own streams (`/dev/stdout`) are written directly, and symbolic links are followed.
@@ -15,6 +15,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from hiercos.errors import DataError
 
 try:
     import fcntl
@@ -263,3 +265,22 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # one of them does not exist
         return False
+
+
+def check_regular(path: str | Path, error: type[DataError] = DataError) -> None:
+    """Raise an error for a pipe, a device or a socket, which could block or never end.
+
+    Args:
+        path: file to check; links are followed.
+        error: type of the error.
+
+    Raises:
+        OSError: if there is no such file.
+    """
+    try:
+        mode = os.stat(path).st_mode
+    except ValueError as fault:  # a name with a null character
+        raise error(f"{str(path)!r}: expected the name of a file ({fault})") from fault
+    if not stat.S_ISREG(mode):
+        kind = "a folder" if stat.S_ISDIR(mode) else "a pipe or a device"
+        raise error(f"{path}: expected a file, this is {kind}")

@@ -15,7 +15,7 @@ from typing import Any
 
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
-from hiercos.json_files import json_object
+from hiercos.options import json_object
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.errors import FaultsError
-from hiercos.json_files import json_object, positive_fault, schema_faults
 from hiercos.manifest import MANIFEST, Manifest, replace_file
-from hiercos.options import fits
+from hiercos.options import fits, json_object, positive_fault, schema_faults
 
 RECORD_FILE = "record.json"
 CONFIG = "config.json"  # of the model

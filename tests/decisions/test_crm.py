@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from decisions.distributions import random_probabilities
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
-from hiercos.decisions.rules import LeastRisk
+from hiercos.decisions.class_rules import LeastRisk
 from trees import TOY, taxonomies
 
 

@@ -12,7 +12,7 @@ from decisions.expected_hops import cost_table, expected_hops
 from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, Rule, held_out_chains, rule
-from hiercos.decisions import hops as hops_rule
+from hiercos.decisions.class_rules import graph_values
 from trees import descendant_sets, graphs, slow_distances, taxonomies
 
 
@@ -57,7 +57,7 @@ def test_the_ranking_of_hops_is_the_best_order_behind_the_answer(taxonomy: Taxon
 def test_on_trees_the_values_for_graphs_equal_those_for_trees(taxonomy: Taxonomy, seed: int) -> None:
     given_posterior = posterior(taxonomy, seed)
     if taxonomy.num_classes > 1:
-        values = hops_rule.graph_values(given_posterior)
+        values = graph_values(given_posterior)
         np.testing.assert_allclose(values, rule("hops").class_values(given_posterior), atol=1e-9)  # type: ignore[attr-defined]
 
 

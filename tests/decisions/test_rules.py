@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from hiercos.decisions import RULES, Posterior, RuleError, rule, rule_from_dict
-from hiercos.decisions.rules import Likeliest
+from hiercos.decisions.class_rules import Likeliest
 from hiercos.errors import FaultsError
 from trees import TOY, TOY17
 

@@ -18,8 +18,8 @@ from colours import colour_data, colour_images, pixels, small_backbone
 from hiercos.data import Texts
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, PixelImages
 from hiercos.engine import EmbeddingError, ReadConfig, embed
+from hiercos.engine.batches import AHEAD
 from hiercos.engine.embedding import embed_dataset, feature_key
-from hiercos.engine.streaming import AHEAD
 from hiercos.errors import HiercosWarning
 from pictures import encoded
 from trees import TOY

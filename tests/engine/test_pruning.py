@@ -1,9 +1,8 @@
 import pytest
 import torch
 
-from hiercos.benchmark import level_costs
 from hiercos.data import Vectors
-from hiercos.engine import ModelError, StoredModel, level_model
+from hiercos.engine import ModelError, StoredModel, level_costs, level_model
 from hiercos.methods import Model
 from trees import TOY17
 

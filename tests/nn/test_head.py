@@ -4,7 +4,7 @@ from torch import nn
 
 from geometry.published import published_tree
 from hiercos.nn import HierCOSHead, TransformationModule
-from hiercos.nn.transformation import random_orthogonal
+from hiercos.nn.heads import random_orthogonal
 from trees import TOY, TOY17
 
 

@@ -27,9 +27,8 @@ onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 from hiercos.cli.app import run  # noqa: E402
-from hiercos.onnx.export import compared, export_onnx  # noqa: E402
+from hiercos.onnx.export import compared, export_onnx, quality, to_int8  # noqa: E402  # noqa: E402
 from hiercos.onnx.graph import disagreement, largest_difference, onnx_graph, with_simple_activations  # noqa: E402
-from hiercos.onnx.int8 import quality, to_int8  # noqa: E402
 from hiercos.onnx.model import load_onnx_model  # noqa: E402
 from onnx_exports import TEXTS, of_images, of_texts, of_vectors, untrained  # noqa: E402
 

@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.predictions.matching import LooseNames
+from hiercos.predictions.guesses import LooseNames
 
 TREE = Taxonomy.from_arrays(
     ["Felidae", "Machines", "Panthera leo", "Crane", "Crane"], [-1, -1, 0, 0, 1], ids=["", "", "Q140", "", ""]

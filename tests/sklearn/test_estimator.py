@@ -17,8 +17,8 @@ from sklearn.preprocessing import StandardScaler
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
-from hiercos.sklearn.hiclass import hiclass_labels
 from hiercos.sklearn.scorers import hops_scorer
+from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
 

@@ -10,7 +10,7 @@ from folders import unsealed
 from hiercos import HierarchicalClassifier
 from hiercos.data import Vectors
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
-from hiercos.sklearn.samples import fitted_projection
+from hiercos.sklearn.validation import fitted_projection
 from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 

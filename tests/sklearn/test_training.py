@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from hiercos.engine import RunProgress, TrainConfig
 from hiercos.engine.scoring import array_scores
 from hiercos.engine.training import Epoch
-from hiercos.sklearn.samples import LabelledArrays
 from hiercos.sklearn.training import (
     LEAST_HELD_OUT,
     EpochLines,
@@ -16,6 +15,7 @@ from hiercos.sklearn.training import (
     linear_defaults,
     train,
 )
+from hiercos.sklearn.validation import LabelledArrays
 from sklearn_clouds import UNEVEN, samples
 
 CONFIG = TrainConfig(method="hier-cos", epochs=3, batch_size=32)

@@ -12,12 +12,11 @@ import typer
 
 from hiercos.cli.commands.ablate import ablate
 from hiercos.cli.commands.compare import compare
-from hiercos.cli.commands.data import data
 from hiercos.cli.commands.embed import embed
 from hiercos.cli.commands.evaluate import evaluate
 from hiercos.cli.commands.export import export
 from hiercos.cli.commands.extend import extend
-from hiercos.cli.commands.methods import methods
+from hiercos.cli.commands.listings import data, methods
 from hiercos.cli.commands.predict import predict
 from hiercos.cli.commands.report import report
 from hiercos.cli.commands.reproduce import reproduce

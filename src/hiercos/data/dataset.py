@@ -1,4 +1,4 @@
-"""A labelled data set as a frozen value, checked when it is created."""
+"""A labelled data set as a frozen value, checked when it is created, with notes on what cannot be learned from it."""
 
 import hashlib
 from collections.abc import Mapping
@@ -12,6 +12,9 @@ from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import SPLITS, TextArray, calibration_rows
 from hiercos.errors import DataError
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
+
+MOST_SHOWN = 5  # names in a note
+ROWS_AT_ONCE = 65536  # rows compared with the first one at a time
 
 
 @dataclass(frozen=True)
@@ -156,3 +159,39 @@ def data_fingerprint(
     for part in inputs.fingerprint_parts():
         digest.update(part)
     return digest.hexdigest()
+
+
+def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
+    """Sentences about classes without training samples and features that never vary in training: how many, which.
+
+    Args:
+        dataset: data set of any kind; features are compared for vectors only.
+    """
+    train, taxonomy = dataset.rows("train"), dataset.taxonomy
+    counts = np.bincount(dataset.labels[train], minlength=taxonomy.num_classes)[: taxonomy.num_classes]
+    notes = []
+    if len(missing := np.flatnonzero(counts == 0)):
+        names = [repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing[:MOST_SHOWN]]
+        notes.append(
+            f"{dataset.source}: {len(missing):,} of {taxonomy.num_classes:,} classes have no training samples: "
+            f"{_listed(names, len(missing))}."
+        )
+    if dataset.kind == "vectors" and len(constant := _constant_columns(np.asarray(dataset.inputs), train)):
+        names = [str(column) for column in constant[:MOST_SHOWN]]
+        notes.append(
+            f"{dataset.source}: {len(constant):,} features never vary in training, columns "
+            f"{_listed(names, len(constant))} (counted from 0)."
+        )
+    return tuple(notes)
+
+
+def _constant_columns(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Columns of features (M, F) that have one value in all of these rows."""
+    same = np.ones(features.shape[1], dtype=bool)
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        same &= (features[rows[start : start + ROWS_AT_ONCE]] == features[rows[0]]).all(axis=0)
+    return np.flatnonzero(same)
+
+
+def _listed(names: list[str], count: int) -> str:
+    return ", ".join([*names, *["…"] * (count > MOST_SHOWN)])

@@ -3,7 +3,7 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar, Literal, Self, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -242,3 +242,16 @@ def read_only(array: Array) -> Array:
     view = array.view()
     view.setflags(write=False)
     return view
+
+
+class ProgressCallback(Protocol):
+    """Progress of a pass over samples, such as a display on the terminal."""
+
+    def start(self, done: int, total: int) -> None:
+        """Begin a pass over `total` samples, of which `done` were finished earlier."""
+
+    def rows(self, done: int) -> None:
+        """Report that `done` samples are finished."""
+
+    def close(self) -> None:
+        """End the pass, whether it finished or failed."""

@@ -201,9 +201,7 @@ RULES: Registry[type[Rule]] = Registry(
     "rule",
     RuleError,
     entry_points="hiercos.rules",
-    modules=tuple(
-        f"hiercos.decisions.{name}" for name in ("rules", "hops", "default", "back_off", "stopping", "unknown")
-    ),
+    modules=tuple(f"hiercos.decisions.{name}" for name in ("class_rules", "back_off", "stopping", "unknown")),
 )
 
 

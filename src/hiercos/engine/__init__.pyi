@@ -43,6 +43,8 @@ from .prediction import model_samples as model_samples
 from .prediction import node_score_batches as node_score_batches
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors
+from .pruning import LevelCost as LevelCost
+from .pruning import level_costs as level_costs
 from .pruning import level_model as level_model
 from .run import SCORES as SCORES
 from .run import RunData as RunData

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.callbacks import ProgressCallback
-from hiercos.data import Inputs, Kind, TextFeatures
-from hiercos.engine.batches import VECTORS_AT_ONCE, ReportedSamples, Samples, VectorSamples
-from hiercos.engine.streaming import RAW_AT_ONCE, RawSamples
+from hiercos.data import Inputs, Kind, ProgressCallback, TextFeatures
+from hiercos.engine.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
 from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
 
 if TYPE_CHECKING:

@@ -29,11 +29,11 @@ from hiercos.engine.encoders import (
 )
 from hiercos.engine.memory import Memory, load_memory, save_memory
 from hiercos.errors import FaultsError
-from hiercos.json_files import json_object, positive_fault, schema_faults
 from hiercos.manifest import MANIFEST, Manifest, ManifestError, Write, committed
 from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
+from hiercos.options import json_object, positive_fault, schema_faults
 from hiercos.records import CONFIG, MANIFEST_VERSION, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from hiercos.data import Dataset, Inputs, TextFeatures
-from hiercos.engine.batches import LabelledInputs, LabelledVectors
+from hiercos.engine.batches import LabelledInputs, LabelledVectors, RawSamples
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
 from hiercos.engine.encoders import (
@@ -23,7 +23,6 @@ from hiercos.engine.encoders import (
     seeded_backbone,
 )
 from hiercos.engine.feature_file import mapped_features
-from hiercos.engine.streaming import RawSamples
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Model
 from hiercos.nn import Projection, SparseMatrix, csr_tensor

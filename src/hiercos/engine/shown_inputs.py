@@ -10,8 +10,8 @@ import numpy as np
 
 from hiercos.data import Inputs
 from hiercos.decisions import Posterior
-from hiercos.json_files import json_object
 from hiercos.manifest import Manifest
+from hiercos.options import json_object
 from hiercos.records import RunError
 from hiercos.taxonomy import IntArray
 

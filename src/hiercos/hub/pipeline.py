@@ -35,7 +35,7 @@ class Pipeline:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
+            explain: whether to add `explanation`; see `hiercos.predictions.answers`.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:

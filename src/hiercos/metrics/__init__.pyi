@@ -1,5 +1,5 @@
 from . import functional as functional
-from .answer_metrics import AnswerMetrics as AnswerMetrics
+from .level_metrics import AnswerMetrics as AnswerMetrics
 from .level_metrics import CalibrationError as CalibrationError
 from .level_metrics import FullPathAccuracy as FullPathAccuracy
 from .level_metrics import LevelAccuracy as LevelAccuracy

@@ -1,7 +1,7 @@
-"""torchmetrics classes of predictions at each level and labels (B,).
+"""torchmetrics classes of answers at each level and at any depth, and labels (B,).
 
-`answers` are node scores (B, N) or level predictions (B, H); metrics that need node scores or node probabilities name
-their parameter accordingly.
+`answers` are node scores (B, N) or level predictions (B, H), in `AnswerMetrics` one node each (B,); metrics that need
+node scores or node probabilities name their parameter accordingly.
 """
 
 from typing import Any
@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hiercos.metrics import functional as HF
 from hiercos.metrics.averages import SampleMean, TreeMetric
+from hiercos.metrics.functional.levels import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.probability import binned_error, calibration_bins
 from hiercos.taxonomy import Taxonomy
 
@@ -101,3 +102,37 @@ class CalibrationError(TreeMetric):
     def compute(self) -> Tensor:
         """Errors of levels 1…H, nan at a level without samples."""
         return binned_error(self.samples, self.confidences, self.hits)
+
+
+class AnswerMetrics(TreeMetric):
+    """Means of `answer_values` over all batches; `compute` returns a dict from name to scalar.
+
+    Args:
+        taxonomy: the tree over the classes.
+
+    Example:
+        >>> metric = AnswerMetrics(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
+        >>> metric.update(torch.tensor([0, -1]), torch.tensor([2, 3]))
+        >>> metric.compute()["precision"].item(), metric.compute()["answered"].item()
+        (1.0, 0.5)
+    """
+
+    plot_upper_bound = None
+    totals: Tensor
+    counts: Tensor
+
+    def __init__(self, taxonomy: Taxonomy, **options: Any) -> None:
+        super().__init__(taxonomy, **options)
+        shape = len(ANSWER_METRICS)
+        self.add_state("totals", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        self.add_state("counts", torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
+
+    def update(self, answers: Tensor, labels: Tensor) -> None:
+        """Add answers and label nodes, shape (B,) each; see `answer_values`."""
+        values = answer_values(answers, labels, self.taxonomy)
+        self.totals += values.nansum(dim=0)
+        self.counts += values.isnan().logical_not().sum(dim=0)
+
+    def compute(self) -> dict[str, Tensor]:
+        """Mean of every metric, float64 scalars; nan where no sample counts."""
+        return dict(zip(ANSWER_METRICS, self.totals / self.counts, strict=True))

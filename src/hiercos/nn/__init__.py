@@ -1,9 +1,15 @@
 """Modules: the transformation module, the Hier-COS head, level classifiers, and a projection of sparse vectors."""
 
-from hiercos.nn.level_heads import SlicedHeads, UnitRowLinear
-from hiercos.nn.projection import Projection, SparseMatrix, csr_tensor
-from hiercos.nn.standardize import CONSTANT, Standardize, feature_scale
-from hiercos.nn.transformation import Activation, Basis, HierCOSHead, ResidualBlock, TransformationModule
+from hiercos.nn.feature_layers import CONSTANT, Projection, SparseMatrix, Standardize, csr_tensor, feature_scale
+from hiercos.nn.heads import (
+    Activation,
+    Basis,
+    HierCOSHead,
+    ResidualBlock,
+    SlicedHeads,
+    TransformationModule,
+    UnitRowLinear,
+)
 
 __all__ = [
     "CONSTANT",

@@ -1,10 +1,10 @@
 from .export import OnnxExport as OnnxExport
 from .export import Start as Start
 from .export import export_onnx as export_onnx
+from .export import quality as quality
+from .export import to_int8 as to_int8
 from .format import OPSET as OPSET
 from .graph import largest_difference as largest_difference
-from .int8 import quality as quality
-from .int8 import to_int8 as to_int8
 from .model import InferenceConfig as InferenceConfig
 from .model import OnnxModel as OnnxModel
 from .model import load_onnx_model as load_onnx_model

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.callbacks import ProgressCallback
 from hiercos.data import (
     Float32Array,
     InputBatch,
     Inputs,
     Kind,
+    ProgressCallback,
     UnlabelledInputs,
     as_inputs,
 )
@@ -113,7 +113,7 @@ class OnnxModel:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
+            explain: whether to add `explanation`; see `hiercos.predictions.answers`.
             config: settings of the pass.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 

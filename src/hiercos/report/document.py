@@ -1,10 +1,10 @@
-"""The results of a comparison or an ablation as one value, the source of every output format."""
+"""The results of a comparison, of learning curves or of an ablation as one value, the source of every output format."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hiercos.metric_table import MetricSpec, metric_spec
+from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
 from hiercos.report.results import (
@@ -14,10 +14,18 @@ from hiercos.report.results import (
     Line,
     ResultRow,
     best_flat_line,
+    changes,
+    figure,
+    line_of,
     result_row,
     summarize,
     verdict,
 )
+
+CURVE_METRICS = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
+CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURVE_METRICS)
+COSINE = metric_spec("subspace_cosine")
+FIGURES = in_shown_order((*RESULTS, COSINE))
 
 
 @dataclass(frozen=True)
@@ -159,3 +167,90 @@ def run_results(records: Sequence[Record]) -> Results:
     tests = records[0].data["sizes"]["test"]
     text = f"{lines[0].name}: top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
     return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), text)
+
+
+def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
+    """The results of learning curves.
+
+    Args:
+        records: records of all runs, each with its number of shots in `data["shots"]`; the same seeds everywhere.
+        interval: convention of the confidence intervals over the draws.
+    """
+    sections = []
+    for shots in dict.fromkeys(record.data["shots"] for record in records):
+        own = [record for record in records if record.data["shots"] == shots]
+        lines = tuple(summarize(own, interval=interval))
+        size = own[0].data["sizes"]["train"]
+        title = f"All {size} training samples" if shots == "all" else f"{shots} a class ({size} training samples)"
+        sections.append(Section(title, lines, best_flat_line(lines)))
+    return Results(
+        tuple(sections),
+        tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
+        "\n".join(f"{section.title}: {verdict(section.lines)}" for section in sections),
+        columns=CURVE_COLUMNS,
+        points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
+    )
+
+
+@dataclass(frozen=True)
+class AblationGroup:
+    """The records of one setting.
+
+    Attributes:
+        axis: name of the changed setting.
+        meaning: description of the axis, in a sentence.
+        setting: value of the setting.
+        is_published: whether this is the published value, the reference for the others of its axis.
+        records: records, one per seed, with `subspace_cosine` among their metrics.
+    """
+
+    axis: str
+    meaning: str
+    setting: str
+    is_published: bool
+    records: Sequence[Record]
+
+    @property
+    def name(self) -> str:
+        """The name of its row in the table."""
+        return f"{self.setting} (published)" if self.is_published and self.setting != "published" else self.setting
+
+
+def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConvention = "sample") -> Results:
+    """The results of an ablation.
+
+    Args:
+        groups: records of every setting, with the same seeds in all and one published setting per axis.
+        interval: convention of the confidence intervals over the seeds.
+    """
+    sections = []
+    for axis in dict.fromkeys(group.axis for group in groups):
+        own = [group for group in groups if group.axis == axis]
+        lines = tuple(line_of(group.name, group.records, interval=interval) for group in own)
+        (reference,) = [line for line, group in zip(lines, own, strict=True) if group.is_published]
+        sections.append(Section(axis, lines, reference, own[0].meaning))
+    rows = [_row(group, record) for group in groups for record in group.records]
+    verdict = "\n".join(map(_sentence, sections))
+    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting")
+
+
+def _row(group: AblationGroup, record: Record) -> dict[str, object]:
+    figures = {spec.name: figure(record, spec.name) for spec in FIGURES}
+    return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
+
+
+def _sentence(section: Section) -> str:
+    """Sentence on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
+    reference = section.reference or section.lines[0]
+    best = max(section.lines, key=lambda line: line.estimate("hops").mean)
+    if best.estimate("hops").mean == reference.estimate("hops").mean:
+        text = f"{section.title}: no setting has a higher HOPS than {reference.name}"
+    else:
+        text = f"{section.title}: against {reference.name}, {best.name} {changes(best, reference)}"
+    off = next((line for line in section.lines if line.records[0].config["options"].get("alpha") == 0), None)
+    return f"{text}{_cosines(reference, off) if off else ''}."
+
+
+def _cosines(reference: Line, off: Line) -> str:
+    on, without = (line.estimate(COSINE.name).mean for line in (reference, off))
+    return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"

@@ -8,8 +8,8 @@ from hiercos.losses import Direction, Grouping, Penalty
 from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 from hiercos.nn import Basis
 from hiercos.sklearn.estimator import TaxonomyClassifier
-from hiercos.sklearn.parameters import ParameterError, TaxonomyArgument
 from hiercos.sklearn.training import TrainingDefaults, linear_defaults
+from hiercos.sklearn.validation import ParameterError, TaxonomyArgument
 
 DEFAULTS = TrainingDefaults(learning_rate=1e-2, weight_decay=1e-1, steps=600)  # for heads of a few layers
 VALIDATION_FRACTION = 0.1

@@ -22,9 +22,6 @@ from hiercos.errors import DataError
 from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.predictions import explanations
-from hiercos.sklearn.hiclass import hiclass_labels
-from hiercos.sklearn.parameters import check_parameters, taxonomy_argument
-from hiercos.sklearn.samples import VALIDATION_OPTIONS, checked_samples, labelled
 from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
 from hiercos.sklearn.training import (
     EpochLines,
@@ -35,6 +32,14 @@ from hiercos.sklearn.training import (
     enough_epochs,
     fresh_model,
     train,
+)
+from hiercos.sklearn.validation import (
+    VALIDATION_OPTIONS,
+    check_parameters,
+    checked_samples,
+    hiclass_labels,
+    labelled,
+    taxonomy_argument,
 )
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
@@ -189,7 +194,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             **request: arguments of `AnswerRequest`; by default the answers of `predict`.
 
         Returns:
-            One dict per sample, see `hiercos.predictions.explanations`.
+            One dict per sample, see `hiercos.predictions.answers`.
         """
         wanted = AnswerRequest(**request)
         rule = wanted.chosen_rule(self._fitted_rule(), self._calibration())

@@ -17,7 +17,7 @@ from hiercos.errors import suggestion
 from hiercos.metric_table import MEASURED, MetricSpec, of_all_levels
 from hiercos.metrics import suite_means, suite_values
 from hiercos.sklearn.estimator import TaxonomyClassifier
-from hiercos.sklearn.parameters import TaxonomyArgument, taxonomy_argument
+from hiercos.sklearn.validation import TaxonomyArgument, taxonomy_argument
 from hiercos.taxonomy import AnyArray, FloatArray, IntArray, Taxonomy, label_array, label_codec
 
 NEGATIVE = "neg_"

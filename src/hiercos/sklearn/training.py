@@ -27,7 +27,7 @@ from hiercos.engine import (
 )
 from hiercos.methods import METHODS, Model
 from hiercos.nn import CONSTANT, Projection
-from hiercos.sklearn.samples import LabelledArrays, fitted_projection
+from hiercos.sklearn.validation import LabelledArrays, fitted_projection
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels, taxonomy_change
 
 FEWEST_EPOCHS, MOST_EPOCHS = 5, 200

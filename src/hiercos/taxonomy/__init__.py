@@ -5,14 +5,22 @@ from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_ta
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
 from hiercos.taxonomy.distances import (
+    FloatArray,
+    Tail,
     classes_below,
     common_depth_block,
+    decay_weights,
     distance_block,
+    distance_counts,
+    distance_ranks,
     hop_distance_block,
+    ordered_by_rank,
     pair_distances,
+    preferred_ranks,
+    rank_profiles,
+    reversed_disorder,
     subtree_sizes,
 )
-from hiercos.taxonomy.edges import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.formats import (
     FORMATS,
     read_taxonomy,
@@ -57,17 +65,7 @@ from hiercos.taxonomy.operations import (
     node_values,
     parent_values,
 )
-from hiercos.taxonomy.preferences import (
-    FloatArray,
-    Tail,
-    decay_weights,
-    distance_counts,
-    distance_ranks,
-    ordered_by_rank,
-    preferred_ranks,
-    rank_profiles,
-    reversed_disorder,
-)
+from hiercos.taxonomy.rows import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 __all__ = [

@@ -6,7 +6,7 @@ from pathlib import Path
 from hiercos.errors import suggestion
 from hiercos.taxonomy.checks import TaxonomyError
 from hiercos.taxonomy.formats import read_taxonomy
-from hiercos.taxonomy.formats.edges import read_lines
+from hiercos.taxonomy.formats.tables import read_lines
 from hiercos.taxonomy.tree import Taxonomy
 
 CATALOGUE = {

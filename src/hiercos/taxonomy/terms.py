@@ -12,7 +12,7 @@ from typing import NamedTuple
 from hiercos.options import check_choice
 from hiercos.taxonomy.build import ONE_PARENT_HINT, PARENTS
 from hiercos.taxonomy.checks import TaxonomyError
-from hiercos.taxonomy.edges import EdgeRow, cycle_faults, tree_from_edge_rows
+from hiercos.taxonomy.rows import EdgeRow, cycle_faults, tree_from_edge_rows
 from hiercos.taxonomy.tree import Taxonomy
 
 MOST_SHOWN = 5  # terms in a message

@@ -133,7 +133,7 @@ class Taxonomy:
             TaxonomyError: naming every path (numbered from 1) that is empty, has an empty name, occurs twice, or
                 ends at an inner node.
         """
-        from hiercos.taxonomy.paths import tree_from_paths
+        from hiercos.taxonomy.rows import tree_from_paths
 
         return tree_from_paths(paths)
 
@@ -154,7 +154,7 @@ class Taxonomy:
             >>> t.is_tree, t.class_names, t.distance_matrix().tolist()
             (False, ('fish', 'dog', 'ship'), [[0, 2, 2], [2, 0, 3], [2, 3, 0]])
         """
-        from hiercos.taxonomy.edges import tree_from_edges
+        from hiercos.taxonomy.rows import tree_from_edges
 
         return tree_from_edges(edges, root=root)
 

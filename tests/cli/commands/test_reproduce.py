@@ -11,7 +11,7 @@ from hiercos.benchmark.published import published_table
 from hiercos.benchmark.recipes import load_recipes
 from hiercos.benchmark.reproduction import Attempt, table_recipes
 from hiercos.cli.app import run
-from hiercos.cli.display.published_table import narrow_table, notes
+from hiercos.cli.display.result_tables import narrow_table, notes
 from paper_sets import binary_file, cifar_images
 
 SMALL = ["--seeds", "1", "--epochs", "1", "--set", "backbone.width=1", "--set", "backbone.size=8", "--device", "cpu"]

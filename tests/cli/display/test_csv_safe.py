@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.cli.display.output import emit, safe_cell
-from hiercos.cli.display.row_streams import streamed
+from hiercos.cli.display.output import emit, safe_cell, streamed
 
 DANGEROUS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"]
 HARMLESS = ["cat", "1-2", "a=b", "", "'=1"]

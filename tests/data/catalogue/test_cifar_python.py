@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiercos.data.catalogue.cifar_files import python_records
+from hiercos.data.catalogue.cifar100 import python_records
 from hiercos.errors import DataError
 from paper_sets import cifar_images, planes, python_file
 

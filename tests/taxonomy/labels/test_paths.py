@@ -1,11 +1,21 @@
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError, row_name
-from hiercos.taxonomy import label_indices, nodes_of_labels, taxonomy_of_labels
-from trees import taxonomies
+from hiercos.taxonomy import (
+    label_indices,
+    level_names,
+    nodes_from_levels,
+    nodes_of_labels,
+    taxonomy_from_levels,
+    taxonomy_of_labels,
+)
+from trees import TOY, taxonomies
+
+LABELS = [["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]
 
 
 def taxonomy_of(labels: list[str]) -> Taxonomy:
@@ -47,3 +57,54 @@ def test_nodes_and_the_root_go_to_label_indices_and_back(taxonomy: Taxonomy) -> 
     labels = label_indices(nodes, taxonomy)
     assert nodes_of_labels(labels, taxonomy).tolist() == nodes.tolist()
     assert label_indices(taxonomy.leaves, taxonomy).tolist() == list(range(taxonomy.num_classes))
+
+
+def faults(labels: object) -> list[str]:
+    with pytest.raises(DataError) as error:
+        taxonomy_from_levels(labels)
+    return list(error.value.faults)
+
+
+@pytest.mark.parametrize("blank", ["", None, np.nan, " ", pd.NA, pd.NaT])
+def test_the_distinct_rows_are_the_classes_in_sorted_order(blank: object) -> None:
+    labels = np.array([[name or blank for name in row] for row in LABELS], dtype=object)
+    taxonomy = taxonomy_from_levels(labels)
+    assert [taxonomy.path_text(leaf) for leaf in taxonomy.leaves] == ["pet > cat", "pet > dog", "plant"]
+    assert nodes_from_levels(labels, taxonomy).tolist() == taxonomy.leaves[[1, 0, 2, 1]].tolist()
+
+
+def test_numbers_are_text() -> None:
+    assert taxonomy_from_levels(np.array([[1, 10], [1, 20]])).names == ("1", "10", "20")
+
+
+def test_every_fault_is_said_with_its_first_row() -> None:
+    assert faults([["", "b"], ["", ""], ["", "b"], ["", "c"]]) == [
+        "row 1: expected names from the left without a blank, got ['', 'b']",
+        "row 4: expected names from the left without a blank, got ['', 'c']",
+    ]
+    assert faults([["", None], ["", ""]]) == ["expected a name in at least one row of the labels, got blanks only"]
+    assert faults(["a", "b"]) == ["expected labels of shape (samples, levels), got shape (2,)"]
+
+
+def test_a_row_that_is_no_class_is_said() -> None:
+    with pytest.raises(DataError) as error:
+        nodes_from_levels([["pet", "dog"], ["pet", "cow"], ["pet", ""], ["pet", "cow"]], TOY)
+    assert error.value.faults == (
+        "row 2: 'pet > cow' is not a class of the taxonomy",
+        "row 3: 'pet' is not a class of the taxonomy",
+    )
+
+
+def test_a_row_may_end_at_an_inner_node_where_that_is_allowed() -> None:
+    rows = [["pet", "dog"], ["pet", ""], ["vehicle", None], ["", ""]]
+    assert nodes_from_levels(rows, TOY, inner=True).tolist() == [3, 0, 1, -1]
+    assert taxonomy_from_levels(rows).class_names == ("dog", "vehicle")
+    with pytest.raises(DataError, match=r"^row 1: 'cow' is not a node of the taxonomy$"):
+        nodes_from_levels([["cow", ""]], TOY, inner=True)
+
+
+@settings(max_examples=50, deadline=None)
+@given(taxonomies())
+def test_nodes_go_there_and_back(taxonomy: Taxonomy) -> None:
+    nodes = np.arange(taxonomy.num_nodes)
+    assert nodes_from_levels(level_names(nodes, taxonomy), taxonomy, inner=True).tolist() == nodes.tolist()

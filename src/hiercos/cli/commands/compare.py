@@ -8,7 +8,16 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ComparisonOptions, CurveOptions, TuneOptions, print_tuning
+from hiercos.cli.options.comparison import (
+    ComparisonOptions,
+    CurveOptions,
+    DimOption,
+    ShipOptions,
+    TuneOptions,
+    command_text,
+    print_tuning,
+    recommended,
+)
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
@@ -17,7 +26,6 @@ from hiercos.cli.options.groups import (
     TrainingOptions,
     grouped,
 )
-from hiercos.cli.options.shipping import DimOption, ShipOptions, command_text, recommended
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Entry

@@ -93,7 +93,7 @@ def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool, leve
 
 def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "TestSamples", level: int) -> str:
     """Level accuracy, size and time of a whole model and of its level, as lines of text."""
-    from hiercos.benchmark import level_costs
+    from hiercos.engine import level_costs
 
     rows = level_costs(whole, pruned, samples.inputs, samples.labels, level)
     return "\n".join(

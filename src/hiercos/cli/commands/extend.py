@@ -51,7 +51,7 @@ def extend(
     device_options.check_names()
     training.check_names()
     check_model_folder(model)  # before torch is imported
-    from hiercos.cli.display.tables import print_records
+    from hiercos.cli.display.result_tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset
     from hiercos.engine import Memory, ReadConfig, grown_data, train_run

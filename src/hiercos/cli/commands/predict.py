@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format
+from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format, streamed
 from hiercos.cli.display.row_progress import checking_lines, counting_rows
-from hiercos.cli.display.row_streams import streamed
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import Answering, AnswerOptions, RowOptions

@@ -50,7 +50,7 @@ def reproduce(
     from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig, load_recipes, table_recipes
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
-    from hiercos.cli.display.published_table import published_json
+    from hiercos.cli.display.result_tables import published_json
     from hiercos.cli.display.training import training_callback
     from hiercos.engine import ReadConfig
     from hiercos.files import write_atomically
@@ -89,7 +89,7 @@ def reproduce(
 def _show(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> None:
     """Print a table in the given format; notes go to stderr if the format is for programs."""
     from hiercos.cli.display.output import emit
-    from hiercos.cli.display.published_table import long_rows, notes, print_table
+    from hiercos.cli.display.result_tables import long_rows, notes, print_table
 
     if format == "table":
         print_table(table, attempts)

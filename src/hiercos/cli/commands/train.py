@@ -111,7 +111,7 @@ def _chosen_rule(name: str | None, method: str) -> "Rule":
 
 def _show(record: "Record", out: Path, format: str) -> None:
     """Print the results of the run, and what the method chose."""
-    from hiercos.cli.display.tables import print_records
+    from hiercos.cli.display.result_tables import print_records
 
     print_records([record], format)
     if AVERAGE_PRECISION in record.metrics:

@@ -222,7 +222,7 @@ class PriorOptions:
         """The prior for `TrainConfig`."""
         if self.class_prior is None or self.class_prior == "balanced":
             return self.class_prior
-        from hiercos.data import read_class_prior
+        from hiercos.predictions import read_class_prior
 
         return read_class_prior(Path(self.class_prior), taxonomy)
 

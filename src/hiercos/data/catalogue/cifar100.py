@@ -1,25 +1,161 @@
-"""CIFAR-100: 60,000 images of 32 x 32 pixels in 100 classes, from the official files in either version."""
+"""CIFAR-100: 60,000 images of 32 x 32 pixels in 100 classes, from the official files, without unpickling any object."""
 
+import io
+import pickle
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
-from hiercos.data.catalogue.cifar_files import SIDE, Records, binary_records, python_records, upright
 from hiercos.data.catalogue.download import Download, has_checksum
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import PixelImages
 from hiercos.data.splits import TextArray
 from hiercos.errors import DataError
+from hiercos.pixels import ByteArray
 from hiercos.taxonomy import IntArray, Taxonomy, load_taxonomy
 
+SIDE = 32
+PIXELS = 3 * SIDE * SIDE  # bytes of an image: red, green and blue planes, each row by row
+RECORD = 2 + PIXELS  # bytes of a record: a coarse and a fine label, then the image
 PARTS = ("train", "test")
 VAL_PART = 10  # one training image in 10 is for validation: with 500 per class, the last 50
 
+
+class Records(NamedTuple):
+    """Images and labels of one file.
+
+    Attributes:
+        fine: class of each image, shape (M,).
+        coarse: superclass of each image, shape (M,).
+        planes: pixels of each image in three planes, shape (M, 3072).
+    """
+
+    fine: IntArray
+    coarse: IntArray
+    planes: ByteArray
+
+
 Read = Callable[..., Records]
+
+
+def binary_records(content: bytes, *, source: str) -> Records:
+    """Images of a file `train.bin` or `test.bin`.
+
+    Args:
+        content: bytes of the file.
+        source: name of the file in messages.
+
+    Raises:
+        DataError: for a file that ends within a record.
+    """
+    count, rest = divmod(len(content), RECORD)
+    if rest:
+        raise DataError(
+            f"{source}: expected records of {RECORD:,} bytes, got {len(content):,} bytes: after {count:,} whole images "
+            f"{rest:,} bytes remain, so the file is truncated or of another kind"
+        )
+    table = np.frombuffer(content, np.uint8).reshape(count, RECORD)
+    return Records(table[:, 1].astype(np.int64), table[:, 0].astype(np.int64), table[:, 2:])
+
+
+def upright(planes: ByteArray) -> ByteArray:
+    """Planes (M, 3072) as images (M, 32, 32, 3)."""
+    return planes.reshape(-1, 3, SIDE, SIDE).transpose(0, 2, 3, 1)
+
+
+class _StandIn:
+    """Stand-in for an object of the file, with the arguments and the state it would be built from."""
+
+    __slots__ = ("arguments", "state")
+
+    def __init__(self, *arguments: Any) -> None:
+        self.arguments: tuple[Any, ...] = arguments
+        self.state: Any = ()
+
+    def __setstate__(self, state: Any) -> None:
+        self.state = state
+
+
+class _Array(_StandIn):
+    """Stand-in for an array; its state is (version, shape, type, Fortran order, bytes)."""
+
+    __slots__ = ()
+
+
+class _ArrayType(_StandIn):
+    """Stand-in for the type of an array; its first argument is a code such as u1."""
+
+    __slots__ = ()
+
+
+STAND_INS = {
+    ("numpy.core.multiarray", "_reconstruct"): _Array,
+    ("numpy", "ndarray"): _Array,
+    ("numpy", "dtype"): _ArrayType,
+}
+
+
+class _SafeUnpickler(pickle.Unpickler):
+    """Unpickler of lists, numbers, texts and stand-ins for arrays; everything else is refused."""
+
+    def find_class(self, module_name: str, global_name: str, /) -> Any:
+        """Stand-in for a name that an array needs."""
+        if (module_name, global_name) not in STAND_INS:
+            raise pickle.UnpicklingError(f"it names {module_name}.{global_name}, which no CIFAR-100 file needs")
+        return STAND_INS[module_name, global_name]
+
+    def persistent_load(self, pid: Any) -> NoReturn:
+        """Refuse a reference to an object outside the file."""
+        raise pickle.UnpicklingError(f"it names an object outside itself, {pid!r}")
+
+
+def python_records(content: bytes, *, source: str) -> Records:
+    """Images of a file `train` or `test` of the python version.
+
+    Args:
+        content: bytes of the file.
+        source: name of the file in messages.
+
+    Raises:
+        DataError: for a file that is truncated, has another content, or refers to other classes.
+    """
+    try:
+        value = _SafeUnpickler(io.BytesIO(content), encoding="bytes").load()
+    except Exception as error:  # damaged bytes can make the unpickler raise anything
+        raise DataError(f"{source}: expected a file of the python version of CIFAR-100, but {error}") from error
+    if not isinstance(value, dict) or not {b"data", b"fine_labels", b"coarse_labels"} <= value.keys():
+        raise DataError(f"{source}: expected data, fine_labels and coarse_labels, as CIFAR-100 has them")
+    pixels = _pixels(value[b"data"], source)
+    fine, coarse = (
+        _labels(value[key], key.decode(), len(pixels), source) for key in (b"fine_labels", b"coarse_labels")
+    )
+    return Records(fine, coarse, pixels)
+
+
+def _pixels(array: Any, source: str) -> ByteArray:
+    """Pixels of the file, shape (M, 3072)."""
+    state = array.state if isinstance(array, _Array) else ()
+    if not isinstance(state, tuple) or len(state) != 5:
+        raise DataError(f"{source}: expected an array as data")
+    _, shape, kind, columns_first, content = state
+    code = kind.arguments[:1] if isinstance(kind, _ArrayType) else ()
+    if code not in ((b"u1",), ("u1",)) or not isinstance(content, bytes) or shape != (len(content) / PIXELS, PIXELS):
+        raise DataError(f"{source}: expected data of bytes and of shape (images, {PIXELS})")
+    return np.frombuffer(content, np.uint8).reshape(-1, PIXELS, order="F" if columns_first else "C")
+
+
+def _labels(values: Any, name: str, count: int, source: str) -> IntArray:
+    """A list of M labels as an array, shape (M,); their range in CIFAR-100 is not checked."""
+    if not isinstance(values, list) or len(values) != count:
+        raise DataError(f"{source}: expected {name} to be a list of {count:,} labels, one for each image")
+    if wrong := [value for value in values if type(value) is not int or not 0 <= value < 256]:
+        raise DataError(f"{source}: expected {name} to be numbers of one byte, got {wrong[0]!r}")
+    return np.array(values, dtype=np.int64)
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ import numpy as np
 
 from hiercos.data.images.decoding import ImageError, decoded, pillow
 from hiercos.data.inputs import Inputs, Rows
-from hiercos.data.readers.regular import check_regular
 from hiercos.errors import RowName, row_name
+from hiercos.files import check_regular
 from hiercos.limits import limit, limit_fault
 from hiercos.pixels import ByteArray
 

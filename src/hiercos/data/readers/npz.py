@@ -13,9 +13,9 @@ from numpy.lib import format as npy
 
 from hiercos.data.dataset import FeatureOrigin
 from hiercos.data.inputs import Float32Array, Vectors, check_inputs
-from hiercos.data.readers.regular import check_regular
 from hiercos.data.samples import SourceSamples
 from hiercos.errors import DataError, reading
+from hiercos.files import check_regular
 from hiercos.limits import EXPANSION, limit, limit_fault
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from hiercos.data.readers.regular import check_regular
 from hiercos.errors import DataError, one_line
+from hiercos.files import check_regular
 from hiercos.limits import limit, limit_fault, limit_variable
 
 DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -4,18 +4,23 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
+from os import PathLike, fspath
 from pathlib import Path
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from hiercos.data.images.collections import ImageFiles
+from hiercos.data.images.collections import ImageFiles, Images, file_content
+from hiercos.data.images.decoding import pillow, upright_rgb
 from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
-from hiercos.data.inputs import Inputs, Kind, Texts, Vectors, text_fault, vector_faults
+from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs, text_fault, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream
 from hiercos.data.readers.table import listed_images, no_rows, read_table, skipped_texts, table_rows
 from hiercos.errors import DataError, RowName
 from hiercos.limits import limit, limit_fault
 from hiercos.options import check_count
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 CHECKED_AT_ONCE = 1024  # vectors checked at a time
 
@@ -219,3 +224,64 @@ def images_of_lines(lines: Iterable[NumberedText], *, root: str | Path | None) -
     numbers, paths = zip(*lines, strict=True)
     images = ImageFiles([Path(root or ".") / path for path in paths])
     return ListedImages(images, numbers, "standard input", lambda row: f"row {numbers[row]}")
+
+
+def as_inputs(inputs: Any, kind: Kind) -> Inputs:
+    """Inputs of a kind from Python objects; a single text or image counts as a list of one.
+
+    Raises:
+        DataError: for the first input that is of another kind, or faulty.
+    """
+    if kind == "vectors":
+        try:
+            vectors = Vectors(inputs)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"inputs: expected vectors, shape (samples, features) ({error})") from error
+        check_inputs(vectors, source="inputs")
+        return vectors
+    items = [inputs] if _is_single(inputs) else list(inputs)
+    expected = (str,) if kind == "texts" else (str, PathLike, pillow().Image)
+    for row, item in enumerate(items, 1):
+        if not isinstance(item, expected):
+            wanted = "a text" if kind == "texts" else "a path or a Pillow image"
+            raise DataError(f"inputs: row {row}: expected {wanted}, got {type(item).__name__}")
+    found: Inputs = Texts(items) if kind == "texts" else PythonImages(items)
+    check_inputs(found, source="inputs")
+    return found
+
+
+def _is_single(inputs: Any) -> bool:
+    return isinstance(inputs, str | PathLike) or not hasattr(inputs, "__iter__")
+
+
+class PythonImages(Images):
+    """Images as Python objects: paths of files, or Pillow images.
+
+    Args:
+        images: M paths or Pillow images.
+    """
+
+    def __init__(self, images: "Sequence[str | PathLike[str] | Image]") -> None:
+        self._images = tuple(images)
+
+    def __len__(self) -> int:
+        return len(self._images)
+
+    def name(self, row: int) -> str:
+        """Path of the file, or the number of a Pillow image, from 1."""
+        image = self._images[row]
+        return fspath(image) if isinstance(image, str | PathLike) else f"image {row + 1}"
+
+    def content(self, row: int) -> bytes:
+        """The bytes of the file, or the pixels."""
+        image = self._images[row]
+        return file_content(fspath(image)) if isinstance(image, str | PathLike) else image.tobytes()
+
+    def open(self, row: int) -> "Image":
+        """The image, upright and RGB."""
+        image = self._images[row]
+        return super().open(row) if isinstance(image, str | PathLike) else upright_rgb(image, self.name(row))
+
+    def take(self, rows: Rows) -> Self:
+        """The images at these rows."""
+        return type(self)([self._images[row] for row in rows]).with_digests_of(self, rows)

@@ -1,23 +1,26 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
-from hiercos.metrics.functional.answers import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.average_precision import average_precision
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
+    ANSWER_METRICS,
+    answer_values,
     full_path_accuracy,
     level_accuracy,
     level_predictions,
     tree_inconsistency,
 )
-from hiercos.metrics.functional.overlap import hierarchical_f1, hierarchical_precision, hierarchical_recall
-from hiercos.metrics.functional.preference import preference_order_distance
 from hiercos.metrics.functional.probability import calibration_error, log_loss, summed_probabilities
 from hiercos.metrics.functional.ranked import (
     average_hierarchical_distance,
     correct_order,
     expected_cost,
+    hierarchical_f1,
+    hierarchical_precision,
+    hierarchical_recall,
     macro_accuracy,
     mistake_severity,
+    preference_order_distance,
     top_k_accuracy,
 )
 from hiercos.metrics.functional.retrieval import ndcg, normalized_rank, reciprocal_rank

@@ -1,10 +1,10 @@
-"""Metrics of the first k classes: accuracy, distance, order, cost."""
+"""Metrics of the ranked classes: accuracy, distance, order, cost, and overlap of the paths."""
 
 import torch
 from torch import Tensor
 
 from hiercos.metrics.averages import class_sums, mean_of_class_means
-from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.metrics.ranking import Ranking, earlier_counts, rankings, tied_blocks
 from hiercos.taxonomy import Taxonomy
 
 
@@ -163,3 +163,106 @@ def expected_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Ten
         raise ValueError(f"row {int(rows[0])} of the costs: a cost is NaN")
     ranked = rankings(scores, labels, taxonomy, 1)
     return torch.cat([costs.to(scores.device)[part.labels, part.order[:, 0]].double() for part in ranked])
+
+
+def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Share of the predicted path (root excluded) that is on the true path, hP; hP@k is the mean of the first k.
+
+    |F(ŷ) ∩ F(y)| / |F(ŷ)| with F(v) the ancestors of v and v itself [silla2011].
+
+    Args:
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
+        taxonomy: the tree over the C classes.
+        k: number of classes that count, at most C; 1 by default.
+
+    Returns:
+        Shape (B,), float64, from 0 to 1.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("car",)])
+        >>> hierarchical_precision(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
+        [0.5]
+    """
+    return torch.cat([ranked_precision(part, k) for part in rankings(scores, labels, taxonomy, k)])
+
+
+def hierarchical_recall(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Share of the true path (root excluded) that is on the predicted path, hR; see `hierarchical_precision`."""
+    return torch.cat([ranked_recall(part, k) for part in rankings(scores, labels, taxonomy, k)])
+
+
+def hierarchical_f1(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+    """Harmonic mean of hP and hR, hF; hF@k is the mean of the first k; see `hierarchical_precision`."""
+    return torch.cat([ranked_f1(part, k) for part in rankings(scores, labels, taxonomy, k)])
+
+
+def ranked_precision(ranking: Ranking, k: int) -> Tensor:
+    """Mean hP of the first k classes, shape (B,), float64; see `hierarchical_precision`."""
+    return (_common(ranking, k) / _depths(ranking, k)).mean(dim=1)
+
+
+def ranked_recall(ranking: Ranking, k: int) -> Tensor:
+    """Mean hR of the first k classes, shape (B,), float64; see `hierarchical_recall`."""
+    return (_common(ranking, k) / _true_depths(ranking)).mean(dim=1)
+
+
+def ranked_f1(ranking: Ranking, k: int) -> Tensor:
+    """Mean hF of the first k classes, shape (B,), float64; see `hierarchical_f1`."""
+    return (2 * _common(ranking, k) / (_depths(ranking, k) + _true_depths(ranking))).mean(dim=1)
+
+
+def _common(ranking: Ranking, k: int) -> Tensor:
+    """Number of nodes shared by the paths of the first k classes and the true class, shape (B, k), float64."""
+    distances = ranking.distances(k)
+    shared = (ranking.tables.height - distances).double()
+    return torch.where(distances == 0, _true_depths(ranking), shared)
+
+
+def _depths(ranking: Ranking, k: int) -> Tensor:
+    return ranking.tables.depths[ranking.order[:, :k]].double()  # (B, k)
+
+
+def _true_depths(ranking: Ranking) -> Tensor:
+    return ranking.tables.depths[ranking.labels, None].double()  # (B, 1)
+
+
+def preference_order_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Frobenius distance of the sign matrices of the two orders, ‖M₁ − M₂‖_F [dezert2024].
+
+    M(a, b) is 1 if a is preferred to b, −1 if b is preferred, 0 if neither: classes at equal tree
+    distance in M₁, classes with equal scores in M₂. A pair in the wrong order adds 8 to the square, and a pair tied
+    in only one of the orders adds 2. An order without ties cannot reach 0 if the tree's order has ties.
+
+    Args:
+        scores: class scores, higher is better, shape (B, C).
+        labels: true class of each sample, shape (B,).
+        taxonomy: the tree over the C classes.
+
+    Returns:
+        Shape (B,), float64; lower is better.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> preference_order_distance(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.1]]), torch.tensor([0, 0]), t)
+        tensor([0.0000, 1.4142], dtype=torch.float64)
+    """
+    return torch.cat([_distance(part) for part in rankings(scores, labels, taxonomy)])
+
+
+def _distance(ranking: Ranking) -> Tensor:
+    """Count the pairs rank by rank, against the classes of earlier blocks of equal scores: O(C R) a sample."""
+    ranks = ranking.ranks
+    first, after = tied_blocks(ranking.scores)
+    wrong = torch.zeros(len(ranks), dtype=torch.int64, device=ranks.device)
+    tied_in_tree, tied_in_both = torch.zeros_like(wrong), torch.zeros_like(wrong)
+    for rank in range(int(ranks.max()) + 1 if ranks.numel() else 0):
+        counts = earlier_counts(ranks, rank)
+        earlier = counts.gather(1, first)
+        wrong += (earlier * (ranks < rank)).sum(dim=1)
+        same = counts.gather(1, after) - earlier - 1  # others of this rank in a position's own block
+        tied_in_both += (same * (ranks == rank)).sum(dim=1)
+        tied_in_tree += counts[:, -1] * (counts[:, -1] - 1)
+    tied_in_scores = (after - first - 1).sum(dim=1)
+    one_sided = tied_in_tree + tied_in_scores - 2 * tied_in_both  # ordered pairs, each counted twice
+    return (8 * wrong + one_sided).double().sqrt()

@@ -10,18 +10,18 @@ from hiercos.nn.backbones import (  # noqa: F401 (each registers itself)
     transformers_models,
     vit,
 )
-from hiercos.nn.backbones.augmentation import Augment, Border, TrainTransform
 from hiercos.nn.backbones.backbone import (
+    BACKBONES,
     Backbone,
     BackboneError,
     ModuleBackbone,
     Preprocess,
     StemBackbone,
     blank_sample,
+    load_backbone,
 )
 from hiercos.nn.backbones.onnx_file import OnnxBackbone
-from hiercos.nn.backbones.preprocessing import ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES, load_backbone
+from hiercos.nn.backbones.preprocessing import Augment, Border, ImageTransform, TrainTransform
 
 __all__ = [
     "BACKBONES",

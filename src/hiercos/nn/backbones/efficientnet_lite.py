@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError
 from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import check_weights_source, fill, load_weights
 
 MEAN = (127 / 255,) * 3  # the network takes (value - 127) / 128

@@ -8,8 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.registry import BACKBONES
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError
 
 KINDS = (("word", 1, 2), ("char_wb", 3, 4))  # analyzer of scikit-learn, shortest and longest n-gram
 SCALE = 10.0  # embeddings are stored at a tenth of their size, because a backbone trains at a tenth of the head's rate

@@ -8,9 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError, pooled
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError, load_backbone, pooled
 from hiercos.nn.backbones.preprocessing import IMAGENET_MEAN, IMAGENET_STD, Channels, ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES, load_backbone
 from hiercos.nn.backbones.weights import first_line, import_extra
 
 FREE_SIZE = 224  # default image size in pixels if the graph accepts any

@@ -6,7 +6,7 @@ from typing import Literal
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.nn.backbones.backbone import Backbone, StemBackbone
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, StemBackbone
 from hiercos.nn.backbones.preprocessing import (
     CIFAR_MEAN,
     CIFAR_STD,
@@ -15,7 +15,6 @@ from hiercos.nn.backbones.preprocessing import (
     Channels,
     ImageTransform,
 )
-from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import check_weights_source, load_weights
 
 EXPANSION = 4  # ratio of a block's output width to its inner width

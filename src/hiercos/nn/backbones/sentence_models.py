@@ -9,8 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
-from hiercos.nn.backbones.registry import BACKBONES
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError
 from hiercos.nn.backbones.transformers_models import Tokens, text_backbone
 from hiercos.nn.backbones.weights import (
     import_extra,

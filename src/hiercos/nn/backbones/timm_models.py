@@ -6,9 +6,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError, pooled, probed_num_features
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError, pooled, probed_num_features
 from hiercos.nn.backbones.preprocessing import Fit, ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import first_line, import_extra
 
 FITS: dict[str, Fit] = {"center": "crop", "squash": "squash"}  # timm's crop_mode to ours

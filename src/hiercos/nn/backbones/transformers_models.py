@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.nn.backbones.backbone import Backbone, BackboneError
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone, BackboneError
 from hiercos.nn.backbones.preprocessing import ImageTransform, read_image_transform
-from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import (
     import_extra,
     load_transformer,

@@ -4,9 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from hiercos.nn.backbones.backbone import Backbone
+from hiercos.nn.backbones.backbone import BACKBONES, Backbone
 from hiercos.nn.backbones.preprocessing import Channels, ImageTransform
-from hiercos.nn.backbones.registry import BACKBONES
 from hiercos.nn.backbones.weights import check_weights_source, load_weights
 
 HALF = (0.5, 0.5, 0.5)  # mean and std for inputs from -1 to 1, as the published weights of this size expect

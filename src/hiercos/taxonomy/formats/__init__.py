@@ -11,7 +11,6 @@ from hiercos.files import write_atomically
 from hiercos.limits import limit, limit_fault
 from hiercos.taxonomy.build import kept_parents
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
-from hiercos.taxonomy.formats.edges import edges_from_rows, edges_text, lines_text, read_lines
 from hiercos.taxonomy.formats.json_trees import (
     flat_json_text,
     nested_json_text,
@@ -20,9 +19,19 @@ from hiercos.taxonomy.formats.json_trees import (
     taxonomy_from_json,
     taxonomy_to_dict,
 )
-from hiercos.taxonomy.formats.levels import NUMBERED, levels_from_rows, levels_text, parse_table, separator_fault
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
 from hiercos.taxonomy.formats.ontologies import read_obo, read_wordnet
+from hiercos.taxonomy.formats.tables import (
+    NUMBERED,
+    edges_from_rows,
+    edges_text,
+    levels_from_rows,
+    levels_text,
+    lines_text,
+    parse_table,
+    read_lines,
+    separator_fault,
+)
 from hiercos.taxonomy.terms import Terms
 from hiercos.taxonomy.tree import Taxonomy
 

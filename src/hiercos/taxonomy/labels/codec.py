@@ -11,8 +11,17 @@ from typing import Any, Protocol
 import numpy as np
 
 from hiercos.errors import DataError, HiercosWarning, row_name
-from hiercos.taxonomy.labels.levels import label_paths, level_names, nodes_from_levels, taxonomy_from_levels
-from hiercos.taxonomy.labels.paths import are_paths, label_indices, nodes_of_labels, other_path_sign, taxonomy_of_labels
+from hiercos.taxonomy.labels.paths import (
+    are_paths,
+    label_indices,
+    label_paths,
+    level_names,
+    nodes_from_levels,
+    nodes_of_labels,
+    other_path_sign,
+    taxonomy_from_levels,
+    taxonomy_of_labels,
+)
 from hiercos.taxonomy.labels.reader import LabelReader
 from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
 

@@ -1,0 +1,189 @@
+"""Tables that steer decisions: class priors, class weights or allowed nodes for each row, and costs of answers."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from hiercos.data import DELIMITERS, NumberedRow, delimited_file, length_fault, read_table
+from hiercos.decisions import LeastCost, Posterior, named_classes
+from hiercos.errors import DataError
+from hiercos.taxonomy import Floats, LabelReader, Taxonomy, node_classes
+
+SEPARATOR = ";"  # between the nodes of a cell
+ROW, LABEL, WEIGHT = "row", "label", "weight"
+ANSWER = "answer"
+PRIOR_COLUMNS = ("class", "prior")
+
+
+@dataclass(frozen=True)
+class RowWeights:
+    """Weights of the classes by row number; a row without weights keeps its probabilities.
+
+    Attributes:
+        weights: weights of the classes, shape (C,) each, by row number.
+        source: name of the file in messages.
+    """
+
+    weights: Mapping[int, Floats]
+    source: str
+
+    def applied(self, posterior: Posterior, numbers: Sequence[int]) -> Posterior:
+        """The posterior of a batch, re-weighted.
+
+        Args:
+            posterior: probabilities of B inputs.
+            numbers: row number of each input.
+
+        Raises:
+            PosteriorError: naming the first row in which no class is left.
+        """
+        ones = np.ones(posterior.taxonomy.num_classes)
+        given = np.stack([self.weights.get(number, ones) for number in numbers])
+        return posterior.reweighted(given, row_name=lambda row: f"{self.source}: row {numbers[row]}")
+
+
+def read_row_nodes(path: Path, column: str, taxonomy: Taxonomy) -> RowWeights:
+    """Read a column of the input table with the nodes that each row is within, by name, id or path.
+
+    Several nodes in a cell are separated by a semicolon; an empty cell allows every class.
+
+    Raises:
+        DataError: for a missing column, or a name that is not in the taxonomy or not unique.
+    """
+    table = read_table(path, columns=(column,))
+    known: dict[str, Floats] = {}
+    weights: dict[int, Floats] = {}
+    for row, cell in enumerate(table.columns[column]):
+        if names := [part.strip() for part in cell.split(SEPARATOR) if part.strip()]:
+            if cell not in known:
+                source = f"{path}: {table.row_name(row)}"
+                known[cell] = named_classes(names, taxonomy, source=source).astype(np.float64)
+            weights[table.numbers[row]] = known[cell]
+    return RowWeights(weights, str(path))
+
+
+def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
+    """Read prior weights: a table with the columns `row`, `label` and `weight`, one line for each row and class.
+
+    A class without a line has weight 0 in a row that has lines, and a row without lines keeps its probabilities.
+
+    Raises:
+        DataError: for a missing column, an unknown class, or a number that is not one.
+    """
+    table = read_table(path, columns=(ROW, LABEL, WEIGHT))
+    nodes = LabelReader(taxonomy).read(table.columns[LABEL], source=str(path), row_name=table.row_name)
+    weights: dict[int, Floats] = {}
+    for index, label in enumerate(node_classes(nodes, taxonomy).tolist()):
+        where = f"{path}: {table.row_name(index)}"
+        number = int(_number(where, table.columns[ROW][index]))
+        own = weights.setdefault(number, np.zeros(taxonomy.num_classes))
+        own[label] = _number(where, table.columns[WEIGHT][index])
+    return RowWeights(weights, str(path))
+
+
+def _number(where: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value >= 0):
+        raise DataError(f"{where}: expected a number of at least 0, got {cell!r}")
+    return value
+
+
+def read_costs(path: Path, taxonomy: Taxonomy) -> LeastCost:
+    """Read a table of costs: a row for each answer, a column for each class.
+
+    The column `answer` has the class or inner node that the row is about, by name, id or path; an empty cell is the
+    root, "cannot say". The other columns are named like the classes, and their cells are the costs of this answer if
+    the class is the true one.
+
+    Args:
+        path: table, such as costs.csv.
+        taxonomy: taxonomy of the classes.
+
+    Raises:
+        DataError: for a missing or unknown column, an unknown answer, or a cell that is not a number.
+    """
+    names = _class_columns(taxonomy)
+    table = read_table(path, columns=(ANSWER, *names))
+    cells = table.columns[ANSWER]
+    named = [row for row, cell in enumerate(cells) if cell.strip()]
+    answers = np.full(len(cells), -1)
+    answers[named] = LabelReader(taxonomy).read(
+        [cells[row] for row in named], source=str(path), row_name=lambda index: table.row_name(named[index]), inner=True
+    )
+    costs = [
+        [_cost(path, table.row_name(row), table.columns[name][row]) for name in names] for row in range(len(answers))
+    ]
+    return LeastCost(tuple(answers.tolist()), tuple(map(tuple, costs)))
+
+
+def _class_columns(taxonomy: Taxonomy) -> list[str]:
+    """Names of the class columns: the class names, or paths where two classes share a name."""
+    if len(set(taxonomy.class_names)) == taxonomy.num_classes:
+        return list(taxonomy.class_names)
+    return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
+
+
+def _cost(path: Path, row: str, cell: str) -> float:
+    try:
+        value = float(cell)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise DataError(f"{path}: {row}: expected a number as cost, got {cell!r}")
+    return value
+
+
+def read_class_prior(path: Path, taxonomy: Taxonomy) -> tuple[float, ...]:
+    """Prior of every class, in class order, scaled to a sum of 1.
+
+    Args:
+        path: table with one row for each class: its name, id or path, and a number above 0.
+        taxonomy: taxonomy of the classes.
+
+    Raises:
+        DataError: for a missing file or column, an unknown class, a class that is missing or given twice, and a prior
+            that is not a number above 0.
+    """
+    if path.suffix.lower() not in DELIMITERS or not path.is_file():
+        raise DataError(f"{path}: expected a CSV or TSV file with the columns class and prior")
+    with delimited_file(path) as (header, records):
+        if missing := [name for name in PRIOR_COLUMNS if name not in header]:
+            raise DataError(f"{path}: expected a column {missing[0]!r}, got {', '.join(header)}")
+        rows = [*_prior_rows(path, header, records)]
+    reader = LabelReader(taxonomy)
+    lines = [line for line, _, _ in rows]
+    nodes = reader.read([name for _, name, _ in rows], source=str(path), row_name=lambda row: f"row {lines[row]}")
+    priors: dict[int, float] = {}
+    for (line, name, value), label in zip(rows, reader.classes(nodes).tolist(), strict=True):
+        if label in priors:
+            raise DataError(f"{path}: row {line}: a second prior of the class {name!r}")
+        priors[label] = value
+    for label, name in enumerate(taxonomy.class_names):
+        if label not in priors:
+            raise DataError(f"{path}: expected a prior of every class, got none of {name!r}")
+    return tuple(priors[label] / sum(priors.values()) for label in range(taxonomy.num_classes))
+
+
+def _prior_rows(path: Path, header: list[str], records: Iterator[NumberedRow]) -> Iterator[tuple[int, str, float]]:
+    """Line, class and prior of each row."""
+    for line, cells in records:
+        if fault := length_fault(path, (line, cells), len(header)):
+            raise DataError(fault)
+        name, text = (cells[header.index(column)].strip() for column in PRIOR_COLUMNS)
+        yield line, name, _prior(text, f"{path}: row {line}")
+
+
+def _prior(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not (value > 0 and math.isfinite(value)):
+        raise DataError(f"{where}: expected a prior above 0, got {text!r}")
+    return value

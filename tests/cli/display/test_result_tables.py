@@ -1,0 +1,90 @@
+import importlib.util
+import re
+
+import pytest
+
+from hiercos.cli.display import result_tables
+from hiercos.cli.options.comparison import ComparisonOptions
+from hiercos.cli.options.groups import OptionError
+from hiercos.methods import DEFAULT_RULE
+from hiercos.report import comparison_results
+from records import record
+
+RECORDS = [record("cross-entropy", hops=0.4), record("hier-cos", hops=0.9), record("hier-cos", rule="crm", hops=0.8)]
+
+
+def printed_rows(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
+    """Cells of the lines of all printed result_tables."""
+    lines = capsys.readouterr().out.splitlines()
+    return [re.split(r"\s{2,}", line.strip()) for line in lines if "  " in line]
+
+
+def test_methods_are_rows_where_there_is_room(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    rows = printed_rows(capsys)
+    assert [row[0] for row in rows] == [
+        *("method", "cross-entropy", "hier-cos", "hier-cos + crm"),
+        *("method", "hier-cos", "hier-cos + crm"),
+    ]
+    assert [row[7] for row in rows] == ["HOPS", "0.400", "0.900 *", "0.800", "HOPS", "+0.500", "+0.400"]
+    assert [row[8] for row in rows] == ["top-5 %", *["50.00"] * 3, "top-5 %", *["+0.00"] * 2]
+
+
+def test_methods_are_columns_where_only_these_fit(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    rows = printed_rows(capsys)
+    assert rows[0] == ["method", "cross-entropy", "hier-cos", "hier-cos + crm"]
+    assert ["HOPS", "0.400", "0.900 *", "0.800"] in rows
+    assert ["HOPS", "+0.500", "+0.400"] in rows
+
+
+def test_the_main_figures_are_shown_where_neither_fits(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "44")
+    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    out = capsys.readouterr().out
+    table = [line for line in out.splitlines() if "  " in line or "─" in line]
+    assert max(map(len, table)) <= 44
+    assert [line.split("  ")[0] for line in table[2:5]] == ["cross-entropy", "hier-cos", "hier-cos + crm"]
+    assert re.split(r"\s{2,}", table[0]) == ["method", "top-1 %", "HOPS", "top-5 %"]
+    assert "\nLeft out for a width of 44: macro %, MS, " in out
+    assert ". All columns: all.md.\n" in out
+
+
+def test_no_line_of_the_results_ends_in_blanks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    assert all(line == line.rstrip() for line in capsys.readouterr().out.splitlines())
+
+
+def test_two_seeds_come_with_a_warning() -> None:
+    seeds = [
+        record(name, seed=seed, hops=0.4 + seed / 10) for name in ("cross-entropy", "hier-cos") for seed in range(3)
+    ]
+    warning = "two seeds: the intervals say little, use three or more"
+    for count in (1, 2, 3):
+        grids = comparison_results([each for each in seeds if each.seed < count]).grids()
+        assert [warning in grid.caption for grid in grids] == [count == 2] * 2
+
+
+def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else real(name))
+    ComparisonOptions(format="csv").check()
+    with pytest.raises(OptionError, match=r"--format parquet needs pyarrow \(pip install 'hiercos\[parquet\]'\)"):
+        ComparisonOptions(format="parquet").check()
+
+
+def test_the_default_as_a_reference_has_its_rule() -> None:
+    names = ["cross-entropy", "default", "default + crm", f"default + {DEFAULT_RULE}"]
+    found = [ComparisonOptions(reference=name).named_reference(names) for name in ("default", "default+crm", None)]
+    assert found == [f"default + {DEFAULT_RULE}", "default + crm", None]
