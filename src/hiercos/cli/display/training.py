@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import math
 import sys
 import time
 from contextlib import AbstractContextManager, nullcontext
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 
 REDRAW_INTERVAL = 0.25  # seconds
 Figures = tuple[float, float]  # top-1 and HOPS on validation
-BEST = "* the best top-1 on validation so far: the weights of the last epoch with this mark are kept."
+BEST = "* the best epoch on validation so far: the weights of the last epoch with this mark are kept."
 LAST = "The weights of the last epoch are kept."
 
 
@@ -239,6 +240,8 @@ class PlainLines:
 
 
 def _figures(epoch: Epoch) -> str:
+    if not math.isnan(epoch.average_precision):  # samples with several labels
+        return f"loss {epoch.loss:.4f}  val average precision {epoch.average_precision:.4f}"
     metrics = f"val log-loss {epoch.log_loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
     return f"loss {epoch.loss:.4f}  {metrics}"
 
