@@ -37,11 +37,8 @@ def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
         "error: Terminated. Finished work is kept; rerun the command to continue (train: with --resume).\n"
     )
     assert "Traceback" not in rest
-    assert {file.name for file in (tmp_path / "out").iterdir()} == {
-        "checkpoint.safetensors",
-        "checkpoint-previous.safetensors",
-        "log.csv",
-    }
+    left = {file.name for file in (tmp_path / "out").iterdir()}
+    assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

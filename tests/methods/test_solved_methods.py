@@ -11,7 +11,8 @@ from sklearn.svm import LinearSVC
 from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, Model
-from hiercos.methods.committee import pool_weights
+from hiercos.methods.committee import Candidate, CommitteeTraining, pool_weights
+from hiercos.methods.default import helpful
 from hiercos.methods.logistic import choose_prior, held_out_loss
 from hiercos.methods.solver import folds
 from trees import TOY, TOY17
@@ -204,3 +205,28 @@ def test_the_quick_default_trains_no_wide_head() -> None:
     train = LabelledFeatures(train.features[:, :8], train.labels)
     solution = model.solve(train, None, seed=0, train_member=no_member)
     assert solution.options["members"] == ["tree-logistic"]
+
+
+@pytest.mark.parametrize(("effort", "trained"), [("normal", 2), ("best", 10)])
+def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: str, trained: int) -> None:
+    train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
+    seen: list[str] = []
+
+    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures) -> None:
+        assert min(len(learned), len(held_out)) > 0
+        seen.append(member.method)  # the head stays random, so that it cannot help
+
+    model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
+    model.solve(train, val, seed=0, train_member=no_steps)
+    assert len(seen) == trained
+    assert seen[:2] == ["cross-entropy-mlp"] * 2
+
+
+def test_wide_heads_follow_while_they_help() -> None:
+    train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
+    table, noise = 3 * np.eye(TOY17.num_classes)[val.labels], np.random.default_rng(0).normal
+    given = [table + noise(size=table.shape) * 2 for _ in range(4)] + [np.zeros_like(table)] * 3
+    model = Model(TOY17, train.features.shape[1], "flat-committee", {})
+    training = CommitteeTraining(model.head, train, [(train, val)], val, seed=0, train_member=no_member)
+    first, *others = (Candidate([model], scores) for scores in given)
+    assert len(helpful(training, [first], iter(others))) == 4

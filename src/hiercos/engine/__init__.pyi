@@ -15,6 +15,7 @@ from .embedding import embed_dataset as embed_dataset
 from .encoders import Encoder as Encoder
 from .encoders import FineTunedEncoder as FineTunedEncoder
 from .encoders import FrozenEncoder as FrozenEncoder
+from .encoders import JoinedEncoder as JoinedEncoder
 from .encoders import ReadConfig as ReadConfig
 from .encoders import TfidfEncoder as TfidfEncoder
 from .encoders import channels_last as channels_last
@@ -56,6 +57,7 @@ from .run_data import PreparedData as PreparedData
 from .run_data import prepare as prepare
 from .run_data import prepare_embedded as prepare_embedded
 from .run_data import prepare_fine_tuning as prepare_fine_tuning
+from .run_data import prepare_joined as prepare_joined
 from .run_data import taxonomy_summary as taxonomy_summary
 from .scoring import Scores as Scores
 from .scoring import array_energies as array_energies

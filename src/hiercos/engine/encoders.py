@@ -1,4 +1,4 @@
-"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, or the model's own backbone."""
+"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, both, or the model's own backbone."""
 
 from __future__ import annotations
 
@@ -7,16 +7,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack
 from torch import Tensor
 
 from hiercos.data import Inputs, Kind, ProgressCallback, TextFeatures
 from hiercos.engine.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
+from hiercos.nn import SparseMatrix
 from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
+TFIDF = "tfidf"  # name of the text features that may stand beside those of a backbone
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
 
 
@@ -107,6 +112,36 @@ class FrozenEncoder:
     def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
         """Features of the inputs, computed batch by batch."""
         return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.fabric)
+
+
+@dataclass(frozen=True)
+class JoinedEncoder:
+    """Encoder of texts by TF-IDF vectors with the features of a frozen backbone beside them.
+
+    N-grams know rare words, a sentence model knows paraphrases; linear heads use both.
+
+    Attributes:
+        tfidf: encoder of the first columns.
+        frozen: encoder of the last columns.
+    """
+
+    tfidf: TfidfEncoder
+    frozen: FrozenEncoder
+    kind: Kind = "texts"
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
+        """Sparse vectors of the texts."""
+        embedded = self.frozen.samples(inputs, config)
+        parts = torch.split(torch.arange(len(inputs)), embedded.at_once)
+        blocks = [batch.cpu().numpy() for batch in embedded.batches(parts)]
+        features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
+        return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
+
+    def joined(self, inputs: Inputs, features: NDArray[np.float32]) -> SparseMatrix:
+        """TF-IDF vectors beside backbone features, shape (M, F); each part of a row has the length 1, or is empty."""
+        vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
+        lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+        return csr_matrix(hstack([vectors, csr_matrix(features / lengths)]), dtype=np.float32)
 
 
 def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:

@@ -19,9 +19,11 @@ from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, RuleError, rule_from_dict
 from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.encoders import (
+    TFIDF,
     Encoder,
     FineTunedEncoder,
     FrozenEncoder,
+    JoinedEncoder,
     TfidfEncoder,
     check_backbone_source,
     identity_changes,
@@ -47,7 +49,10 @@ class ModelError(FaultsError):
 
 def save_encoder(write: Write, encoder: Encoder | None) -> None:
     """Write the files of an encoder; a frozen backbone that is found by its name needs none."""
-    if isinstance(encoder, TfidfEncoder):
+    if isinstance(encoder, JoinedEncoder):
+        save_encoder(write, encoder.tfidf)
+        save_encoder(write, encoder.frozen)
+    elif isinstance(encoder, TfidfEncoder):
         values, arrays = encoder.features.state()
         write(TEXT_CONFIG, json.dumps(values) + "\n")
         rows_first = {
@@ -62,6 +67,8 @@ def save_encoder(write: Write, encoder: Encoder | None) -> None:
 
 def describe_backbone(encoder: Encoder | None) -> dict[str, Any] | None:
     """Backbone of an encoder as JSON values: identity, whether fine-tuned, and whether its weights are stored."""
+    if isinstance(encoder, JoinedEncoder):
+        return {**(describe_backbone(encoder.frozen) or {}), "beside": TFIDF}
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None
     fine_tuned = isinstance(encoder, FineTunedEncoder)
@@ -89,7 +96,10 @@ def load_encoder(
         found = _load_backbone(files, backbone, verify=verify)
         if backbone["fine_tuned"]:
             return FineTunedEncoder(found)
-        return FrozenEncoder(found, found_by_name=not backbone["in_folder"])
+        frozen = FrozenEncoder(found, found_by_name=not backbone["in_folder"])
+        if backbone.get("beside") == TFIDF:
+            return JoinedEncoder(TfidfEncoder(_load_text_features(files, verify=verify)), frozen)
+        return frozen
     return TfidfEncoder(_load_text_features(files, verify=verify)) if kind == "texts" else None
 
 

@@ -13,9 +13,11 @@ from hiercos.engine.batches import LabelledInputs, LabelledVectors, RawSamples
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.embedding import EmbeddingError, check_kind, embed_dataset
 from hiercos.engine.encoders import (
+    TFIDF,
     Encoder,
     FineTunedEncoder,
     FrozenEncoder,
+    JoinedEncoder,
     ReadConfig,
     TfidfEncoder,
     channels_last,
@@ -104,12 +106,14 @@ class PreparedData:
 
     def summary(self) -> dict[str, object]:
         """Name, source, fingerprint and sizes, for a record, and the backbone of the features."""
-        is_tfidf = isinstance(self.made_by, TfidfEncoder)  # the same summary for all methods
-        summary = {**dataset_summary(self.dataset), "features": self.dim if is_tfidf else int(self.features.shape[1])}
+        is_sparse = isinstance(self.made_by, TfidfEncoder | JoinedEncoder)  # the same summary for all methods
+        summary = {**dataset_summary(self.dataset), "features": self.dim if is_sparse else int(self.features.shape[1])}
         if self.dataset.origin is not None:
             summary["embedded_from"] = asdict(self.dataset.origin)
         elif isinstance(self.made_by, FrozenEncoder):
             summary["backbone"] = self.made_by.backbone.identity()
+        elif isinstance(self.made_by, JoinedEncoder):
+            summary["backbone"] = {**self.made_by.frozen.backbone.identity(), "beside": TFIDF}
         return summary
 
 
@@ -160,6 +164,21 @@ def prepare_embedded(config: ReadConfig, dataset: Dataset, encoder: FrozenEncode
     """Compute the features of a frozen backbone, or find them in the cache; see `embed_dataset`."""
     path = embed_dataset(config, encoder.backbone, dataset).path
     return PreparedData(dataset, torch.from_numpy(mapped_features(path)), encoder)
+
+
+def prepare_joined(config: ReadConfig, dataset: Dataset, encoder: FrozenEncoder, *, dim: int = 256) -> PreparedData:
+    """Sparse TF-IDF vectors of texts, fitted on the training split, beside the features of a frozen backbone.
+
+    Args:
+        config: settings for reading inputs.
+        dataset: data set of texts.
+        encoder: encoder of the backbone, whose features are cached; see `embed_dataset`.
+        dim: largest number of dense features, for methods that do not take raw inputs.
+    """
+    features = np.asarray(mapped_features(embed_dataset(config, encoder.backbone, dataset).path))
+    tfidf = TfidfEncoder(TextFeatures.fit(dataset.inputs.values(dataset.rows("train"))))
+    joined = JoinedEncoder(tfidf, encoder)
+    return PreparedData(dataset, joined.joined(dataset.inputs, features), joined, dim=dim)
 
 
 def dataset_summary(dataset: Dataset) -> dict[str, object]:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 LOG = "log.csv"
+WRITING = 0.05  # largest share of the time that goes into checkpoints
 UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
 MEASURES = (*UNKNOWN, AVERAGE_PRECISION)  # metrics of an epoch; the last one only for samples with several labels
 
@@ -154,7 +155,7 @@ def fit(
             "plateau".
         config: training settings.
         weights: weight of each training sample, shape (M,), >= 0; equal weights by default.
-        folder: folder for the checkpoint and the log, written after each epoch; None for neither.
+        folder: folder for the checkpoint and the log (see `RunState.write_if_due`); None for neither.
         identity: settings, data and taxonomy as JSON values, which must equal those of a checkpoint to resume from it.
         resume: whether to resume from the checkpoint in the folder, if there is one.
         callback: progress callback of the training; None for no reports.
@@ -199,7 +200,7 @@ def fit(
             measured = {name: metrics[name] for name in MEASURES if name in metrics}
             state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
             if folder is not None and fabric.is_global_zero:
-                state.write(folder)
+                state.write_if_due(folder)
             if callback:
                 callback.epoch(state.progress, config)
     model.load_state_dict(state.best)
@@ -244,6 +245,7 @@ class RunState:
         self.model, self.optimizer, self.config, self.identity = model, optimizer, config, identity
         self.progress = RunProgress()
         self.best: Mapping[str, Tensor] = model.state_dict()
+        self._next_write = 0.0  # on the clock of `time.perf_counter`
 
     @property
     def plateau(self) -> Plateau:
@@ -271,6 +273,14 @@ class RunState:
         if self.config.patience is not None or math.isnan(epoch.average_precision):
             return self.config.patience is not None or not epoch.top1 <= best.top1
         return epoch.average_precision > best.average_precision
+
+    def write_if_due(self, folder: Path) -> None:
+        """Write after the first and the last epoch, and in between so rarely that it takes `WRITING` of the time."""
+        began = time.perf_counter()
+        if self.finished or began >= self._next_write:
+            self.write(folder)
+            ended = time.perf_counter()
+            self._next_write = ended + (ended - began) / WRITING
 
     def write(self, folder: Path) -> None:
         """Write the log and the checkpoint."""

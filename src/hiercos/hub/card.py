@@ -10,7 +10,7 @@ from typing import Any
 import yaml
 
 from hiercos.data import BUILT_IN, PREFIX
-from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, StoredModel
+from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, JoinedEncoder, StoredModel
 from hiercos.methods import METHODS
 from hiercos.metric_table import legend, metric_spec
 from hiercos.records import Record, line_name
@@ -92,7 +92,7 @@ def _backbone_words(record: Record, weights: str | None) -> list[str]:
     backbone = record.data.get("backbone")
     if backbone is None:
         return ["--dim", str(record.data["features"])] if record.data.get("kind") == "texts" else []
-    words = ["--backbone", backbone["name"]]
+    words = ["--backbone", "+".join([*filter(None, [backbone.get("beside")]), backbone["name"]])]
     options = {**backbone["options"], **({} if weights is None else {"weights": weights})}
     for name, value in options.items():
         words += ["--backbone-option", f"{name}={value if isinstance(value, str) else json.dumps(value)}"]
@@ -218,12 +218,20 @@ def _requirement(stored: StoredModel, name: str) -> str:
 
 
 def _backbone_name(stored: StoredModel) -> str:
-    return stored.encoder.backbone.name if isinstance(stored.encoder, FrozenEncoder | FineTunedEncoder) else ""
+    encoder = stored.encoder if isinstance(stored.encoder, FineTunedEncoder) else _frozen(stored)
+    return "" if encoder is None else encoder.backbone.name
+
+
+def _frozen(stored: StoredModel) -> FrozenEncoder | None:
+    """The encoder of a frozen backbone; None for a model without one."""
+    encoder = stored.encoder.frozen if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
+    return encoder if isinstance(encoder, FrozenEncoder) else None
 
 
 def _backbone_note(stored: StoredModel) -> str:
     """A note on the backbone, for a model that does not include it."""
-    if not isinstance(stored.encoder, FrozenEncoder) or not stored.encoder.found_by_name:
+    frozen = _frozen(stored)
+    if frozen is None or not frozen.found_by_name:
         return ""
     return f" The frozen backbone `{_backbone_name(stored)}` is not among the files: it is loaded by its name."
 
@@ -238,7 +246,8 @@ def _results_section(record: Record) -> str:
 
 
 def _making_section(stored: StoredModel, record: Record) -> str:
-    in_folder = isinstance(stored.encoder, FrozenEncoder) and not stored.encoder.found_by_name
+    frozen = _frozen(stored)
+    in_folder = frozen is not None and not frozen.found_by_name
     command = train_command(record, taxonomy=TAXONOMY, weights=BACKBONE_WEIGHTS if in_folder else None)
     versions = ", ".join(f"{package} {version}" for package, version in record.versions.items())
     if command is None:

@@ -25,7 +25,7 @@ LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 FOLDS = 7  # of which one is held out, if there are no validation samples
-ENOUGH, SMALL = 500, 5000  # cross-fitting with fewer validation samples, but only up to this many training samples
+ENOUGH, SMALL = 500, 5000  # samples to judge by, with fewer of which up to so many training samples are cross-fitted
 CROSS_FITS = 3  # folds of a cross-fitting
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
@@ -293,6 +293,10 @@ class CommitteeTraining:
     def loss(self, candidate: Candidate) -> float:
         """Log-loss of a candidate on the samples to judge by, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
+
+    def pooled_loss(self, candidates: Sequence[Candidate]) -> float:
+        """Log-loss of candidates with fitted weights on the samples to judge by."""
+        return pool_weights([candidate.scores for candidate in candidates], self.labels)[1]
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
         """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""

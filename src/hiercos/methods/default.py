@@ -1,6 +1,6 @@
 """The default method: a committee of what suits the data, chosen by held-out log-loss (docs/default.md)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hiercos.methods.committee import (
+    ENOUGH,
     Candidate,
     Committee,
     CommitteeSolver,
@@ -30,6 +31,7 @@ INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
+GAIN, IN_VAIN = 0.002, 2  # share of the log-loss that so many wide heads in a row must save for the next to be trained
 
 
 @METHODS.register(DEFAULT, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
@@ -48,7 +50,8 @@ def default(
     Args:
         taxonomy: the tree.
         in_features: width F of the input features.
-        effort: "quick" for linear heads alone, "normal" for wide heads beside them, "best" for two of each wide head.
+        effort: "quick" for linear heads alone, "normal" for wide heads beside them while they help on held-out samples,
+            "best" for two of each wide head.
         width: width of the transformation modules of wide heads; None for 512.
         dropouts: dropout rates of wide heads to choose from.
         members: methods of a trained committee, whose solver sets this option.
@@ -90,10 +93,30 @@ class DefaultSolver(CommitteeSolver):
         found = [training.trained(name, place) for place, name in enumerate(names)]
         if training.has_inner_labels:  # the solvers learn from classes alone
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
-        if self.effort != "quick" and len(training.train[True]) >= FEW:
-            for repeat in range(2 if self.effort == "best" else 1):
-                found += _wide_heads(training, 10 * (repeat + 1), self.dropouts)
-        return found
+        if self.effort == "quick" or len(training.train[True]) < FEW:
+            return found
+        if self.effort == "normal" and len(training.labels) >= ENOUGH:
+            return helpful(training, found, _wide_heads(training, 10, self.dropouts))
+        places = (10, 20) if self.effort == "best" else (10,)
+        return [*found, *(head for place in places for head in _wide_heads(training, place, self.dropouts))]
+
+
+def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]) -> list[Candidate]:
+    """Candidates with the heads that follow, until `IN_VAIN` heads in a row hardly lower the log-loss; without these.
+
+    Args:
+        training: training with the samples to judge by.
+        found: candidates to begin with.
+        heads: further candidates, each trained when it is asked for.
+    """
+    candidates = list(found)
+    losses = [training.pooled_loss(candidates)]
+    for head in heads:
+        candidates.append(head)
+        losses.append(training.pooled_loss(candidates))
+        if len(losses) > IN_VAIN and losses[-1] > (1 - GAIN) * losses[-1 - IN_VAIN]:
+            return candidates[:-IN_VAIN]
+    return candidates
 
 
 def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
@@ -101,10 +124,14 @@ def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
     return LINEAR if taxonomy.is_tree else FLAT_LINEAR
 
 
-def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> list[Candidate]:
-    """A flat head at each dropout rate, and a head for each view of the tree at the best rate."""
-    flat = [training.trained("cross-entropy-mlp", place + index, dropout=rate) for index, rate in enumerate(dropouts)]
-    rate = dropouts[int(np.argmin([training.loss(candidate) for candidate in flat]))]
-    start, taxonomy = place + len(flat), training.head.taxonomy
-    heads = [name for name in TREE_HEADS if taxonomy.is_tree or METHODS.traits(name).graphs]
-    return [*flat, *(training.trained(name, start + index, dropout=rate) for index, name in enumerate(heads))]
+def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> Iterator[Candidate]:
+    """A flat head at each dropout rate, then a head for each view of the tree at the best rate, one by one."""
+    losses = []
+    for index, rate in enumerate(dropouts):
+        head = training.trained("cross-entropy-mlp", place + index, dropout=rate)
+        losses.append(training.loss(head))
+        yield head
+    rate, taxonomy = dropouts[int(np.argmin(losses))], training.head.taxonomy
+    views = [name for name in TREE_HEADS if taxonomy.is_tree or METHODS.traits(name).graphs]
+    for index, name in enumerate(views):
+        yield training.trained(name, place + len(dropouts) + index, dropout=rate)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hiercos.data import Inputs
-from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, StoredModel, TfidfEncoder
+from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder, StoredModel, TfidfEncoder
 from hiercos.files import check_writable, write_atomically
 from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
@@ -161,6 +161,8 @@ def _image_part(encoder: Encoder | None) -> tuple[Backbone | None, PixelTransfor
     Raises:
         OnnxError: a backbone of texts, one in an ONNX file, or one with its own preprocessing.
     """
+    if isinstance(encoder, JoinedEncoder):
+        encoder = encoder.frozen
     if not isinstance(encoder, FrozenEncoder | FineTunedEncoder):
         return None, None
     backbone, advice = encoder.backbone, "export the part behind its features (--from features)"

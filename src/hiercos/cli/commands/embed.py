@@ -34,7 +34,7 @@ def embed(
     options.check_target("--output", output, [data, columns.taxonomy])
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
-    if name is None or name == TFIDF:
+    if name is None or name.split("+")[0] == TFIDF:
         raise OptionError(_backbone_fault(dataset))
     from hiercos.engine import embed_dataset, frozen_encoder, write_features
 

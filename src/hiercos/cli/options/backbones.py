@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from hiercos.engine import FineTuningData, PreparedData
 
 TFIDF = "tfidf"
+BESIDE = f"{TFIDF}+"  # before the name of a backbone of texts, whose features stand beside TF-IDF vectors
 TRAINED_WITH_HEAD = ("ngrams",)  # backbones without trained weights that need no --unfreeze
 DEFAULT_BACKBONES = {"images": "efficientnet-lite0", "texts": TFIDF}  # vectors need none
 
@@ -26,7 +27,7 @@ class BackboneOptions:
     backbone: Annotated[
         str | None,
         typer.Option(
-            help="Backbone for images or texts: a name, or a prefix and a model such as timm:MODEL.",
+            help="Backbone of images or texts: a name, a prefix and a model such as timm:MODEL, or tfidf+NAME.",
             show_default="efficientnet-lite0 for images, tfidf for texts",
         ),
     ] = None
@@ -40,8 +41,8 @@ class BackboneOptions:
         """The backbone for a data set; None for vectors."""
         if dataset.kind == "vectors" and self.backbone is not None:
             raise OptionError(f"--backbone {self.backbone}: {dataset.source} holds vectors, which need no backbone")
-        if dataset.kind == "images" and self.backbone == TFIDF:
-            raise OptionError(f"--backbone {TFIDF}: expected a backbone of images for {dataset.source}")
+        if dataset.kind == "images" and self.backbone and self.backbone.split("+")[0] == TFIDF:
+            raise OptionError(f"--backbone {self.backbone}: expected a backbone of images for {dataset.source}")
         name = self.backbone or DEFAULT_BACKBONES.get(dataset.kind)
         if name in (None, TFIDF) and self.backbone_option:
             raise OptionError(f"--backbone-option {self.backbone_option[0]}: expected --backbone NAME with it")
@@ -54,7 +55,7 @@ class BackboneOptions:
     def prepared(self, fabric: "Fabric", dataset: "Dataset", *, dim: int) -> "PreparedData":
         """The data set as vectors: features of a frozen backbone, `dim` TF-IDF features, or its own vectors."""
         from hiercos.cli.display.row_progress import row_progress
-        from hiercos.engine import ReadConfig, frozen_encoder, prepare, prepare_embedded
+        from hiercos.engine import ReadConfig, frozen_encoder, prepare, prepare_embedded, prepare_joined
 
         name = self.name_for(dataset)
         if name in (None, TFIDF):
@@ -62,8 +63,10 @@ class BackboneOptions:
             if is_first_process():
                 typer.echo("".join(f"{note}\n" for note in prepared.notes), err=True, nl=False)
             return prepared
-        encoder = frozen_encoder(str(name), self.options())
+        encoder = frozen_encoder(str(name).removeprefix(BESIDE), self.options())
         config = ReadConfig(fabric, workers=self.workers, callback=row_progress(dataset.kind, "embedding"))
+        if str(name).startswith(BESIDE):
+            return prepare_joined(config, dataset, encoder, dim=dim)
         return prepare_embedded(config, dataset, encoder)
 
 
@@ -115,7 +118,7 @@ class FineTuningOptions(BackboneOptions):
         from hiercos.nn.backbones import BACKBONES
 
         name, options = self.name_for(dataset), self.options()
-        if name is None or name == TFIDF:
+        if name is None or name.split("+")[0] == TFIDF:
             raise OptionError(f"--unfreeze: expected --backbone NAME with weights to train for these {dataset.kind}")
         pretrained = not self.from_scratch and (BACKBONES.comes_trained(name) or "weights" in options)
         config = ReadConfig(fabric, workers=self.workers)

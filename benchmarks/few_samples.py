@@ -1,0 +1,98 @@
+"""Learning curves without validation data: python benchmarks/few_samples.py DATA [--shots 1,2,5,10,20] [--draws 5]
+
+DATA is a built-in name or a file. Every draw takes so many training samples of each class; all candidates fit the same
+samples with their defaults and choose whatever they choose by themselves: the default estimator, flat logistic
+regression solved to its optimum with a chosen penalty, the wide head of flat cross-entropy, and hiclass (a logistic
+regression for each parent). Features are those of the command: vectors standardized by the draw, or TF-IDF of texts.
+Prints top-1 on the test split in percent, HOPS and log-loss as Markdown: means over the draws, and for top-1 half the
+95% interval of the paired difference to the best flat candidate.
+"""
+
+import argparse
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+from estimators import PerParentNode, all_columns
+from scipy import stats
+from scipy.sparse import issparse
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import StandardScaler
+
+from hiercos import HierarchicalClassifier, Taxonomy
+from hiercos.benchmark import few_shot_rows
+from hiercos.data import load_dataset
+from hiercos.engine import prepare
+from hiercos.metrics import functional as HF
+
+OURS, FLAT, WIDE, HICLASS = "default", "logistic", "cross-entropy-mlp", "hiclass"
+
+
+def candidates(taxonomy: Taxonomy, seed: int) -> dict[str, Callable[[], Any]]:
+    """How each of them is made."""
+    return {
+        OURS: lambda: HierarchicalClassifier(taxonomy, random_state=seed),
+        FLAT: lambda: HierarchicalClassifier(taxonomy, method="logistic", random_state=seed),
+        WIDE: lambda: HierarchicalClassifier(taxonomy, method="cross-entropy-mlp", width=512, random_state=seed),
+        HICLASS: lambda: PerParentNode(taxonomy),
+    }
+
+
+def outcome(classifier: Any, fit: tuple[Any, Any], test: tuple[Any, Any], taxonomy: Taxonomy) -> tuple[float, ...]:
+    """Top-1 in percent, HOPS, and log-loss on the test samples."""
+    classifier.fit(*fit)
+    answers, labels = np.asarray(classifier.predict(test[0])), torch.tensor(test[1])
+    ranking = all_columns(classifier.decision_function(test[0]), classifier.classes_, taxonomy)
+    products = isinstance(classifier, PerParentNode)  # its decision function holds probabilities, its own ones do not
+    known = classifier.decision_function(test[0]) if products else classifier.predict_proba(test[0])
+    probabilities = all_columns(np.asarray(known), classifier.classes_, taxonomy).clamp(min=1e-12)
+    own = probabilities.gather(1, labels[:, None])
+    hops = float(HF.hops(ranking, labels, taxonomy).mean())
+    return 100 * float((answers == test[1]).mean()), hops, float(-own.log().mean())
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data")
+    parser.add_argument("--shots", default="1,2,5,10,20")
+    parser.add_argument("--draws", type=int, default=5)
+    parser.add_argument("--without", default="", help="candidates to leave out, separated by commas")
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore", ConvergenceWarning)
+    warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # one sample of each, on purpose
+    data = prepare(load_dataset(asked.data))
+    dataset, taxonomy = data.dataset, data.taxonomy
+    features = data.features if issparse(data.features) else np.asarray(data.features)
+    train, test = dataset.rows("train"), dataset.rows("test")
+    print("| samples a class | candidate | top-1 % | less the best flat | HOPS | log-loss |")
+    print("|---|---|---:|---:|---:|---:|")
+    for shots in map(int, asked.shots.split(",")):
+        found: dict[str, list[tuple[float, ...]]] = {}
+        for seed in range(asked.draws):
+            rows = train[few_shot_rows(dataset.labels[train], shots, seed)]
+            scale = StandardScaler(with_mean=not issparse(features), with_std=not issparse(features))
+            fit = scale.fit_transform(features[rows]), dataset.labels[rows]
+            tested = scale.transform(features[test]), dataset.labels[test]
+            for name, make in candidates(taxonomy, seed).items():
+                if name not in asked.without.split(","):
+                    found.setdefault(name, []).append(outcome(make(), fit, tested, taxonomy))
+        print_rows(shots, {name: np.array(values) for name, values in found.items()})
+
+
+def print_rows(shots: int, found: dict[str, np.ndarray]) -> None:
+    """Print a row of each candidate; `found` has shape (draws, 3) for each."""
+    flat = max((name for name in (FLAT, WIDE) if name in found), key=lambda name: found[name][:, 0].mean())
+    for name, values in found.items():
+        gain = values[:, 0] - found[flat][:, 0]
+        half = stats.t.ppf(0.975, len(gain) - 1) * gain.std(ddof=1) / np.sqrt(len(gain)) if len(gain) > 1 else np.nan
+        top1, hops, loss = values.mean(axis=0)
+        shown = "" if name == flat else f"{gain.mean():+.2f} ±{half:.2f}"
+        print(f"| {shots} | `{name}` | {top1:.2f} | {shown} | {hops:.3f} | {loss:.3f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
