@@ -20,7 +20,6 @@ from hiercos.benchmark.reproduction import (
     table_recipes,
 )
 from hiercos.data import load_dataset
-from hiercos.engine import ReadConfig
 from hiercos.nn.backbones import BackboneError, load_backbone
 from hiercos.records import Record
 from paper_sets import FINE, binary_file, cifar_images
@@ -51,9 +50,7 @@ def recipe(name: str, dataset: str = "cifar100") -> Recipe:
 
 
 def conditions(fabric: Fabric, folder: Path, root: Path, **others: Any) -> ReproductionConfig:
-    return ReproductionConfig(
-        ReadConfig(fabric), folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others}
-    )
+    return ReproductionConfig(fabric, folder, lambda _: None, root, **{"changes": SMALL, "seeds": 1, **others})
 
 
 @pytest.fixture(scope="session")

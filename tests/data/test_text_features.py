@@ -114,3 +114,25 @@ def test_a_text_gets_the_same_bits_alone_as_among_many(chapter: Dataset) -> None
     together = features.transform(texts)
     for row in (0, 500, len(chapter) - 1):
         assert (features.transform([texts[row]]) != together[[row]]).nnz == 0
+
+
+@pytest.mark.parametrize("kind", [WORDS, CHARACTERS])
+def test_weights_have_the_bits_of_scikit_learn(kind: NgramKind) -> None:
+    texts = [
+        *TEXTS,
+        "",
+        "???",
+        "a",
+        "İstanbul ẞ ﬁ  x\u00a0y",
+        "a\x1cb c\x85d",
+        " Aa  aa AA ",
+        "naïve _x_ 12.5",
+        "x" * 40,
+    ]
+    part = TextFeatures.fit(texts, [kind]).parts[0]
+    vectorizer = kind.vectorizer(vocabulary=part.vocabulary)
+    vectorizer.idf_ = part.idf
+    found, expected = part.transform(texts), vectorizer.transform(texts)
+    assert found.dtype == expected.dtype
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))

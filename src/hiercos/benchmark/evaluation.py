@@ -19,7 +19,7 @@ from hiercos.predictions import ScoreSet
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
+    from hiercos.engine import DeviceContext
 
 BROKEN_DOWN = tuple(  # metrics per class or node: averages over samples that need only a ranking of the classes
     spec.name for spec in in_shown_order(RESULTS) if spec.source in ("ranking", "list") and spec.average == "samples"
@@ -68,7 +68,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
 
 
 def model_metrics(
-    fabric: Fabric, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    fabric: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
@@ -76,7 +76,7 @@ def model_metrics(
     top-ranked class.
 
     Args:
-        fabric: launched Fabric with the device and precision.
+        fabric: device and precision.
         stored: model with its rule and temperature.
         data: M labelled samples.
         request: request whose restriction to some classes is applied; none by default.
@@ -163,7 +163,7 @@ class LabelledPosterior:
 
 
 def labelled_posterior(
-    fabric: Fabric, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    fabric: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
     posterior = stored.posterior(class_scores(fabric, stored.model, data).numpy())

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,6 +25,10 @@ from hiercos.engine import (
 from hiercos.errors import suggestion
 from hiercos.nn.backbones import BackboneError
 from hiercos.records import Record
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
 
 PUBLISHED_TEMPERATURE = 1.0  # the published rule reads uncalibrated probabilities
 COMMON_DIFFERENCES = (
@@ -55,22 +59,29 @@ class ReproductionConfig:
     """Settings that all recipes of one call share.
 
     Attributes:
-        read_config: settings for reading images, with the Fabric.
+        fabric: launched Fabric.
         folder: folder that receives one subfolder per run.
         callback: function from a run's settings to its progress callback, or None.
         root: folder of the data sets; None for `data_root`.
         seeds: number of seeds, counted from 0; None for each recipe's own.
         changes: changed settings, by "section.key".
         limit: maximum number of images of each class in each split; None for all.
+        workers: number of processes that read images.
     """
 
-    read_config: ReadConfig
+    fabric: "Fabric"
     folder: Path
     callback: Callable[[TrainConfig], TrainingCallback | None]
     root: Path | None = None
     seeds: int | None = None
     changes: Mapping[str, Any] | None = None
     limit: int | None = None
+    workers: int = 0
+
+    @property
+    def read_config(self) -> ReadConfig:
+        """Settings for reading images."""
+        return ReadConfig(self.fabric, workers=self.workers)
 
 
 def table_recipes(
@@ -163,7 +174,7 @@ def _run(
     recipe: Recipe, data: RunData, seed: int, config: ReproductionConfig, *, rules: Sequence[str], cosine: bool
 ) -> list[Record]:
     """The records of one seed, one per rule, with the subspace cosine of a Hier-COS model if `cosine`."""
-    fabric = config.read_config.fabric
+    fabric = config.fabric
     training = TrainConfig(
         method=recipe.method, options=recipe.method_options, seed=seed, **recipe.settings["training"]
     )

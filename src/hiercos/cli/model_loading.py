@@ -79,7 +79,7 @@ class FolderModel:
         """See `InferenceModel`."""
         from hiercos.engine import ReadConfig, posterior_batches
 
-        config = ReadConfig(self.device_options.fabric(), batch_size, workers)
+        config = ReadConfig(self.device_options.context(), batch_size, workers)
         yield from posterior_batches(self.stored, unlabelled, config, energies=energies)
 
     def node_scores(

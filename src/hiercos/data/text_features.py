@@ -1,5 +1,11 @@
-"""Texts to sparse vectors without a download: TF-IDF of n-grams of words and of characters."""
+"""Texts to sparse vectors without a download: TF-IDF of n-grams of words and of characters.
 
+scikit-learn chooses the n-grams in training. Texts are transformed here, to the same bits: importing scikit-learn takes
+longer than predicting a few texts.
+"""
+
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,6 +20,7 @@ from hiercos.data.inputs import Float32Array
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
 MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
 TEXTS_AT_ONCE = 8192  # texts transformed at a time
+WORD = r"(?u)\b\w+\b"  # a word may have one letter
 
 
 @dataclass(frozen=True)
@@ -31,17 +38,32 @@ class NgramKind:
     longest: int
 
     def vectorizer(self, **options: Any) -> Any:
-        """TfidfVectorizer of scikit-learn for these n-grams; a word may have one letter."""
+        """TfidfVectorizer of scikit-learn for these n-grams."""
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         return TfidfVectorizer(
             analyzer=self.analyzer,
-            token_pattern=r"(?u)\b\w+\b" if self.analyzer == "word" else None,
+            token_pattern=WORD if self.analyzer == "word" else None,
             ngram_range=(self.shortest, self.longest),
             sublinear_tf=True,
             dtype=np.float32,
             **options,
         )
+
+    def of(self, text: str) -> list[str]:
+        """N-grams of a text in lower case, as often as they occur; a word too short for its n-gram is one itself."""
+        lengths = range(self.shortest, self.longest + 1)
+        if self.analyzer == "word":
+            words = re.findall(WORD, text.lower())
+            return [" ".join(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)]
+        found = []
+        for word in text.lower().split():
+            padded = f" {word} "
+            for n in lengths:
+                found += [padded[start : start + n] for start in range(max(1, len(padded) - n + 1))]
+                if len(padded) <= n:
+                    break
+        return found
 
 
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
@@ -73,15 +95,32 @@ class Ngrams:
 
     def transform(self, texts: Sequence[str]) -> sp.csr_matrix:
         """Weights of the n-grams of each text, shape (M, V); rows of length 1, or of zeros."""
-        if not self.vocabulary:
-            return sp.csr_matrix((len(texts), 0), dtype=np.float32)
-        return self._fitted.transform(texts)
+        counts = self._counts(texts)
+        counts.data = (np.log(counts.data) + np.float32(1)) * self.idf[counts.indices]
+        rows = np.repeat(np.arange(len(texts)), np.diff(counts.indptr))
+        lengths = np.sqrt(np.bincount(rows, np.square(counts.data), len(texts)))  # (M,), float64
+        counts.data = (counts.data / lengths[rows]).astype(np.float32)
+        return counts
+
+    def _counts(self, texts: Sequence[str]) -> sp.csr_matrix:
+        """Number of times that each n-gram occurs in each text, shape (M, V), columns in order, float32."""
+        columns: list[int] = []
+        counts: list[int] = []
+        starts = [0]
+        for text in texts:
+            found = Counter(map(self._columns.get, self.kind.of(text)))
+            found.pop(None, None)  # n-grams that are not in the vocabulary
+            columns += found.keys()  # type: ignore[arg-type]  # None is gone
+            counts += found.values()
+            starts.append(len(columns))
+        shape = (len(texts), len(self.vocabulary))
+        matrix = sp.csr_matrix((np.array(counts, np.float32), np.array(columns, np.int32), starts), shape=shape)
+        matrix.sort_indices()
+        return matrix
 
     @cached_property
-    def _fitted(self) -> Any:
-        vectorizer = self.kind.vectorizer(vocabulary=self.vocabulary)
-        vectorizer.idf_ = self.idf
-        return vectorizer
+    def _columns(self) -> dict[str, int]:
+        return {gram: column for column, gram in enumerate(self.vocabulary)}
 
 
 @dataclass(frozen=True, eq=False)

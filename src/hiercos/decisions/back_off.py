@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-from scipy import special, stats
 
 from hiercos.decisions.base import RULES, NodeRule, RuleError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
@@ -203,6 +202,8 @@ def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> f
     Raises:
         RuleError: if no threshold passes.
     """
+    from scipy import stats  # late: predictions without it start sooner
+
     first, scores = np.array(chains.first), chains.scores
     needed = int(np.ceil(round(np.log(delta) / np.log(target), 9)))
     passed = None
@@ -250,6 +251,8 @@ def mean_p_value(losses: Floats, most: float) -> float:
         losses: independent losses, shape (n,).
         most: bound of the mean; a bound of 1 or more always holds.
     """
+    from scipy import special, stats  # late: predictions without it start sooner
+
     if most >= 1:
         return 0.0
     if not len(losses) or (mean := float(losses.mean())) >= most:

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import linear_sum_assignment
 from scipy.sparse import csr_array
 
 from hiercos.decisions.posterior import Posterior
@@ -248,6 +247,8 @@ def _improved_order(start: IntArray, costs: ExpectedCosts, effort: Effort) -> In
 
 def _assigned_groups(groups: Positions, costs: FloatArray, positions: Positions) -> Positions:
     """The same groups, assigned to the positions so that the sum of costs is smallest."""
+    from scipy.optimize import linear_sum_assignment  # late: predictions without it start sooner
+
     by_position = costs[:, positions][groups].T  # several times faster with positions as rows
     chosen: Positions = linear_sum_assignment(by_position)[1]
     return groups[chosen]

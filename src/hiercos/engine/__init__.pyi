@@ -6,6 +6,8 @@ from .batches import VectorSamples as VectorSamples
 from .checkpoint import remove_checkpoints as remove_checkpoints
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig
+from .device import DeviceContext as DeviceContext
+from .device import SingleDevice as SingleDevice
 from .device import launched as launched
 from .device import random_state_kept as random_state_kept
 from .embedding import Embedded as Embedded

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
+from torch import Tensor
 
 from hiercos.options import check_choice
 from hiercos.turns import in_turns
@@ -15,6 +16,60 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
 T = TypeVar("T")
+FULL_PRECISION = "32-true"  # Fabric's name
+
+
+class DeviceContext(Protocol):
+    """The part of Lightning Fabric that inference uses: a `Fabric`, or a `SingleDevice`."""
+
+    @property
+    def device(self) -> torch.device:
+        """Device of this process."""
+
+    @property
+    def world_size(self) -> int:
+        """Number of processes."""
+
+    def to_device(self, obj: Any, /) -> Any:
+        """A batch with its tensors on the device."""
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Context manager that computes in the chosen precision."""
+
+
+class SingleDevice:
+    """One process on one device in full precision, without Fabric, whose import takes longer than a short prediction.
+
+    Args:
+        name: "auto", "cpu", "cuda" or "mps".
+
+    Raises:
+        ValueError: for another name, or a device that is not available.
+    """
+
+    world_size = 1
+
+    def __init__(self, name: str) -> None:
+        present = {"cuda": torch.cuda.is_available(), "mps": torch.mps.is_available(), "cpu": True}
+        check_choice("device", name, ("auto", "cpu", "cuda", "mps"))
+        if not present.get(name, True):
+            raise ValueError(f"expected an available device, got {name!r}")
+        kind = next(kind for kind in present if present[kind]) if name == "auto" else name
+        self.device = torch.device("cpu") if kind == "cpu" else torch.device(kind, 0)
+
+    def to_device(self, obj: Any, /) -> Any:
+        """A tensor, or a mapping or sequence of them, on the device; anything else as it is."""
+        if isinstance(obj, Tensor):
+            return obj.to(self.device)
+        if isinstance(obj, Mapping):
+            return {key: self.to_device(value) for key, value in obj.items()}
+        if isinstance(obj, list | tuple):
+            return type(obj)(self.to_device(value) for value in obj)
+        return obj
+
+    def autocast(self) -> AbstractContextManager[Any]:
+        """Context manager that changes nothing: full precision."""
+        return nullcontext()
 
 
 def launched(device: str) -> Fabric:
@@ -23,10 +78,7 @@ def launched(device: str) -> Fabric:
     Raises:
         ValueError: for another name, or a device that is not available.
     """
-    present = {"auto": True, "cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.mps.is_available()}
-    check_choice("device", device, present)
-    if not present[device]:
-        raise ValueError(f"expected an available device, got {device!r}")
+    SingleDevice(device)  # raises for a wrong name
     from lightning_fabric import Fabric
 
     fabric = Fabric(accelerator=device, devices=1)
@@ -39,10 +91,10 @@ def random_state_kept() -> AbstractContextManager[None]:
     return torch.random.fork_rng(devices=range(torch.cuda.device_count()))
 
 
-def in_cpu_turns(fabric: Fabric, parts: Iterable[T]) -> Iterator[T]:
+def in_cpu_turns(context: DeviceContext, parts: Iterable[T]) -> Iterator[T]:
     """Parts of a computation, see `in_turns`; without turns on other devices and in a run of several processes.
 
     On a GPU the cores are free for others, and the processes of one run wait for each other at every step.
     """
-    alone = fabric.world_size == 1 and fabric.device.type == "cpu"
+    alone = context.world_size == 1 and context.device.type == "cpu"
     return in_turns(parts) if alone else iter(parts)

@@ -9,12 +9,12 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 
 from hiercos.data import CACHE_VARIABLE, Dataset, Inputs
-from hiercos.engine.device import in_cpu_turns
+from hiercos.engine.device import FULL_PRECISION, DeviceContext, SingleDevice, in_cpu_turns
 from hiercos.engine.encoders import EmbeddedSamples, FrozenEncoder, ReadConfig
 from hiercos.engine.feature_file import Block, GrowingFeatures, checked_blocks, replace_blocks
 from hiercos.errors import FaultsError, HiercosWarning
@@ -163,6 +163,8 @@ def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:
         )
 
 
-def precision_of(fabric: Fabric) -> str:
+def precision_of(fabric: DeviceContext) -> str:
     """Name of a fabric's precision, such as "32-true"."""
-    return str(fabric.strategy.precision.precision)
+    if isinstance(fabric, SingleDevice):
+        return FULL_PRECISION
+    return str(cast("Fabric", fabric).strategy.precision.precision)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -15,11 +15,9 @@ from torch import Tensor
 
 from hiercos.data import Inputs, Kind, ProgressCallback, TextFeatures
 from hiercos.engine.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
+from hiercos.engine.device import DeviceContext
 from hiercos.nn import SparseMatrix
 from hiercos.nn.backbones import Backbone, BackboneError, blank_sample, load_backbone
-
-if TYPE_CHECKING:
-    from lightning_fabric import Fabric
 
 TFIDF = "tfidf"  # name of the text features that may stand beside those of a backbone
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
@@ -30,13 +28,13 @@ class ReadConfig:
     """Settings for reading and encoding inputs.
 
     Attributes:
-        fabric: launched Fabric with the device and precision.
+        fabric: device and precision: a launched Fabric, or a `SingleDevice`.
         batch_size: number of inputs in a batch; None for a size that suits their kind.
         workers: number of processes that read and prepare inputs; 0 for a thread of this process.
         callback: progress callback; None for no reports.
     """
 
-    fabric: Fabric
+    fabric: DeviceContext
     batch_size: int | None = None
     workers: int = 0
     callback: ProgressCallback | None = None
@@ -235,7 +233,7 @@ class EmbeddedSamples:
 
     raw: RawSamples
     backbone: Backbone
-    fabric: Fabric
+    fabric: DeviceContext
 
     @property
     def at_once(self) -> int:
@@ -264,7 +262,7 @@ def channels_last(backbone: Backbone) -> None:
 
 
 @torch.inference_mode()
-def backbone_features(fabric: Fabric, backbone: Backbone, batch: Any) -> Tensor:
+def backbone_features(fabric: DeviceContext, backbone: Backbone, batch: Any) -> Tensor:
     """Features of a prepared batch, shape (B, F), float32, computed in the precision of the fabric."""
     with fabric.autocast():
         features: Tensor = backbone(fabric.to_device(batch))

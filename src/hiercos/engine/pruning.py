@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hiercos.data import Inputs
-from hiercos.engine.device import launched
+from hiercos.engine.device import SingleDevice
 from hiercos.engine.encoders import ReadConfig
 from hiercos.engine.model_folder import ModelError, StoredModel
 from hiercos.engine.prediction import model_features
@@ -139,7 +139,7 @@ def level_costs(
         labels: label of each input, a class index or C + node, shape (M,).
         level: level of the pruned model.
     """
-    features = model_features(whole, inputs, ReadConfig(launched("cpu")))
+    features = model_features(whole, inputs, ReadConfig(SingleDevice("cpu")))
     assert isinstance(features, Tensor)  # Hier-COS takes dense features
     taxonomy, nodes = whole.model.taxonomy, whole.model.taxonomy.level(level)
     costs = {}

@@ -12,7 +12,7 @@ from torch.func import functional_call
 
 from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
-from hiercos.engine.device import in_cpu_turns, launched
+from hiercos.engine.device import DeviceContext, SingleDevice, in_cpu_turns
 from hiercos.methods import Model
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.nn import SparseMatrix, csr_tensor
@@ -49,7 +49,7 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
+def model_outputs(fabric: DeviceContext, model: Model, inputs: Any) -> Tensor:
     """Outputs of the method for one batch of model inputs, float32; the model is on the device already."""
     with fabric.autocast():
         outputs: Tensor = model(fabric.to_device(inputs))
@@ -57,14 +57,14 @@ def model_outputs(fabric: "Fabric", model: Model, inputs: Any) -> Tensor:
 
 
 @torch.inference_mode()
-def batch_scores(fabric: "Fabric", model: Model, inputs: Any) -> Scores:
+def batch_scores(fabric: DeviceContext, model: Model, inputs: Any) -> Scores:
     """Scores of classes and nodes for one batch of model inputs."""
     model.to(fabric.device).eval()
     outputs = model_outputs(fabric, model, inputs)
     return Scores(model.class_scores(outputs), model.node_scores(outputs))
 
 
-def class_score_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[Tensor]:
+def class_score_batches(fabric: DeviceContext, model: Model, samples: Samples) -> Iterator[Tensor]:
     """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
     model.to(fabric.device).eval()
@@ -86,7 +86,7 @@ class ExplainedScores:
     energies: Tensor | None = None
 
 
-def explained_batches(fabric: "Fabric", model: Model, samples: Samples) -> Iterator[ExplainedScores]:
+def explained_batches(fabric: DeviceContext, model: Model, samples: Samples) -> Iterator[ExplainedScores]:
     """Class scores and energies of all samples in order."""
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
     model.to(fabric.device).eval()
@@ -97,7 +97,7 @@ def explained_batches(fabric: "Fabric", model: Model, samples: Samples) -> Itera
             yield ExplainedScores(model.class_scores(outputs).cpu(), energies)
 
 
-def class_scores(fabric: "Fabric", model: Model, samples: Samples) -> Tensor:
+def class_scores(fabric: DeviceContext, model: Model, samples: Samples) -> Tensor:
     """Class scores of all samples, on the CPU, shape (M, C)."""
     return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
 
@@ -186,7 +186,7 @@ def array_scores(model: Model, vectors: AnyArray | SparseMatrix, device: str) ->
     Args:
         model: model in evaluation mode.
         vectors: vectors as the model takes them, shape (M, F) or (M, V), float32 or float64.
-        device: name of the device to compute on, see `launched`.
+        device: name of the device to compute on, see `SingleDevice`.
 
     Returns:
         Class scores on the CPU, shape (M, C), of the type of the vectors.
@@ -204,7 +204,7 @@ def array_energies(model: Model, vectors: AnyArray | SparseMatrix, device: str) 
 @torch.inference_mode()
 def _array_values(module: OutputPart, vectors: AnyArray | SparseMatrix, device: str, width: int) -> Tensor:
     """Values of a module for vectors (M, F), shape (M, width), on the CPU."""
-    target = torch.device("cpu") if device == "cpu" else launched(device).device
+    target = SingleDevice(device).device
     kind = torch.float64 if vectors.dtype == np.float64 else torch.float32
     weights = {
         name: value.to(target, kind if value.is_floating_point() else value.dtype)

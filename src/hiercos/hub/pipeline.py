@@ -5,7 +5,7 @@ from typing import Any
 
 from hiercos.data import as_inputs
 from hiercos.decisions import AnswerRequest
-from hiercos.engine import ReadConfig, launched, model_samples, posteriors
+from hiercos.engine import ReadConfig, SingleDevice, model_samples, posteriors
 from hiercos.hub.pretrained import PretrainedModel
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
@@ -87,7 +87,7 @@ def load_pipeline(
     if batch_size is not None:
         check_count("batch_size", batch_size)
     check_count("workers", workers, 0)
-    fabric = launched(device)
+    fabric = SingleDevice(device)
     if not isinstance(model, PretrainedModel):
         model = PretrainedModel.from_pretrained(model, revision=revision)
     elif revision is not None:

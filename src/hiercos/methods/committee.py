@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from scipy.optimize import minimize, minimize_scalar
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
@@ -346,6 +345,8 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, fl
 
 def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
     """The inverse temperature of a score table with the smallest log-loss, and that log-loss."""
+    from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
+
     found = minimize_scalar(
         lambda log: held_out_loss(np.exp(log) * table, labels),
         bounds=(-7, 7),
@@ -357,6 +358,8 @@ def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
 
 def _pool_factors(tables: Floats, labels: IntArray) -> Floats:
     """Factors >= 0 of tables at their own temperature, shape (K,)."""
+    from scipy.optimize import minimize  # late: predictions without it start sooner
+
     count, rows = len(tables), len(labels)
     own = np.take_along_axis(tables, labels[None, :, None], axis=2)[..., 0].sum(axis=1)  # (K,)
     own += tables.mean(axis=(1, 2))  # the sample that may have any class

@@ -25,10 +25,8 @@ from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 from hiercos.metric_table import AVERAGE_PRECISION
 
 if TYPE_CHECKING:
-    from lightning_fabric import Fabric
-
     from hiercos.benchmark import LabelledPosterior, SampleMetrics
-    from hiercos.engine import LabelledSamples, ReadConfig, StoredModel
+    from hiercos.engine import DeviceContext, LabelledSamples, ReadConfig, StoredModel
     from hiercos.predictions import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
@@ -155,7 +153,7 @@ def _metric_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | No
 class OpenedModel:
     """A model with the samples to test it on, and how it is to answer."""
 
-    fabric: "Fabric"
+    fabric: "DeviceContext"
     stored: "StoredModel"
     data: "LabelledSamples"
     answering: Answering

@@ -52,7 +52,6 @@ def reproduce(
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.result_tables import published_json
     from hiercos.cli.display.training import training_callback
-    from hiercos.engine import ReadConfig
     from hiercos.files import write_atomically
 
     if table is None:
@@ -70,7 +69,8 @@ def reproduce(
         changes["training.precision"] = device_options.precision
     with device_options.processes() as fabric:
         config = ReproductionConfig(
-            read_config=ReadConfig(fabric, workers=workers),
+            fabric=fabric,
+            workers=workers,
             folder=out,
             callback=training_callback,
             root=root,

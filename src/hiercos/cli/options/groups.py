@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset
-    from hiercos.engine import ReadConfig, TrainConfig
+    from hiercos.engine import DeviceContext, ReadConfig, TrainConfig
     from hiercos.taxonomy import Taxonomy
 
 
@@ -167,7 +167,19 @@ class DeviceOptions:
         from hiercos.cli.display.row_progress import row_progress
         from hiercos.engine import ReadConfig
 
-        return ReadConfig(self.fabric(), batch_size, workers, row_progress(kind, doing))
+        return ReadConfig(self.context(), batch_size, workers, row_progress(kind, doing))
+
+    def context(self) -> "DeviceContext":
+        """Device and precision for inference in one process; Fabric serves for mixed precisions alone."""
+        if self.precision != DeviceOptions.precision:
+            return self.fabric()
+        self._check_device()
+        from hiercos.engine import SingleDevice
+
+        try:
+            return SingleDevice(self.device)
+        except ValueError as error:
+            raise OptionError(f"--device {self.device}: this machine has no such device") from error
 
     def fabric(self, **place: Any) -> "Fabric":
         """Launched Lightning Fabric on this device; one process on one device unless `place` sets others."""
