@@ -231,7 +231,7 @@ METRICS: tuple[MetricSpec, ...] = (
     ),
     *(
         MetricSpec(
-            *(f"hierarchical_{part}", heading, True, f"overlap:ranked_{part}"),
+            *(f"hierarchical_{part}", heading, True, f"ranked:ranked_{part}"),
             k=1,
             in_suite=False,
             meaning=_OVERLAP,
