@@ -111,9 +111,11 @@ class RunProgress:
         return asdict(self)
 
     def to_csv(self) -> str:
-        """History as CSV text, one row per epoch."""
+        """History as CSV text, one row per epoch; average precision only where samples have several labels."""
         stream = io.StringIO()
-        writer = csv.DictWriter(stream, [entry.name for entry in fields(Epoch)], lineterminator="\n")
+        several = any(not math.isnan(epoch.average_precision) for epoch in self.history)  # labels of a sample
+        names = [entry.name for entry in fields(Epoch) if several or entry.name != AVERAGE_PRECISION]
+        writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(asdict(epoch) for epoch in self.history)
         return stream.getvalue()
