@@ -27,13 +27,15 @@ types: $(VENV)/.test
 	$(BIN)/mypy
 
 tests: $(VENV)/.test
+	@command -v chromium || command -v chromium-browser || command -v google-chrome || \
+		echo "No Chromium is installed: the tests of the report in a browser are skipped (Debian: apt-get install chromium)."
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 docs: $(VENV)/.docs  ## build the documentation strictly into site/
 	$(BIN)/mkdocs build --strict
 
 bench: $(VENV)/.test  ## every figure of benchmarks/
-	for script in $(filter-out benchmarks/torture.py benchmarks/fuzz.py,$(wildcard benchmarks/*.py)); do \
+	for script in $(filter-out benchmarks/torture.py benchmarks/fuzz.py benchmarks/audit.py,$(wildcard benchmarks/*.py)); do \
 		$(BIN)/python $$script || exit 1; done
 
 torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files
@@ -45,7 +47,7 @@ fuzz: $(VENV)/.test  ## a million mutated files through every reader
 
 audit: $(VENV)/.test  ## known vulnerabilities of the pinned packages
 	$(INSTALL) pip-audit
-	$(BIN)/pip-audit --requirement constraints.txt --no-deps --disable-pip
+	$(BIN)/python benchmarks/audit.py
 
 clean:
 	rm -rf $(VENV) site demo

@@ -15,11 +15,12 @@ from time import process_time
 import numpy as np
 
 from hiercos.data import InputBatch, Vectors, load_dataset
-from hiercos.decisions import Posterior
+from hiercos.decisions import AnswerRequest, Posterior
 from hiercos.decisions.posterior import classes_at_or_below
 from hiercos.engine import array_scores, load_model
 from hiercos.files import csv_text
-from hiercos.predictions import answer_columns
+from hiercos.predictions import RowWeights, answer_columns
+from hiercos.taxonomy import IntArray, Taxonomy
 
 
 def shortest_times(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, float]:
@@ -31,6 +32,14 @@ def shortest_times(works: dict[str, Callable[[], object]], rounds: int) -> dict[
             work()
             best[name] = min(best[name], process_time() - began)
     return best
+
+
+def true_parents(batch: InputBatch, labels: IntArray, taxonomy: Taxonomy) -> RowWeights:
+    """The classes of the true node above the class, by row number, as `--within-column` reads them."""
+    parents, places = np.unique(taxonomy.parents[labels], return_inverse=True)
+    masks = [classes_at_or_below([parent], taxonomy) for parent in parents]
+    every = np.ones(taxonomy.num_classes, dtype=bool)
+    return RowWeights(np.stack([*masks, every]), dict(zip(batch.numbers, places.tolist(), strict=True)), "the column")
 
 
 def main() -> None:
@@ -46,12 +55,12 @@ def main() -> None:
     rows = data.rows("test")[: options.rows]
     vectors, labels = np.asarray(data.inputs)[rows], taxonomy.leaves[data.labels[rows]]
     batch = InputBatch(range(1, len(rows) + 1), Vectors(vectors))
-    own = taxonomy.parents[taxonomy.leaves] == taxonomy.parents[labels][:, None]  # (M, C)
-    alike = classes_at_or_below(np.unique(taxonomy.path_table(labels)[:, 0])[:1], taxonomy)  # (C,)
+    request = AnswerRequest(within=[taxonomy.names[int(taxonomy.path(int(labels[0]))[0])]])
+    own = true_parents(batch, labels, taxonomy)
     limits: dict[str, Callable[[Posterior], Posterior]] = {
         "all classes": lambda posterior: posterior,
-        "one node for all": lambda posterior: posterior.reweighted(alike),
-        "a node for each row": lambda posterior: posterior.reweighted(own),
+        "one node for all": request.restricted,
+        "a node for each row": lambda posterior: own.applied(posterior, batch.numbers),
     }
     scores = array_scores(stored.model, vectors, "cpu").numpy()
 

@@ -35,6 +35,7 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data, cloud
 from colours import colour_data, small_backbone
+from hiercos import Taxonomy
 from hiercos.cli.app import run
 from hiercos.data import TextFeatures
 from hiercos.engine import ReadConfig, StoredModel, TrainConfig, save_model, train_run
@@ -131,7 +132,11 @@ def without_times(value: Any) -> Any:
 def leftovers(folder: Path) -> list[str]:
     """Temporary files, locks and checkpoints below a folder."""
     names = [str(path.relative_to(folder)) for path in folder.rglob("*")]
-    return [name for name in names if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+)$", name)]
+    return [
+        name
+        for name in names
+        if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+|\.hiercos-next-.*)$", name)
+    ]
 
 
 def invalid_folders(folder: Path) -> list[str]:
@@ -199,7 +204,8 @@ class Totals:
 
 def tortured(case: Case, most: int | None, totals: Totals) -> None:
     """End a command before each of its operations (or `most` of them) and count what went wrong."""
-    with tempfile.TemporaryDirectory(prefix="torture-") as name:
+    in_memory = "/dev/shm" if Path("/dev/shm").is_dir() else None  # an end of the process loses nothing of it
+    with tempfile.TemporaryDirectory(prefix="torture-", dir=in_memory) as name:
         place = Path(name).resolve()
         start, whole, log = place / "start", place / "whole", place / "log"
         start.mkdir()
@@ -260,12 +266,18 @@ def cases() -> list[Case]:
     data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--width", "16"]
     texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--dim", "8"]
     linear = ["--method", "cross-entropy", "--epochs", "3"]
+    grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu", "--epochs", "2"]
 
     def trained(folder: Path) -> None:
         write_data(folder)
         assert forked(command("train", *data, *linear, "--out", "{}/model"), folder, None, folder / "log") == 0
         (folder / "log").unlink()
         (folder / "out.csv").write_text("old\n")
+
+    def extendable(folder: Path) -> None:
+        trained(folder)
+        paths = [tuple(TOY17.names[node] for node in TOY17.path(leaf)) for leaf in TOY17.leaves]
+        Taxonomy.from_paths([*paths, ("new", "first"), ("new", "second")]).write(folder / "grown.json")
 
     def tree(folder: Path) -> None:
         write_data(folder)
@@ -283,11 +295,16 @@ def cases() -> list[Case]:
     return [
         Case("convert", command("taxonomy", "convert", "{}/tree.json", "{}/new.csv"), tree),
         Case("predict", command("predict", "{}/model", "{}/data.npz", "--output", "{}/out.csv"), trained),
+        Case("report", command("report", "{}/model", "--figures", "svg"), trained),
         Case("embed", embedded),
         ExportCase("export", exported, lambda folder: other_export().write(folder / "model.onnx") and None),
         *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),
+        Case("run, solved", training_run(1, "gaussian")),
         Case("model replaced", model_saved(1), lambda folder: model_saved(0)(folder) and None),
         Case("record replaced", record_written, lambda folder: model_saved(0)(folder) and None),
+        Case(
+            "extend", command("extend", "{}/model", *grown, "--epochs", "2", "--out", "{}/out", "--resume"), extendable
+        ),
         Case("train, vectors", command("train", *data, *linear, "--out", "{}/out", "--resume"), write_data),
         Case("train, texts", command("train", *texts, *linear, "--out", "{}/out", "--resume"), write_data),
         Case("compare", command("compare", *data, *methods, "--out", "{}/out"), write_data),
@@ -295,11 +312,11 @@ def cases() -> list[Case]:
     ]
 
 
-def training_run(epochs: int) -> Action:
+def training_run(epochs: int, method: str = "cross-entropy") -> Action:
     """A run of `train_run` itself, without the command."""
 
     def train(folder: Path) -> int:
-        config = TrainConfig(method="cross-entropy", epochs=epochs, batch_size=32)
+        config = TrainConfig(method=method, epochs=epochs, batch_size=32)
         train_run(Fabric(accelerator="cpu", devices=1), blob_data(), config, folder / "run", resume=True)
         return 0
 

@@ -1,8 +1,7 @@
-"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz [--effort normal]
+"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz [--methods default]
 
-Every tenth class is left out. For the default method and for logistic regression it prints the area under the ROC curve
-of the scores, and what becomes of the unknown samples at thresholds from validation data that keep the class of 95% of
-the known ones:
+Every tenth class is left out. For each method it prints the area under the ROC curve of the scores, and what becomes of
+the unknown samples at thresholds from validation data that keep the class of 95% of the known ones:
   threshold  the highest probability alone: the class or the root
   climbing   the deepest node of the chain with a probability above the same threshold
   unknown    the rule of this name
@@ -13,9 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
-from hiercos import HierarchicalClassifier, Taxonomy
+from hiercos import HierarchicalClassifier
 from hiercos.data import load_dataset
 from hiercos.decisions import Decision, Posterior, Rule, rule
 from hiercos.decisions.unknown import class_scores, separation
@@ -52,17 +50,11 @@ def print_scorer(name: str, scorer: Scorer, rows: dict[str, np.ndarray], labels:
         print(f"  {way:10} {kept:11.3f} {shown_shares(decide(found['new']), labels[rows['new']])}")
 
 
-def whole(probabilities: np.ndarray, classes: np.ndarray, taxonomy: Taxonomy) -> Posterior:
-    """Posterior over all classes from the probabilities of some."""
-    scores = np.full((len(probabilities), taxonomy.num_classes), -np.inf)
-    scores[:, classes] = np.log(np.maximum(probabilities, 1e-300))
-    return Posterior.from_scores(scores, taxonomy)
-
-
 def main() -> None:
     """Print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", type=Path)
+    parser.add_argument("--methods", default="default,cross-entropy", help="methods, separated by commas")
     parser.add_argument("--effort", default="quick", help="effort of the default method")
     options = parser.parse_args()
     data = load_dataset(options.features)
@@ -72,19 +64,12 @@ def main() -> None:
     rows["new"] = away & (data.split != "train")
     train, known = rows.pop("train"), taxonomy.leaves[np.arange(taxonomy.num_classes) % 10 != 0]
     print(f"{len(known)} classes known, {int(rows['new'].sum())} samples of the others")
-    model = HierarchicalClassifier(taxonomy, options={"effort": options.effort}, random_state=0)
-    model.fit(features[train], classes[train])
-    flat = LogisticRegression(C=0.01, max_iter=200).fit(features[train], classes[train])
     labels = taxonomy.leaves[classes]
-    print_scorer(
-        f"default, effort {options.effort}", lambda mask: model._posterior(features[mask]).within(known), rows, labels
-    )
-    print_scorer(
-        "logistic regression",
-        lambda mask: whole(flat.predict_proba(features[mask]), flat.classes_, taxonomy),
-        rows,
-        labels,
-    )
+    for method in options.methods.split(","):
+        effort = {"effort": options.effort} if method == "default" else None
+        model = HierarchicalClassifier(taxonomy, method=method, options=effort, random_state=0)
+        model.fit(features[train], classes[train])
+        print_scorer(method, lambda mask, model=model: model._posterior(features[mask]).within(known), rows, labels)
 
 
 if __name__ == "__main__":

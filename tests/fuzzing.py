@@ -4,13 +4,16 @@ The mutator starts from small valid files of each format and from the kept corpu
 outcome is new (another message, numbers aside) joins the pool that later inputs are made from.
 """
 
+import hashlib
 import io
 import json
 import math
 import os
+import pickle
 import random
 import re
 import resource
+import shutil
 import signal
 import time
 from collections import Counter
@@ -21,24 +24,65 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import safetensors.torch
 import torch
+from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
-from hiercos.data import load_dataset, read_inputs
+from hiercos.benchmark import ReportSource
+from hiercos.benchmark.recipes import read_recipe, recipes_folder
+from hiercos.benchmark.tuning import TrialResult, read_trial
+from hiercos.data import TextFeatures, load_dataset, read_inputs
+from hiercos.data.catalogue.cifar100 import python_records
 from hiercos.data.images.decoding import decoded
-from hiercos.decisions import rule
+from hiercos.decisions import HeldOutChains, rule
+from hiercos.engine import Memory, StoredModel, load_model, save_model
 from hiercos.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
-from hiercos.engine.model_folder import CONFIG, read_config
+from hiercos.engine.encoders import TfidfEncoder
+from hiercos.engine.feature_file import GrowingFeatures, checked_blocks
+from hiercos.engine.memory import MEMORY
+from hiercos.engine.model_folder import (
+    CALIBRATION,
+    CONFIG,
+    TAXONOMY,
+    TEXT_ARRAYS,
+    TEXT_CONFIG,
+    WEIGHTS,
+    read_config,
+)
+from hiercos.engine.run import SCORES, tested_posterior
+from hiercos.engine.shown_inputs import INPUTS, read_shown_inputs
 from hiercos.errors import FaultsError
 from hiercos.manifest import MANIFEST, Manifest
-from hiercos.onnx.format import OnnxDescription, check_seal, read_description, sealed
-from hiercos.predictions import read_scores
+from hiercos.methods import Model
+from hiercos.nn.backbones.preprocessing import read_image_transform
+from hiercos.nn.backbones.weights import read_weights
+from hiercos.onnx import open_onnx_model
+from hiercos.onnx.format import (
+    OnnxDescription,
+    TextFile,
+    TextMap,
+    check_seal,
+    read_description,
+    read_text_map,
+    sealed,
+    text_map_content,
+)
+from hiercos.predictions import (
+    read_class_prior,
+    read_costs,
+    read_labelled_images,
+    read_row_nodes,
+    read_row_priors,
+    read_scores,
+)
 from hiercos.records import Record
 from hiercos.taxonomy import LabelReader, read_taxonomy
 from records import record
 
 CORPUS = Path(__file__).parent / "corpus"
 SECONDS = 2  # longest time of the processor for one input
+LIGHT = 4  # inputs of the other readers for each of one that is slow, which has the weight 1
 TREE = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
 SIGNS = [
     b"\x00",
@@ -80,6 +124,13 @@ TOKENS += [
     b"-" * 40,
     b"0x7fffffff",
 ]
+
+
+WORD = re.compile(
+    rb'"[^"\n]{0,80}"|[\w.+-]{1,80}|[\[{][^\[\]{}]{0,80}[\]}]'
+)  # a text, a number, a short list or object
+VALUES = [b"null", b"true", b"-1", b"0", b"1.5", b"1e308", b"1e999", b"NaN", b'""', b'"x"', b"[]", b"{}", b"[[1]]"]
+VALUES += [b'{"a": 1}', b"9" * 30, b"9" * 400, b"[" * 70 + b"]" * 70, b'"../../x"', b'"a\\u0000b"', b"4294967296"]
 
 
 @dataclass
@@ -216,6 +267,138 @@ def model_targets(folder: Path) -> Iterator[Target]:
     flat = "\x1f".join(part for pair in described.items() for part in pair).encode()
     yield Target("onnx-metadata", ".txt", metadata, [flat], 8)
     yield Target("onnx-seal", ".onnx", lambda p: check_seal(p.read_bytes(), p.name), [sealed(b"graph")], 8)
+    yield text_map_target()
+    yield from onnx_target()
+
+
+def unsealed(folder: Path, others: dict[str, str | bytes] | None = None, **parts: Any) -> Path:
+    """A model folder of texts of the version before manifests, whose files are read unchecked."""
+    texts = TextFeatures.fit(["red car", "a cat", "the dog"])
+    model = Model(TREE, texts.width, "cross-entropy").eval()
+    save_model(folder, StoredModel(model, TfidfEncoder(texts), rule("crm"), **parts), others)
+    (folder / MANIFEST).unlink()
+    config = (folder / CONFIG).read_text().replace('"version": 5', '"version": 4')
+    (folder / CONFIG).write_text(config)
+    return folder
+
+
+def folder_targets(folder: Path) -> Iterator[Target]:
+    """Every file of a model folder and of a finished run, read with the rest of its folder undamaged."""
+    chains = HeldOutChains((0.5, 0.25), ((0.5,), ()), 2)
+    vectors = csr_matrix(np.eye(2, 20, dtype=np.float32))
+    parts = {"calibration": chains, "memory": Memory(vectors, torch.tensor([0, 1]))}
+    scores = array_file(scores=np.eye(3, dtype=np.float32), labels=np.array([0, 1, 2]))
+    shown = json.dumps({"inputs": [{"row": 0, "name": "row 1", "text": "a"}]})
+    whole = unsealed(folder / "whole", {SCORES: scores, INPUTS: shown}, **parts)
+
+    def loaded(place: Path) -> object:
+        stored = load_model(place)
+        assert isinstance(stored.encoder, TfidfEncoder)
+        return stored.encoder.features.transform(["a red car"])
+
+    readers = dict.fromkeys((CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS), loaded)
+    readers |= {SCORES: tested_posterior, INPUTS: read_shown_inputs}
+    for name, read in readers.items():
+        place = shutil.copytree(whole, folder / f"with-{name}", dirs_exist_ok=True)
+
+        def replaced(path: Path, place: Path = place, name: str = name, read: Any = read) -> object:
+            os.replace(path, place / name)
+            return read(place)
+
+        yield Target(f"folder-{name}", ".file", replaced, [(whole / name).read_bytes()])  # a whole model is loaded
+
+
+def table_targets(folder: Path) -> Iterator[Target]:
+    """Tables beside the data: costs, priors, answers of other programs; and the files of the feature cache."""
+    yield Target("costs", ".csv", lambda p: read_costs(p, TREE), [b"answer,cat,dog,car\npet,0.5,0.5,1\ncat,0,1,1\n"], 4)
+    prior, rows = b"class,prior\ncat,0.5\ndog,0.25\ncar,0.25\n", b"row,label,weight\n1,cat,0.5\n2,pet > dog,0.25\n"
+    yield Target("class-prior", ".csv", lambda p: read_class_prior(p, TREE), [prior], 4)
+    yield Target("row-prior", ".csv", lambda p: read_row_priors(p, TREE), [rows], 4)
+    table = b"image,label,within\na.jpg,cat,pet;vehicle\nb.jpg,dog,\n"
+    yield Target("row-nodes", ".csv", lambda p: read_row_nodes(p, "within", TREE), [table], 4)
+    (folder / "labels.csv").write_bytes(table)
+    columns = {"path_column": "image", "label_column": "label"}
+    labelled = read_labelled_images(folder / "labels.csv", TREE, **columns)
+    guesses = b"image,level_1,level_2,score\na.jpg,pet,cat,0.5\nb.jpg,pet,dog,0.25\n"
+    species = {"filepath": "a.jpg", "classifications": {"classes": ["1;pet;cat;;;;cat"], "scores": [0.5]}}
+    animals = json.dumps({"predictions": [species | {"prediction": "1;pet;cat;;;;cat", "prediction_score": 0.5}]})
+    yield Target("labelled-images", ".csv", lambda p: read_labelled_images(p, TREE, **columns), [table], 4)
+    yield Target("guesses-csv", ".csv", lambda p: read_scores(p, TREE, labelled), [guesses], 4)
+    yield Target("guesses-json", ".json", lambda p: read_scores(p, TREE, labelled), [animals.encode()], 4)
+    recipe = sorted(recipes_folder().rglob("*.yaml"))[0]
+    yield Target(
+        "recipe",
+        ".yaml",
+        lambda p: read_recipe(placed(p, recipe.parent.name) / recipe.parent.name),
+        [recipe.read_bytes()],
+    )
+    yield from cache_targets(folder)
+
+
+def cache_targets(folder: Path) -> Iterator[Target]:
+    """Cached features with their checksums, images of CIFAR-100, and settings of image models."""
+    with GrowingFeatures(folder / "f.npy", (6, 3)) as features:
+        features.append(torch.ones(4, 3))
+        features.append(torch.zeros(2, 3))
+
+    def blocks(path: Path) -> object:
+        return checked_blocks(path, (6, 3))
+
+    def sums(path: Path) -> object:
+        os.replace(path, folder / "f.sums")
+        return checked_blocks(folder / "f.npy", (6, 3))
+
+    seed = (folder / "f.sums").read_bytes()
+    (folder / "input.sums").write_bytes(seed)
+    yield Target("feature-cache", ".npy", blocks, [(folder / "f.npy").read_bytes()], 4)
+    yield Target("feature-sums", ".sum", sums, [seed], 4)
+    archive = {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [1], b"coarse_labels": [2]}
+    content = pickle.dumps(archive, 3).replace(b"numpy._core", b"numpy.core")
+    yield Target("cifar", ".cifar", lambda p: python_records(p.read_bytes(), source="train"), [content], 4)
+    settings = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 3}
+    settings |= {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
+
+    def transform(path: Path) -> object:
+        return read_image_transform(placed(path, "preprocessor_config.json"), backbone="x")
+
+    yield Target("image-settings", ".json", transform, [json.dumps(settings).encode()], 4)
+    weights = safetensors.torch.save({"weight": torch.ones(2, 2)})
+    yield Target("backbone-weights", ".safetensors", lambda p: read_weights(str(p)), [weights], 4)
+    identity = {"identity": {"seed": 0}, "result": TrialResult(0, {"width": 4}, 0.5, 0.25, 3).to_dict()}
+    yield Target("trial", ".json", lambda p: read_trial(p, {"seed": 0}), [json.dumps(identity).encode()], 4)
+    results = {"rows": [{"method": "m", "rule": "none", "seed": 0}], "verdict": "v", "interval": "t"}
+    yield Target(
+        "results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [json.dumps(results).encode()], 4
+    )
+
+
+def onnx_target() -> Iterator[Target]:
+    """An ONNX file whose author gave it the checksum of what it holds."""
+    try:
+        import onnxruntime
+
+        from onnx_exports import of_texts
+
+        content = of_texts().export.content()
+    except ImportError:
+        return
+    onnxruntime.set_default_logger_severity(4)
+
+    def read(path: Path) -> object:
+        return open_onnx_model(sealed(path.read_bytes()), source=path.name, threads=1)
+
+    yield Target("onnx-model", ".onnx", read, [content])
+
+
+def text_map_target() -> Target:
+    """The text features beside an ONNX file whose author wrote the checksum of a damaged file into it."""
+    content = text_map_content(TextMap(TextFeatures.fit(["red car", "a cat"])))
+
+    def read(path: Path) -> object:
+        described = TextFile(path.name, hashlib.sha256(path.read_bytes()).hexdigest())
+        return read_text_map(path.with_suffix(".onnx"), described)(["a red car"])
+
+    return Target("text-map", ".map", read, [content], 4)
 
 
 def placed(path: Path, name: str) -> Path:
@@ -228,7 +411,8 @@ def placed(path: Path, name: str) -> Path:
 
 def targets(folder: Path) -> list[Target]:
     """All readers with their seeds, those of the corpus included."""
-    made = [t for make in (taxonomy_targets, data_targets, image_targets, model_targets) for t in make(folder)]
+    makers = (taxonomy_targets, data_targets, image_targets, model_targets, folder_targets, table_targets)
+    made = [target for make in makers for target in make(folder)]
     for target in made:
         kept = sorted((CORPUS / target.name).glob("*")) if (CORPUS / target.name).is_dir() else []
         target.pool = [*target.seeds, *(file.read_bytes() for file in kept)]
@@ -240,7 +424,7 @@ def mutated(chance: random.Random, pool: list[bytes]) -> bytes:
     content = bytearray(chance.choice(pool))
     for _ in range(chance.choice((1, 1, 1, 2, 2, 3, 5, 9))):
         place, end = sorted(chance.choices(range(len(content) + 1), k=2))
-        kind = chance.randrange(8)
+        kind = chance.randrange(9)
         if kind == 0 and content:
             content[min(place, len(content) - 1)] ^= 1 << chance.randrange(8)
         elif kind == 1 and content:
@@ -256,8 +440,11 @@ def mutated(chance: random.Random, pool: list[bytes]) -> bytes:
         elif kind == 6:
             other = chance.choice(pool)
             content[place:] = other[chance.randrange(len(other) + 1) :]
-        else:
+        elif kind == 7:
             content[place : place + 4] = chance.randrange(2**32).to_bytes(4, "little")
+        elif words := list(WORD.finditer(content, place, place + 2_000)):  # a value of a text format by another
+            word = chance.choice(words[:20])
+            content[word.start() : word.end()] = chance.choice(VALUES)
     return bytes(content[:20_000])
 
 
@@ -286,7 +473,8 @@ def outcome(target: Target, path: Path, content: bytes) -> tuple[str, str | None
         with hurried():
             target.read(path)
     except FaultsError as error:
-        return type(error).__name__ + re.sub(r"\d+|'.*?'|\".*?\"", "#", str(error))[:80], None
+        message = str(error).replace(str(path.parent), "")
+        return type(error).__name__ + re.sub(r"\d+|'.*?'|\".*?\"", "#", message)[:100], None
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt):
             raise
@@ -310,7 +498,7 @@ def fuzz(folder: Path, count: int, seed: int, *, only: str = "", seconds: float 
     chance = random.Random(seed)
     made = [target for target in targets(folder) if target.name.startswith(only)]
     report = Report(Counter(), {}, {}, 0)
-    order = [target for target in made for _ in range(target.weight)]
+    order = [target for target in made for _ in range(target.weight * (LIGHT if target.weight > 1 else 1))]
     for number in range(count):
         if time.monotonic() > end:
             break

@@ -49,6 +49,13 @@ def of_vectors() -> Exported:
 
 
 @cache
+def of_energies() -> Exported:
+    """A model of Hier-COS, whose energies explain its answers."""
+    model = untrained(TOY17, cloud(TOY17, 34)[0], "hier-cos", width=32)
+    return _exported(StoredModel(model, None, rule("none"), 0.8))
+
+
+@cache
 def of_texts() -> Exported:
     """A model behind TF-IDF, under the rule `crm`."""
     texts = TextFeatures.fit(TEXTS)

@@ -1,15 +1,20 @@
 """Every Python example of the README and the documentation runs as it stands."""
 
+import csv
+import io
 import math
 import re
 import shlex
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+import typer
+from typer.core import TyperGroup
 
 from blobs import cloud
-from hiercos.cli.app import run
+from hiercos.cli.app import app, run
 from hiercos.metric_table import MEASURED, MetricSpec
 from trees import TOY
 
@@ -54,6 +59,65 @@ def test_the_commands_and_examples_of_a_tutorial_run(
     names: dict[str, object] = {"__name__": page.stem}
     for kind, text in blocks:
         run_block(kind, text, names)
+
+
+COMMAND = re.compile(r"^(?:    )?((?:[^\n`]*\| )?hiercos (?:[^\n]*\\\n)*[^\n]*)$", flags=re.MULTILINE)
+COMMANDS = [
+    (str(path.relative_to(ROOT)), line)
+    for path in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for _, text in re.findall(r"^(```sh\n)(.*?)^```", path.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for line in COMMAND.findall(text)
+]
+
+
+@pytest.mark.parametrize(("page", "line"), COMMANDS)
+def test_the_options_of_a_printed_command_exist(page: str, line: str) -> None:
+    words = shlex.split(line.rpartition("| ")[2].replace("\\\n", " "), comments=True)
+    words = words[: words.index(">")] if ">" in words else words
+    command: Any = typer.main.get_command(app)
+    context, arguments = typer.Context(command), [word for word in words[1:] if word != "--debug"]
+    name = "hiercos"
+    while isinstance(command, TyperGroup):
+        name, command, arguments = command.resolve_command(context, arguments)
+    assert command is not None, f"{page}: {line}"
+    command.make_context(name, arguments)  # raises for an unknown option or a missing argument
+
+
+def run_with_input(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run a command, given what `echo` or `printf` before a | would write."""
+    source, _, command = line.rpartition("| ")
+    if source:
+        text = shlex.split(source)[1].replace("\\n", "\n")
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert run(shlex.split(command, comments=True)[1:]) == 0, line
+
+
+def test_the_five_minute_start_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```(sh|py|python)\n(.*?)^```", text, flags=re.DOTALL | re.MULTILINE)
+    assert [kind for kind, _ in blocks] == ["sh", "python", "sh", "py", "sh"]
+    for kind, block in blocks[1:]:
+        if kind == "sh":
+            for line in COMMAND.findall(block):
+                run_with_input(line, monkeypatch)
+        else:
+            exec(compile(block, "start", "exec"), {})
+    assert (tmp_path / "comparison" / "report.html").exists()
+
+
+def test_the_commands_of_the_readme_print_what_it_shows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    part = (ROOT / "README.md").read_text(encoding="utf-8").partition("## On the command line")[2]
+    commands, printed = re.findall(r"^```(?:sh|text)\n(.*?)^```", part, flags=re.DOTALL | re.MULTILINE)[:2]
+    for line in COMMAND.findall(commands):
+        capsys.readouterr()
+        run_with_input(line, monkeypatch)
+    shown, found = (list(csv.reader(io.StringIO(text))) for text in (printed, capsys.readouterr().out))
+    assert [row[:-2] for row in found] == [row[:-2] for row in shown]  # the figures vary in their last digits
+    assert [float(row[-1]) for row in found[1:]] == pytest.approx([float(row[-1]) for row in shown[1:]], abs=0.01)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -89,3 +89,12 @@ def test_a_command_into_a_folder_in_use_is_refused_before_any_work(
     assert capsys.readouterr().err == (
         f"error: {tmp_path}: process {os.getpid()} is writing to this folder; wait for it, or choose another folder\n"
     )
+
+
+def test_a_link_in_place_of_a_lock_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("kept")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".lock").symlink_to(tmp_path / "mine")
+    with pytest.raises(OSError, match="symbolic links"), locked_folder(tmp_path / "run"):
+        pytest.fail("the folder was locked")
+    assert (tmp_path / "mine").read_text() == "kept"

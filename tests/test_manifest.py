@@ -1,16 +1,17 @@
-"""Manifests: files that are checked while their content is used."""
+"""Manifests: files that are checked while their content is used, and folders that are replaced whole."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from hiercos.manifest import Manifest, ManifestError, committed
+from hiercos.manifest import MANIFEST, SMALL, Manifest, ManifestError, committed, finish_renaming, replace_file
 
 
 def damaged_folder(folder: Path) -> Manifest:
     with committed(folder) as write:
-        write("weights", b"1" * 5000)
-    (folder / "weights").write_bytes(b"2" * 5000)
+        write("weights", b"1" * SMALL)
+    (folder / "weights").write_bytes(b"2" * SMALL)
     return Manifest.of(folder)
 
 
@@ -19,7 +20,7 @@ def test_a_changed_file_is_an_error_at_the_end_of_the_block(tmp_path: Path) -> N
     with pytest.raises(ManifestError, match="weights: the file was changed after it was written"):  # noqa: SIM117
         with damaged_folder(tmp_path).verified_in_background("weights") as content:
             seen.append(content)
-    assert seen == [b"2" * 5000]
+    assert seen == [b"2" * SMALL]
 
 
 def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Path) -> None:
@@ -27,17 +28,78 @@ def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Pat
         pytest.raises(ManifestError, match="the file was changed"),
         damaged_folder(tmp_path).verified_in_background("weights") as content,
     ):
-        raise ValueError(f"cannot be parsed: {content!r}")
+        raise ValueError(f"cannot be parsed: {content[:9]!r}")
 
 
 def test_unchecked_and_whole_files_are_read(tmp_path: Path) -> None:
     with damaged_folder(tmp_path).verified_in_background("weights", verify=False) as content:
-        assert content == b"2" * 5000
-    (tmp_path / "weights").write_bytes(b"1" * 5000)
+        assert content == b"2" * SMALL
+    (tmp_path / "weights").write_bytes(b"1" * SMALL)
     with Manifest.of(tmp_path).verified_in_background("weights") as content:
-        assert content == b"1" * 5000
+        assert content == b"1" * SMALL
     with (
         pytest.raises(ValueError, match="of the block"),
         Manifest.of(tmp_path).verified_in_background("weights"),
     ):
         raise ValueError("of the block")
+
+
+def test_a_folder_is_replaced_whole_and_the_old_one_stays_until_then(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "old a")
+        write("b", "old b")
+    with committed(tmp_path) as write:
+        write("a", "new a")
+        found = Manifest.of(tmp_path)
+        assert [found.content(name) for name in ("a", "b")] == [b"old a", b"old b"]
+        write("b", "new b")
+    found = Manifest.of(tmp_path)
+    assert [found.content(name) for name in ("a", "b")] == [b"new a", b"new b"]
+    assert {path.name for path in tmp_path.iterdir()} == {"a", "b", MANIFEST}
+
+
+def test_an_error_keeps_the_old_folder_and_the_next_writer_sweeps(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "old")
+    with suppress(KeyError), committed(tmp_path) as write:
+        write("a", "new")
+        raise KeyError
+    assert Manifest.of(tmp_path).content("a") == b"old"
+    replace_file(tmp_path, "a", "newer")
+    assert Manifest.of(tmp_path).content("a") == b"newer"
+    assert {path.name for path in tmp_path.iterdir()} == {"a", MANIFEST}
+
+
+@pytest.mark.parametrize("renamed", [[], ["a"], ["a", "b"]])
+def test_a_folder_whose_files_were_not_all_renamed_is_read_and_finished(renamed: list[str], tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "new a")
+        write("b", "new b")
+    text = (tmp_path / MANIFEST).read_text()
+    for name in {"a", "b"} - set(renamed):
+        (tmp_path / name).rename(tmp_path / f".hiercos-next-{name}")
+        (tmp_path / name).write_text("old")
+    (tmp_path / MANIFEST).write_text(text.replace('"version": 1,', '"version": 1, "pending": true,'))
+    found = Manifest.of(tmp_path)
+    assert [found.content(name) for name in ("a", "b")] == [b"new a", b"new b"]
+    finish_renaming(tmp_path)
+    assert (tmp_path / MANIFEST).read_text() == text
+    assert {path.name: path.read_text() for path in tmp_path.glob("?")} == {"a": "new a", "b": "new b"}
+
+
+def test_a_damaged_folder_can_be_written_again(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text("{")
+    with committed(tmp_path) as write:
+        write("a", "new")
+    assert Manifest.of(tmp_path).content("a") == b"new"
+
+
+def test_a_small_file_is_checked_before_it_is_used(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("weights", b"1")
+    (tmp_path / "weights").write_bytes(b"2")
+    with (
+        pytest.raises(ManifestError, match="the file was changed"),
+        Manifest.of(tmp_path).verified_in_background("weights"),
+    ):
+        pytest.fail("its content was used")

@@ -73,7 +73,7 @@ def _held(path: Path, *, wait: bool) -> Iterator[None]:
 def _acquired(path: Path, *, wait: bool) -> int:
     """An open, locked file; its path may have been removed by the process that held the lock before: try again."""
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)  # never the file behind a link
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
             with suppress(FileNotFoundError):

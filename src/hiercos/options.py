@@ -45,10 +45,17 @@ def fits(value: object, kind: Any) -> bool:
     if origin is Sequence:
         return isinstance(value, list | tuple) and all(fits(item, parts[0]) for item in value)
     if kind is float:
-        return isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
+        return isinstance(value, Real) and not isinstance(value, bool) and _is_finite(value)
     if kind is int:
         return isinstance(value, Integral) and not isinstance(value, bool)
     return isinstance(value, kind)
+
+
+def _is_finite(value: Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # an integer beyond every float
+        return False
 
 
 def description(kind: Any) -> str:

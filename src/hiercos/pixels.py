@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
-from hiercos.options import check_choice
+from hiercos.options import check_choice, fits
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -18,6 +18,7 @@ ByteArray = np.ndarray[Any, np.dtype[np.uint8]]
 PixelArray = np.ndarray[Any, np.dtype[np.float32]]
 Box = tuple[float, float, float, float]  # left, upper, right, lower
 
+LARGEST_SIZE = 8192  # pixels of a side of the output
 IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 
@@ -50,11 +51,12 @@ class PixelTransform:
     def __post_init__(self) -> None:
         check_choice("fit", self.fit, get_args(Fit))
         check_choice("interpolation", self.interpolation, get_args(Interpolation))
-        if self.size < 1:
-            raise ValueError(f"expected a size of at least 1 pixel, got {self.size}")
-        if not 0 < self.crop_share <= 1:
-            raise ValueError(f"expected a crop_share above 0 and at most 1, got {self.crop_share}")
-        if len(self.mean) != 3 or len(self.std) != 3 or min(self.std) <= 0:
+        if not fits(self.size, int) or not 1 <= self.size <= LARGEST_SIZE:
+            raise ValueError(f"expected a size of 1 to {LARGEST_SIZE} pixels, got {self.size!r}")
+        if not fits(self.crop_share, float) or not 0 < self.crop_share <= 1:
+            raise ValueError(f"expected a crop_share above 0 and at most 1, got {self.crop_share!r}")
+        three = all(fits(values, Sequence[float]) and len(values) == 3 for values in (self.mean, self.std))
+        if not three or min(self.std) <= 0:
             raise ValueError(f"expected three means and three positive stds, got {self.mean} and {self.std}")
         object.__setattr__(self, "mean", tuple(self.mean))  # a list, as read from JSON, is not hashable
         object.__setattr__(self, "std", tuple(self.std))

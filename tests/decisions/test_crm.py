@@ -16,7 +16,11 @@ from trees import TOY, taxonomies
 def test_the_value_is_minus_the_expected_distance_on_every_tree(taxonomy: Taxonomy, seed: int) -> None:
     probabilities = random_probabilities(taxonomy, seed)
     values = LeastRisk().class_values(Posterior(probabilities, taxonomy))
-    np.testing.assert_allclose(values, -probabilities @ taxonomy.distance_matrix(), rtol=0, atol=1e-12)
+    distances = probabilities @ taxonomy.distance_matrix()
+    np.testing.assert_allclose(values, -distances, rtol=0, atol=1e-12)
+    answers = rule("crm")(Posterior(probabilities, taxonomy)).classes
+    own = np.take_along_axis(distances, answers[:, None], axis=1)[:, 0]
+    np.testing.assert_allclose(own, distances.min(axis=1), rtol=0, atol=1e-12)
 
 
 def test_classes_of_equal_risk_have_equal_values_and_the_lower_one_is_answered() -> None:

@@ -1,5 +1,7 @@
 """Restricted and re-weighted posteriors, and requests for answers."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -75,7 +77,7 @@ def test_a_request_names_nodes_and_leaves_at_least_one_class() -> None:
     assert AnswerRequest(allow=["cat", "vehicle > car"]).allowed(TOY).tolist() == [True, False, True]
     with pytest.raises(PosteriorError, match="no class is left"):
         AnswerRequest(within=["pet"], deny=["pet"]).allowed(TOY)
-    with pytest.raises(DataError, match="within: row 1: unknown label 'fish'"):
+    with pytest.raises(DataError, match="within: unknown label 'fish'"):
         AnswerRequest(within=["fish"]).allowed(TOY)
 
 
@@ -95,12 +97,25 @@ def test_a_request_chooses_the_rule() -> None:
         AnswerRequest(target_containment=0.9).chosen_rule(stored, None)
 
 
-def test_the_guarantee_is_withheld_from_restricted_answers() -> None:
+def test_a_target_has_a_guarantee_or_the_reason_for_none() -> None:
     chains = HeldOutChains((1.0,) * 50, ((0.5,),) * 50, 4)
-    for request, named in (
-        (AnswerRequest(target_containment=0.9), True),
-        (AnswerRequest(target_containment=0.9, within=["A1"]), False),
+    even = Posterior(np.full((1, 17), 1 / 17), TOY17)
+    for request, reason in (
+        (AnswerRequest(target_containment=0.9), ""),
+        (AnswerRequest(target_containment=0.9, within=["A1"]), "classes are restricted or re-weighted"),
+        (AnswerRequest(target_containment=0.9, min_level=1), "answers are forced to a level"),
     ):
         decided = request.chosen_rule(rule("none"), chains)
-        assert bool(request.guarantee(decided)) == named
-        assert request.restricted(Posterior(np.full((1, 17), 1 / 17), TOY17)).restricted != named
+        decision = decided(request.restricted(even))
+        if reason:
+            assert request.guarantee(decided) == f"No guarantee holds for the target: {reason}."
+            assert decision.guarantee == ""
+        else:
+            assert request.guarantee(decided) == decision.guarantee == decided.guarantee
+            assert decision.guarantee.startswith("P(the answer contains the truth) >= 0.9 by split conformal")
+    whole = AnswerRequest(target_containment=0.9)
+    decided = whole.chosen_rule(rule("none"), chains)
+    assert whole.guarantee(decided, reweighted=True).endswith("classes are restricted or re-weighted.")
+    fitted_by_folds = whole.chosen_rule(rule("none"), replace(chains, exchangeable=False))
+    assert whole.guarantee(fitted_by_folds).endswith("the calibration samples were not scored as new samples are.")
+    assert fitted_by_folds(even).guarantee == AnswerRequest().guarantee(rule("none")) == ""

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from decisions.distributions import random_probabilities
 from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, Rule, RuleError, rule, rule_from_dict
+from hiercos.metrics import functional as HF
 from trees import TOY, random_tree, taxonomies
 
 SIMPLE = settings(deadline=None, max_examples=60)
@@ -112,6 +114,22 @@ def test_no_answer_of_a_cost_table_has_a_lower_expected_cost(taxonomy: Taxonomy,
         expected = table @ every.classes
         assert -value == pytest.approx(expected.min())
         assert expected[nodes.index(node)] == pytest.approx(expected.min())
+
+
+@SIMPLE
+@given(taxonomies(), st.integers(0, 1000))
+def test_no_answer_has_a_better_expected_value_of_the_metric_that_the_rule_is_best_in(
+    taxonomy: Taxonomy, seed: int
+) -> None:
+    probabilities = random_probabilities(taxonomy, seed)
+    posterior = Posterior(probabilities, taxonomy)
+    every, leaves = torch.arange(-1, taxonomy.num_nodes), torch.tensor(taxonomy.leaves)
+    pairs = torch.cartesian_prod(every, leaves).reshape(-1, 2)
+    values = HF.answer_values(pairs[:, 0], pairs[:, 1], taxonomy).numpy().reshape(len(every), len(leaves), -1)
+    for name, metric, sign in (("hf-beta", "hierarchical_f1", 1), ("majority", "edge_distance", -1)):
+        expected = sign * probabilities @ values[:, :, HF.ANSWER_METRICS.index(metric)].T  # (M, N + 1)
+        own = np.take_along_axis(expected, rule(name)(posterior).nodes[:, None] + 1, axis=1)[:, 0]
+        np.testing.assert_allclose(own, expected.max(axis=1), atol=1e-12)
 
 
 def test_the_reward_of_darts_is_the_smallest_that_reaches_the_accuracy() -> None:

@@ -24,7 +24,7 @@ from trees import TOY17
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 from hiercos.cli.app import run
-from onnx_exports import TEXTS, of_images, of_texts, of_vectors
+from onnx_exports import TEXTS, of_energies, of_images, of_texts, of_vectors
 
 WITHOUT_TORCH = """
 import json, sys
@@ -94,6 +94,36 @@ def test_python_gets_the_answers_of_a_pipeline(tmp_path: Path) -> None:
                 assert answer[key] == pytest.approx(other[key], abs=2e-5)
     (alone,) = of_texts().export.opened().predict("red car")
     assert list(alone) == ["label", "path", "score", "probability", "path_probabilities"]
+
+
+def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
+    vectors = cloud(TOY17, 9)[0].numpy()
+    stored, export = of_energies()
+    found = export.opened().predict(vectors, explain=True, config=InferenceConfig(batch_size=4))
+    expected = load_pipeline(PretrainedModel(stored), device="cpu")(vectors, explain=True)
+    for answer, other in zip(found, expected, strict=True):
+        for path in ("path", "runner_up"):
+            steps = answer["explanation"][path], other["explanation"][path]
+            assert steps[0]
+            for step, own in zip(*steps, strict=True):
+                assert step == pytest.approx(own, abs=1e-5)
+                assert 0 < step["energy"] < 1
+    np.savez(tmp_path / "vectors.npz", features=vectors)
+    export.write(tmp_path / "model.onnx")
+    arguments = [
+        "predict",
+        tmp_path / "model.onnx",
+        tmp_path / "vectors.npz",
+        "--explain",
+        "--output",
+        tmp_path / "a.csv",
+    ]
+    assert run([str(argument) for argument in arguments]) == 0
+    with (tmp_path / "a.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    energies = [answer["explanation"]["path"][0]["energy"] for answer in found]
+    assert [float(row["energy_1"]) for row in rows] == pytest.approx(energies, abs=1e-5)
+    assert "energy" not in of_vectors().export.opened().predict(vectors, explain=True)[0]["explanation"]["path"][0]
 
 
 def test_what_the_graph_does_not_take_is_one_sentence() -> None:

@@ -35,7 +35,7 @@ def test_rows_without_a_class_and_bad_numbers_are_named(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"prior.csv: row 2: expected a number of at least 0, got '-1'"):
         read_row_priors(tmp_path / "prior.csv", TOY)
     (tmp_path / "in.csv").write_text("text,region\na,fish\n")
-    with pytest.raises(DataError, match=r"in.csv: row 2: row 1: unknown label 'fish'"):
+    with pytest.raises(DataError, match=r"in.csv: row 2: unknown label 'fish'"):
         read_row_nodes(tmp_path / "in.csv", "region", TOY)
 
 

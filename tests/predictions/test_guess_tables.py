@@ -48,6 +48,11 @@ def test_our_own_table_is_read_by_its_numbered_levels(tmp_path: Path) -> None:
     assert found(tmp_path, ours) == [("a.jpg", [("c1", "pet > cat", "cat"), ("plant", "plant")])]
 
 
+def test_our_own_table_is_read_by_its_named_levels(tmp_path: Path) -> None:
+    ours = "row,image,rank,class_1,species,class,id,score,confidence\n1,a.jpg,1,pet,cat,cat,c1,0.7,0.7\n"
+    assert found(tmp_path, ours) == [("a.jpg", [("c1", "pet > cat", "cat")])]
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -34,14 +35,15 @@ $("seen").textContent = JSON.stringify(seen);
 </script>"""
 
 
-def seen_in(found: Analysis, actions: str, folder: Path) -> Any:
-    """What a script reports after its actions on the page of an analysis."""
+def seen_in(found: Analysis, actions: str, folder: Path, *, width: int = 1280) -> Any:
+    """What a script reports after its actions on the page of an analysis, in a window of some width."""
     records = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
     text = report_html(comparison_results(records), found)
     text = text.replace("<head>", "<head>" + LISTEN).replace("</body>", ACT.replace("ACTIONS", actions) + "</body>")
     (folder / "report.html").write_text(text, encoding="utf-8")
     profile = f"--user-data-dir={folder / 'profile'}"
-    command = [str(BROWSER), *FLAGS, profile, "--dump-dom", (folder / "report.html").as_uri()]
+    size = f"--window-size={width},900"
+    command = [str(BROWSER), *FLAGS, profile, size, "--dump-dom", (folder / "report.html").as_uri()]
     page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
     content = re.search(r'<pre id="seen">(.*?)</pre>', page, flags=re.DOTALL)
     assert content is not None
@@ -105,3 +107,51 @@ def test_names_and_inputs_with_markup_are_shown_as_text(tmp_path: Path) -> None:
     assert seen["title"] == "pet > <img src=x onerror=alert(1)>"
     assert seen["card"] == f"<i>input</i> {found.mistakes[0].row}"
     assert (seen["images"], seen["faults"]) == (0, [])
+
+
+def test_a_phone_sees_the_whole_width_and_the_narrow_picture(tmp_path: Path) -> None:
+    actions = """
+    const isShown = name => document.querySelector(name).getClientRects().length > 0;
+    seen.overflow = document.documentElement.scrollWidth - innerWidth;
+    seen.pictures = [isShown(".on-wide"), isShown(".on-narrow")];"""
+    seen = seen_in(analysis(), actions, tmp_path, width=500)
+    assert seen["overflow"] <= 0
+    assert seen["pictures"] == [False, True]
+    assert seen_in(analysis(), actions, tmp_path, width=1280)["pictures"] == [True, False]
+
+
+def test_a_screen_reader_finds_names_roles_and_an_order(tmp_path: Path) -> None:
+    actions = """click(0);
+    const all = name => [...document.querySelectorAll(name)];
+    const visible = all("button, select, input, a, [tabindex]").filter(each => each.getClientRects().length);
+    const nameOf = each => each.getAttribute("aria-label") || each.labels?.[0]?.textContent || each.textContent.trim();
+    seen.nameless = visible.filter(each => !nameOf(each)).map(each => each.outerHTML.slice(0, 80));
+    seen.jumps = visible.filter(each => each.tabIndex > 0).length;
+    seen.unlabelled = all("svg[role=img]").filter(each => !each.getAttribute("aria-label")).length;
+    const levels = all("h1, h2, h3").map(each => Number(each.tagName[1]));
+    seen.skipped = levels.filter((level, at) => level > (at ? levels[at - 1] : 0) + 1).length;
+    const ids = all("[id]").map(each => each.id);
+    seen.twice = ids.filter((id, at) => ids.indexOf(id) !== at);
+    seen.landmarks = ["header", "nav", "main", "footer"].map(name => all(name).length);
+    seen.headless = all("table").filter(each => !each.querySelector("th[scope=col]")).length;
+    seen.live = $("announce").getAttribute("aria-live");
+    seen.language = document.documentElement.lang;"""
+    seen = seen_in(analysis(), actions, tmp_path)
+    assert (seen["nameless"], seen["twice"]) == ([], [])
+    assert [seen[key] for key in ("jumps", "unlabelled", "skipped", "headless")] == [0, 0, 0, 0]
+    assert seen["landmarks"] == [1, 1, 1, 1]
+    assert (seen["live"], seen["language"]) == ("polite", "en")
+
+
+def test_copies_of_an_input_with_the_same_mistake_are_shown_once(tmp_path: Path) -> None:
+    found = analysis()
+    first = found.mistakes[0]
+    copies = tuple(replace(first, row=row) for row in (first.row, first.row + 1))
+    inputs = {each.row: {"name": "a", "text": "the same"} for each in copies}
+    actions = """seen.cards = $("mistakes").children.length;
+    seen.rows = $("mistakes").querySelector("p.small").textContent;"""
+    seen = seen_in(replace(found, mistakes=copies, inputs=inputs), actions, tmp_path)
+    assert seen["cards"] == 1
+    assert seen["rows"] == f"Test rows {first.row + 1}, {first.row + 2}, tree distance {first.distance}"
+    told_apart = replace(found, mistakes=copies, inputs={})
+    assert seen_in(told_apart, actions, tmp_path)["cards"] == 2

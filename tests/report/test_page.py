@@ -62,9 +62,21 @@ def test_the_page_holds_the_tables_with_their_best_values_and_the_verdict(tmp_pa
 
 
 def test_the_recommendation_comes_first_and_its_command_is_code() -> None:
-    verdict = report_html(RESULTS).partition('<div class="verdict">')[2].partition("</div>")[0]
-    assert verdict.startswith("<p>Ship hier-cos: near.</p><p>Against cross-entropy")
-    assert "<code>hiercos train &#x27;a &lt;b&gt;.csv&#x27;</code>" in verdict
+    page = report_html(RESULTS)
+    assert '<div class="verdict"><p class="first">Ship hier-cos: near.</p></div>' in page
+    more = page.partition('<div class="more">')[2].partition("</div>")[0]
+    assert more.startswith("<p><strong>Against cross-entropy, the most accurate flat method: </strong>hier-cos gains")
+    assert "<code>hiercos train &#x27;a &lt;b&gt;.csv&#x27;</code>" in more
+
+
+def test_the_verdict_says_where_the_line_errs_and_shows_its_reasons_before_the_picture() -> None:
+    advice = ["Ship hier-cos: top-1 50.00%. It ties with none.", "Few test rows: over 3.", "The features: good."]
+    page = report_html(comparison_results([record("hier-cos"), record("cross-entropy")], advice=advice), analysis())
+    verdict, _, rest = page.partition('<div class="verdict">')[2].partition("</div>")
+    assert verdict.startswith('<p class="first">Ship hier-cos: top-1 50.00%.</p><p>It ties with none.</p>')
+    assert "<p><strong>Where it errs: </strong>" in verdict
+    assert verdict.endswith("<p><strong>Few test rows: </strong>over 3.</p>")
+    assert rest.index("<svg") < rest.index("The features: ")
 
 
 def test_the_page_is_whole_and_links_to_its_own_sections() -> None:

@@ -34,14 +34,32 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
         "Its answers are certainly nearer than those of all others over the 3 test rows."
     )
     assert found.sentences[1] == (
-        "The features: cross-entropy has top-1 50.00%, guessing the most frequent class 25.00%."
+        "Few test rows: over 3 of them the 95% interval of its top-1 is 12.5% to 87.5%; "
+        "smaller differences need more rows."
     )
     assert found.sentences[2] == (
-        "The tree in training: hier-cos against cross-entropy: +0.00 points of top-1 (-5.00 to +5.00, a tie), "
-        "-0.100 of AHD@1 (-0.150 to -0.050)."
+        "The features: cross-entropy has top-1 50.00%, guessing the most frequent class 25.00%."
     )
-    assert found.sentences[3].startswith("The rule: hier-cos + crm against hier-cos: ")
-    assert found.sentences[3].endswith("-0.300 of AHD@1 (-0.350 to -0.250).")
+    assert found.sentences[3] == (
+        "The tree in training: hier-cos against cross-entropy: top-1 +0.00 points (95% interval over the test rows "
+        "-5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050)."
+    )
+    assert found.sentences[4].startswith("The rule: hier-cos + crm against hier-cos: ")
+    assert found.sentences[4].endswith("mean tree distance -0.300 (-0.350 to -0.250).")
+
+
+def test_enough_test_rows_need_no_word_on_them() -> None:
+    distances = {"cross_entropy": 0.5, "hier_cos": 0.4}
+    records = compared(**distances)
+    many = [replace(each, data={**each.data, "sizes": {"train": 9, "val": 9, "test": 10_000}}) for each in records]
+    found = recommendation(summarize(many), rows_of(**distances), most_frequent=0.25)
+    assert not any("Few test rows" in sentence for sentence in found.sentences)
+
+
+def test_a_rule_that_changes_no_answer_is_said_to_change_none() -> None:
+    lines = summarize(compared(cross_entropy=0.4, hier_cos=0.4, hier_cos_crm=0.4))
+    found = recommendation(lines, lambda *_: (0.0, 0.0, 0.0), most_frequent=0.25)
+    assert "The rule: hier-cos + crm answers as hier-cos does: no difference on any test row." in found.sentences
 
 
 def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:

@@ -10,9 +10,9 @@ def told(ours: list[tuple[float, float]], flat: list[tuple[float, float]]) -> st
 
 
 def test_a_certain_gain_and_a_certain_loss_are_called_so() -> None:
-    sentence = told([(0.90, 0.80), (0.91, 0.81)], [(0.40, 0.85), (0.41, 0.86)])
-    assert "gains 0.500 of HOPS (95% interval +0.500 to +0.500)" in sentence
-    assert "loses 5.00 points of top-1" in sentence
+    sentence = told([(0.90, 0.80), (0.92, 0.81)], [(0.40, 0.85), (0.41, 0.86)])
+    assert "gains 0.505 of HOPS (95% interval over 2 seeds +0.441 to +0.569)" in sentence
+    assert "loses 5.00 points of top-1 (the same for every seed)" in sentence
 
 
 def test_a_difference_within_the_noise_is_not_sold_as_a_gain() -> None:
@@ -29,11 +29,11 @@ def test_a_rule_on_a_flat_method_counts_as_using_the_tree() -> None:
     records += [record("cross-entropy", seed, rule="crm", hops=0.9, top1=0.8 + seed / 100) for seed in (0, 1)]
     sentence = verdict(summarize(records))
     assert sentence.startswith("Against cross-entropy, the most accurate flat method: cross-entropy + crm gains 0.500")
-    assert "shows no significant difference in top-1" in sentence
+    assert sentence.endswith(" and does not change top-1 (the same for every seed).")
 
 
 def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
-    assert "changes by 0.000 of HOPS" in told([(0.4, 0.8)], [(0.4, 0.8)])
+    assert "does not change HOPS (one seed, so no interval)" in told([(0.4, 0.8)], [(0.4, 0.8)])
 
 
 def test_nothing_is_weighed_without_a_flat_method() -> None:

@@ -21,6 +21,7 @@ from .evaluation import node_answer_values as node_answer_values
 from .evaluation import node_rows as node_rows
 from .evaluation import reliability_rows as reliability_rows
 from .evaluation import sample_metrics as sample_metrics
+from .evaluation import values_by_rule as values_by_rule
 from .jobs import Observer as Observer
 from .jobs import Result as Result
 from .jobs import Task as Task

@@ -173,11 +173,19 @@ def labelled_posterior(
 
 def node_answer_values(tested: LabelledPosterior, decided: Rule) -> FloatArray:
     """`answer_values` of a rule's answers, shape (M, 10)."""
-    answers = [decided(batch).nodes for batch in tested.posterior.batches()]
-    values = HF.answer_values(
-        torch.from_numpy(np.concatenate(answers)), torch.from_numpy(tested.nodes), tested.posterior.taxonomy
-    )
-    return np.asarray(values.numpy(), dtype=np.float64)
+    return next(values_by_rule(tested, [decided]))
+
+
+def values_by_rule(tested: LabelledPosterior, rules: Sequence[Rule]) -> Iterator[FloatArray]:
+    """`answer_values` of the answers of each rule in turn, shape (M, 10).
+
+    Every batch is answered by all rules before the next one, so that its node probabilities are computed once.
+    """
+    parts = [[decided(batch).nodes for decided in rules] for batch in tested.posterior.batches()]
+    labels, taxonomy = torch.from_numpy(tested.nodes), tested.posterior.taxonomy
+    for answers in zip(*parts, strict=True):
+        values = HF.answer_values(torch.from_numpy(np.concatenate(answers)), labels, taxonomy)
+        yield np.asarray(values.numpy(), dtype=np.float64)
 
 
 def node_answer_rows(tested: LabelledPosterior, decided: Rule, *, seed: int = 0) -> list[AnswerRow]:
@@ -207,8 +215,9 @@ def curve_rows(
     """Operating points of rules: precision among the answered, containment and coverage, each with its 95% band."""
     rows: list[AnswerRow] = []
     columns = [HF.ANSWER_METRICS.index(name) for name in SHOWN]
-    for name, parameter, decided in rules or list(curve_rules()):
-        found = bootstrap_interval(node_answer_values(tested, decided)[:, columns], seed=seed)
+    chosen = rules or list(curve_rules())
+    for (name, parameter, _), values in zip(chosen, values_by_rule(tested, [each[-1] for each in chosen]), strict=True):
+        found = bootstrap_interval(values[:, columns], seed=seed)
         row: AnswerRow = {"rule": name, "parameter": parameter}
         for index, metric in enumerate(SHOWN):
             row |= {metric: float(found.mean[index])}

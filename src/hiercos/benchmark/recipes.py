@@ -12,7 +12,7 @@ import hiercos
 from hiercos.benchmark.published import PublishedRow, PublishedTable, published
 from hiercos.decisions import RULES
 from hiercos.engine import TrainConfig
-from hiercos.errors import FaultsError, suggestion
+from hiercos.errors import FaultsError, reading, suggestion
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import BACKBONES
 from hiercos.options import kind_fault
@@ -151,10 +151,8 @@ def read_recipe(path: Path) -> Recipe:
         RecipeError: all faults of the file: unknown keys (with the nearest known one), settings without a source,
             unknown methods, options or rows, and invalid values.
     """
-    try:
+    with reading(f"{path}: not YAML", RecipeError):
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise RecipeError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
     if not isinstance(values, dict):
         raise RecipeError(f"{path}: expected keys with values, got {values!r}")
     faults = [*_form_faults(values)]

@@ -1,6 +1,6 @@
 """Data of a report: the records of a finished run or comparison, and the folders of its runs."""
 
-import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,9 +12,11 @@ from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_shown_inputs
 from hiercos.errors import FaultsError, suggestion
-from hiercos.records import RECORD_FILE, Record, holds_finished_run
+from hiercos.options import json_object, schema_faults
+from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file
 
 RESULTS = "results.json"
+NAME = re.compile(r"\w[\w.+-]*")  # of methods, rules and shots
 COMPARED = 3  # further lines whose orders of the classes are shown beside the analysed one
 
 
@@ -50,7 +52,7 @@ class ReportSource:
             ReportSourceError: for another folder.
         """
         if (folder / RESULTS).is_file():
-            return cls._of_comparison(folder, _json_object(folder / RESULTS))
+            return cls._of_comparison(folder, _results(folder / RESULTS))
         if holds_finished_run(folder):
             rules = ["none", *sorted(path.stem.removeprefix("record-") for path in folder.glob("record-*.json"))]
             return cls(folder, [Record.read(folder, rule) for rule in rules])
@@ -61,10 +63,19 @@ class ReportSource:
     @classmethod
     def _of_comparison(cls, folder: Path, results: Mapping[str, Any]) -> "ReportSource":
         rows = results.get("rows", [])
-        if not rows or any("method" not in row for row in rows):
+        if (
+            not rows
+            or not isinstance(rows, list)
+            or any(not isinstance(row, dict) or "method" not in row for row in rows)
+        ):
             raise ReportSourceError(
                 f"{folder / RESULTS}: expected results of hiercos compare; hiercos ablate writes its own report.html"
             )
+        if faults := _result_faults(results):
+            raise ReportSourceError(f"{folder / RESULTS}: {fault}" for fault in faults)
+        for row in rows:
+            if not (_run_folder(folder, row) / record_file(row["rule"])).is_file():
+                raise ReportSourceError(f"{folder / RESULTS}: names a run without a record: {_run_folder(folder, row)}")
         records = [Record.read(_run_folder(folder, row), row["rule"]) for row in rows]
         tables = results.get("tables", [{}])
         return cls(
@@ -132,11 +143,22 @@ def _run_folder(folder: Path, row: Mapping[str, Any]) -> Path:
     return place / str(row["method"]) / f"seed-{row['seed']}"
 
 
-def _json_object(path: Path) -> Mapping[str, Any]:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ReportSourceError(f"{path}: not a JSON file ({error})") from error
-    if not isinstance(values, dict):
-        raise ReportSourceError(f"{path}: expected the results of hiercos compare")
-    return values
+def _results(path: Path) -> dict[str, Any]:
+    return json_object(path, path.read_bytes(), ReportSourceError, finite=False)
+
+
+_ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
+_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {"tables": list | None}
+
+
+def _result_faults(results: Mapping[str, Any]) -> list[str]:
+    """Faults of the parts of a file of results that are read."""
+    rows: list[Any] = results["rows"]
+    faults = [fault for row in rows for fault in schema_faults(row, _ROW_SCHEMA)] + schema_faults(results, _SCHEMA)
+    if faults:
+        return faults
+    tables = results.get("tables") or [{}]
+    if not isinstance(tables[0], dict) or not isinstance(tables[0].get("reference") or "", str):
+        faults.append("tables: expected the table of a comparison")
+    names = [str(row[key]) for row in rows for key in ("method", "rule", "shots") if key in row]
+    return faults + [f"expected names without folders, got {name!r}" for name in names if not NAME.fullmatch(name)]

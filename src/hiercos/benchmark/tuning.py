@@ -26,10 +26,10 @@ from hiercos.engine import (
     remove_checkpoints,
     taxonomy_summary,
 )
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, reading
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Between, Space
-from hiercos.options import check_choice
+from hiercos.options import check_choice, json_object, schema_faults
 from hiercos.records import run_identity
 
 if TYPE_CHECKING:
@@ -92,6 +92,10 @@ def searched_settings(config: TrainConfig) -> dict[str, Any]:
     return training | {name: options[name] for name in spaces(config) if name in options}
 
 
+_SCHEMA: dict[str, Any] = {"number": int, "settings": dict, "best_epoch": int}
+_SCHEMA |= {"top1": float | None, "hops": float | None, "fault": str | None}
+
+
 @dataclass(frozen=True)
 class TrialResult:
     """The validation result of a trial.
@@ -120,6 +124,8 @@ class TrialResult:
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> TrialResult:
         """The result from JSON values."""
+        if faults := schema_faults(values, _SCHEMA):
+            raise ValueError("; ".join(faults))
         known = {name: values[name] for name in ("top1", "hops") if values[name] is not None}
         return cls(
             values["number"], values["settings"], **known, best_epoch=values["best_epoch"], fault=values["fault"]
@@ -149,7 +155,7 @@ class Trial:
         """Train and validate; the result of a finished trial is read from its folder."""
         identity = run_identity(self.config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
         if (self.folder / TRIAL_FILE).exists():
-            return _read(self.folder / TRIAL_FILE, identity)
+            return read_trial(self.folder / TRIAL_FILE, identity)
         self.folder.mkdir(parents=True, exist_ok=True)
         result = TrialResult(self.number, searched_settings(self.config))
         try:
@@ -181,12 +187,11 @@ class Trial:
         )
 
 
-def _read(path: Path, identity: Mapping[str, Any]) -> TrialResult:
-    try:
-        values = json.loads(path.read_text(encoding="utf-8"))
-        written, result = values["identity"], TrialResult.from_dict(values["result"])
-    except (ValueError, TypeError, KeyError) as error:
-        raise TuningError(f"{path}: not a trial of a search ({error})") from error
+def read_trial(path: Path, identity: Mapping[str, Any]) -> TrialResult:
+    """Read a finished trial; a `TuningError` for another file, or a trial with another identity."""
+    with reading(f"{path}: not a trial of a search", TuningError):
+        values = json_object(path, path.read_bytes(), TuningError)
+        written, result = dict(values["identity"]), TrialResult.from_dict(values["result"])
     changed = sorted(key for key in identity if written.get(key) != identity[key])
     if changed:
         raise TuningError(f"{path}: a finished trial with another {', '.join(changed)}; choose another folder")

@@ -47,7 +47,7 @@ class InferenceModel(Protocol):
             unlabelled: inputs to classify.
             batch_size: number of inputs in a batch of the network; None for a default by kind of input.
             workers: number of processes (threads for an exported file) that read inputs.
-            energies: whether to compute the node energies that explain answers of Hier-COS; exported files have none.
+            energies: whether to compute the node energies that explain answers of Hier-COS.
         """
 
     def node_scores(
@@ -114,17 +114,13 @@ class ExportedModel:
         self.taxonomy, self.calibration = self.model.taxonomy, self.model.description.calibration
 
     def stream(
-        self,
-        unlabelled: "UnlabelledInputs",
-        batch_size: int | None,
-        workers: int,
-        *,
-        energies: bool = False,  # noqa: ARG002
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """See `InferenceModel`."""
         from hiercos.onnx import InferenceConfig
 
-        yield from self.model.posterior_batches(unlabelled, InferenceConfig(batch_size, max(1, workers)))
+        config = InferenceConfig(batch_size, max(1, workers))
+        yield from self.model.posterior_batches(unlabelled, config, energies=energies)
 
     def node_scores(self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int) -> None:
         """None: a method for several labels is not exported."""

@@ -6,20 +6,23 @@ longer than predicting a few texts.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from hiercos.data.inputs import Float32Array
+from hiercos.errors import DataError, reading
 
 RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
 MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
 TEXTS_AT_ONCE = 8192  # texts transformed at a time
+LONGEST_NGRAM = 64  # words or characters, in stored features
+Analyzer = Literal["word", "char_wb"]
 WORD = r"(?u)\b\w+\b"  # a word may have one letter
 
 
@@ -33,7 +36,7 @@ class NgramKind:
         longest: length of the longest n-gram.
     """
 
-    analyzer: Literal["word", "char_wb"]
+    analyzer: Analyzer
     shortest: int
     longest: int
 
@@ -172,14 +175,42 @@ class TextFeatures:
         """The map from its `state`; it transforms every text into the same bits.
 
         Model folders up to version 3 have one kind, characters, with its lengths as `ngrams`.
+
+        Raises:
+            DataError: for values that are not a state.
         """
-        if "parts" not in values:
-            shortest, longest = values["ngrams"]
-            return cls((Ngrams(NgramKind("char_wb", shortest, longest), tuple(values["vocabulary"]), arrays["idf"]),))
-        parts, start = [], 0
-        for part in values["parts"]:
-            kind = NgramKind(part["analyzer"], part["shortest"], part["longest"])
-            end = start + len(part["vocabulary"])
-            parts.append(Ngrams(kind, tuple(part["vocabulary"]), arrays["idf"][start:end]))
-            start = end
-        return cls(tuple(parts))
+        with reading("expected n-grams with their weights", DataError):
+            described = values["parts"] if "parts" in values else [_only_part(values)]
+            kinds = [NgramKind(part["analyzer"], part["shortest"], part["longest"]) for part in described]
+            vocabularies = [part["vocabulary"] for part in described]
+            ends = np.cumsum([len(vocabulary) for vocabulary in vocabularies])
+            idf = arrays["idf"]
+        faults = [
+            fault for kind, vocabulary in zip(kinds, vocabularies, strict=True) for fault in _faults(kind, vocabulary)
+        ]
+        if not faults and (idf.dtype != np.float32 or idf.shape != (sum(map(len, vocabularies)),)):
+            faults = [f"expected a weight for each n-gram, got {idf.dtype} of shape {idf.shape}"]
+        if not faults and not np.isfinite(idf).all():
+            faults = ["expected finite weights of the n-grams"]
+        if faults:
+            raise DataError(faults)
+        weights = np.split(idf, ends[:-1])
+        return cls(tuple(map(Ngrams, kinds, map(tuple, vocabularies), weights)))
+
+
+def _only_part(values: Mapping[str, Any]) -> dict[str, Any]:
+    shortest, longest = values["ngrams"]
+    return {"analyzer": "char_wb", "shortest": shortest, "longest": longest, "vocabulary": values["vocabulary"]}
+
+
+def _faults(kind: NgramKind, vocabulary: Any) -> Iterator[str]:
+    """Faults of the n-grams of one kind that a stranger may have written."""
+    if kind.analyzer not in get_args(Analyzer):
+        yield f"analyzer: expected one of {', '.join(get_args(Analyzer))}, got {kind.analyzer!r}"
+    lengths = (kind.shortest, kind.longest)
+    if not all(type(length) is int for length in lengths) or not 1 <= kind.shortest <= kind.longest <= LONGEST_NGRAM:
+        yield f"expected n-grams of 1 to {LONGEST_NGRAM} words or characters, got {kind.shortest!r} to {kind.longest!r}"
+    if not isinstance(vocabulary, list) or not all(isinstance(ngram, str) for ngram in vocabulary):
+        yield "vocabulary: expected a list of texts"
+    elif len(set(vocabulary)) != len(vocabulary):
+        yield "vocabulary: expected every n-gram once"

@@ -100,7 +100,8 @@ class BackOff(NodeRule):
         sure = (chains.probabilities >= self.thresholds(posterior.taxonomy.height)[depths - 1]) & inside
         shallow = (inside & (depths < least)).sum(axis=1)
         steps = np.maximum(chains.deepest(sure), shallow + (least > 0))
-        return self.decision(chains.down_to(steps), posterior)
+        decision = self.decision(chains.down_to(steps), posterior)
+        return decision if posterior.restricted else replace(decision, guarantee=self.guarantee)
 
     def thresholds(self, height: int) -> Floats:
         """Least probability of an answer at each level, shape (H,).
@@ -152,9 +153,18 @@ class BackOff(NodeRule):
         return next(f"{name} {value}" for name, value in self._choices().items() if value is not None)
 
     @property
+    def lost_guarantee(self) -> str:
+        """Why the target has no guarantee, as part of a sentence; "" with one, or without a target."""
+        if not self.has_target:
+            return ""
+        if self.min_level:
+            return "answers are forced to a level"
+        return "" if self.exchangeable else "the calibration samples were not scored as new samples are"
+
+    @property
     def guarantee(self) -> str:
         """The guarantee of the target with its assumption, as a sentence; "" without one."""
-        if self.threshold is None or self.min_level or not self.exchangeable:
+        if self.threshold is None or self.lost_guarantee:
             return ""
         if self.target_containment is not None:
             return (

@@ -82,6 +82,11 @@ class Rule(ABC):
         """A guarantee of the answers, with its assumption, as a sentence; "" without one."""
         return ""
 
+    @property
+    def lost_guarantee(self) -> str:
+        """Why a rule with a target has no guarantee, as part of a sentence; "" otherwise."""
+        return ""
+
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:  # noqa: ARG002  # most rules have nothing to fit
         """The rule fitted on held-out samples.
 

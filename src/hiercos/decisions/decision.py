@@ -20,6 +20,7 @@ class Decision:
         values: value of each answer under the criterion, shape (M,), higher is better; the rule chose the highest.
         criterion: name of the values, such as "minus the expected tree distance".
         taxonomy: taxonomy of the nodes.
+        guarantee: guarantee of these answers with its assumption, as a sentence; "" without one.
     """
 
     nodes: IntArray
@@ -27,6 +28,7 @@ class Decision:
     values: Floats
     criterion: str
     taxonomy: Taxonomy
+    guarantee: str = ""
 
     @cached_property
     def classes(self) -> IntArray:

@@ -1,7 +1,6 @@
 """Calibrated probabilities of classes and of every node above them, and the temperature that calibrates them."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -10,7 +9,6 @@ from numpy.typing import ArrayLike, NDArray
 from hiercos.errors import FaultsError, RowName, row_name
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is_taxonomy, descendant_sums, node_values
 
-TINY = 1e-200  # sum of probabilities below which re-weighted ones are computed from the scores
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
 COLDEST, HOTTEST = 1e-3, 1e3  # range of temperatures
 CHUNK = 1 << 20  # scores processed at a time
@@ -21,12 +19,12 @@ class PosteriorError(FaultsError):
     """Scores or probabilities that do not give a posterior."""
 
 
-@dataclass(frozen=True, eq=False)
 class Posterior:
-    """Probabilities of the classes of M samples, and from them of every node.
+    """Probabilities of the classes of M samples, and from them of every node; a value that does not change.
 
     Args:
-        classes: probability of each class, shape (M, C), rows of sum 1.
+        classes: probability of each class, shape (M, C), rows of sum 1; None for softmax(scores / temperature), which
+            is then computed on first use.
         taxonomy: taxonomy of the classes.
         scores: class scores that break ties between probabilities, shape (M, C); the probabilities by default.
         temperature: temperature of classes = softmax(scores / temperature); None for other scores.
@@ -45,17 +43,28 @@ class Posterior:
         array([[0.75, 0.25, 0.5 , 0.25, 0.25]])
     """
 
-    classes: Floats
-    taxonomy: Taxonomy
-    scores: NDArray[np.floating] = None  # type: ignore[assignment]  # filled in below
-    temperature: float | None = None
-    restricted: bool = False
-    energies: NDArray[np.floating] | None = None
+    def __init__(
+        self,
+        classes: ArrayLike | None,
+        taxonomy: Taxonomy,
+        scores: NDArray[np.floating] | None = None,
+        temperature: float | None = None,
+        *,
+        restricted: bool = False,
+        energies: NDArray[np.floating] | None = None,
+    ) -> None:
+        self.taxonomy, self.temperature, self.restricted, self.energies = taxonomy, temperature, restricted, energies
+        if classes is not None:
+            self.__dict__["classes"] = _checked(classes, taxonomy)
+        elif scores is None or temperature is None:
+            raise PosteriorError("expected probabilities, or scores and a temperature")
+        self.scores: NDArray[np.floating] = self.classes if scores is None else np.asarray(scores)
 
-    def __post_init__(self) -> None:
-        classes = _checked(self.classes, self.taxonomy)
-        object.__setattr__(self, "classes", classes)
-        object.__setattr__(self, "scores", classes if self.scores is None else np.asarray(self.scores))
+    @cached_property
+    def classes(self) -> Floats:
+        """Probability of each class, shape (M, C)."""
+        assert self.temperature is not None
+        return softmax(self.scores, self.temperature)
 
     @classmethod
     def from_scores(
@@ -65,6 +74,7 @@ class Posterior:
         *,
         temperature: float = 1.0,
         class_weights: ArrayLike | None = None,
+        energies: NDArray[np.floating] | None = None,
     ) -> "Posterior":
         """softmax(scores / temperature) in float64, so that improbable classes keep their order.
 
@@ -76,13 +86,14 @@ class Posterior:
             taxonomy: taxonomy of the classes.
             temperature: calibration temperature, see `fit_temperature`.
             class_weights: factor above 0 of each class's probability, shape (C,), see `prior_weights`; 1 by default.
+            energies: see `Posterior`.
         """
         if not (np.isfinite(temperature) and temperature > 0):
             raise PosteriorError(f"expected a temperature above 0, got {temperature}")
         given = _checked(scores, taxonomy, dtype=None)
         if class_weights is not None:
             given = given + score_offsets(class_weights, temperature)
-        return cls(softmax(given, temperature), taxonomy, given, temperature)
+        return cls(None, taxonomy, given, temperature, energies=energies)
 
     @cached_property
     def nodes(self) -> Floats:
@@ -105,8 +116,10 @@ class Posterior:
     def rows(self, chosen: slice | Sequence[int] | IntArray) -> "Posterior":
         """Posterior of the chosen samples."""
         energies = None if self.energies is None else self.energies[chosen]
-        parts = (self.classes[chosen], self.taxonomy, self.scores[chosen], self.temperature, self.restricted, energies)
-        return Posterior(*parts)
+        computed = self.__dict__.get("classes")
+        classes = None if computed is None else computed[chosen]
+        scores, temperature = self.scores[chosen], self.temperature
+        return Posterior(classes, self.taxonomy, scores, temperature, restricted=self.restricted, energies=energies)
 
     def within(self, nodes: Sequence[int] | IntArray, *, row_name: RowName = row_name) -> "Posterior":
         """The posterior given that the true class is at or below one of the nodes; see `reweighted`.
@@ -129,21 +142,19 @@ class Posterior:
         Raises:
             PosteriorError: for other weights, or a row in which every weight or every weighted probability is 0.
         """
-        given = _checked_weights(weights, self.classes.shape, row_name)
-        classes = self.classes * given.astype(np.float64, copy=False)
-        totals = classes.sum(axis=1)
+        given, classes = _checked_weights(weights, (len(self), self.taxonomy.num_classes), row_name), None
         if self.temperature is None:
+            classes = self.classes * given
             scores: NDArray[np.floating] = np.where(given > 0, classes, -np.inf)
-        else:
+            is_left = classes.sum(axis=1) > 0
+        else:  # from the scores, so that no product underflows
             scores = _reweighted_scores(self.scores, given, self.temperature)
-            tiny = np.flatnonzero(totals < TINY)  # products that underflow
-            tiny = tiny[(scores[tiny] > -np.inf).any(axis=1)]
-            classes[tiny] = softmax(scores[tiny], self.temperature)
-            totals[tiny] = 1.0
-        for row in np.flatnonzero(totals == 0)[:1]:
+            is_left = scores.max(axis=1, initial=-np.inf) > -np.inf
+        for row in np.flatnonzero(~is_left)[:1]:
             raise PosteriorError(f"{row_name(int(row))}: no class is left: all that are allowed have probability 0")
-        classes /= totals[:, None]
-        return Posterior(classes, self.taxonomy, scores, self.temperature, True, self.energies)
+        if classes is not None:
+            classes /= classes.sum(axis=1, keepdims=True)
+        return Posterior(classes, self.taxonomy, scores, self.temperature, restricted=True, energies=self.energies)
 
     def batches(self, size: int = ROWS_AT_ONCE) -> Iterator["Posterior"]:
         """Posteriors of consecutive samples, `size` at a time."""
@@ -151,7 +162,7 @@ class Posterior:
             yield self.rows(slice(start, start + size))
 
     def __len__(self) -> int:
-        return len(self.classes)
+        return len(self.scores)
 
     def __repr__(self) -> str:
         return f"Posterior({len(self)} samples, {self.taxonomy!r})"

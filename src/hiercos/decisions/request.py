@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,18 @@ class AnswerRequest:
             return self.rule
         return stored if self.rule in (None, stored.name) else named_rule(str(self.rule))
 
-    def guarantee(self, rule: Rule) -> str:
-        """The guarantee of a rule's answers as a sentence; "" without one, or for restricted answers."""
-        return "" if self.restricts else rule.guarantee
+    def guarantee(self, rule: Rule, *, reweighted: bool = False) -> str:
+        """The guarantee of a rule's answers as a sentence, or why a target has none; "" without a target.
+
+        Args:
+            rule: rule to answer by.
+            reweighted: whether the probabilities of some rows are restricted or re-weighted besides the request.
+        """
+        if not rule.has_target:
+            return ""
+        changed = "classes are restricted or re-weighted" if self.restricts or reweighted else ""
+        reason = changed or rule.lost_guarantee
+        return f"No guarantee holds for the target: {reason}." if reason else rule.guarantee
 
     def allowed(self, taxonomy: Taxonomy) -> NDArray[np.bool_]:
         """Mask of the classes that may be answered, shape (C,).
@@ -102,15 +112,7 @@ class AnswerRequest:
             DataError: for a name that is not in the taxonomy or not unique.
             PosteriorError: if no class is left.
         """
-        mask = np.ones(taxonomy.num_classes, dtype=bool)
-        for names, source in ((self.within, "within"), (self.allow, "allow")):
-            if names:
-                mask &= named_classes(names, taxonomy, source=source)
-        if self.deny:
-            mask &= ~named_classes(self.deny, taxonomy, source="deny")
-        if not mask.any():
-            raise PosteriorError("no class is left: expected within, allow and deny to leave at least one")
-        return mask
+        return _allowed(tuple(self.within), tuple(self.allow), tuple(self.deny), taxonomy)
 
     def restricted(self, posterior: Posterior, *, row_name: RowName = row_name) -> Posterior:
         """The posterior over the classes that are allowed."""
@@ -119,11 +121,27 @@ class AnswerRequest:
         return posterior.reweighted(self.allowed(posterior.taxonomy), row_name=row_name)
 
 
+@lru_cache(maxsize=4)  # asked for once per batch
+def _allowed(
+    within: tuple[str, ...], allow: tuple[str, ...], deny: tuple[str, ...], taxonomy: Taxonomy
+) -> NDArray[np.bool_]:
+    mask = np.ones(taxonomy.num_classes, dtype=bool)
+    for names, source in ((within, "within"), (allow, "allow")):
+        if names:
+            mask &= named_classes(names, taxonomy, source=source)
+    if deny:
+        mask &= ~named_classes(deny, taxonomy, source="deny")
+    if not mask.any():
+        raise PosteriorError("no class is left: expected within, allow and deny to leave at least one")
+    mask.setflags(write=False)
+    return mask
+
+
 def named_classes(names: Sequence[str], taxonomy: Taxonomy, *, source: str) -> NDArray[np.bool_]:
     """Mask of the classes at or below nodes given by name, id or path, shape (C,).
 
     Raises:
-        DataError: for a name that is not in the taxonomy or not unique; it names the source and the position.
+        DataError: for a name that is not in the taxonomy or not unique; it names the source.
     """
-    nodes = LabelReader(taxonomy).read(list(names), source=source, inner=True)
+    nodes = LabelReader(taxonomy).read(list(names), source=source, row_name=None, inner=True)
     return classes_at_or_below(nodes, taxonomy)

@@ -4,7 +4,7 @@ import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -196,9 +196,14 @@ class StoredModel:
 
     def posterior(self, scores: ArrayLike, energies: Tensor | None = None) -> Posterior:
         """Calibrated probabilities from class scores, shape (M, C), with energies, shape (M, N), to explain them."""
-        taxonomy, weights = self.model.taxonomy, self.class_weights
-        posterior = Posterior.from_scores(scores, taxonomy, temperature=self.temperature, class_weights=weights)
-        return posterior if energies is None else replace(posterior, energies=energies.numpy())
+        shares = None if energies is None else energies.numpy()
+        return Posterior.from_scores(
+            scores,
+            self.model.taxonomy,
+            temperature=self.temperature,
+            class_weights=self.class_weights,
+            energies=shares,
+        )
 
     def __repr__(self) -> str:
         return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
@@ -219,8 +224,7 @@ def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | byt
     """
     state = stored.model.state_dict()
     weights = {name: state[name].detach().cpu().contiguous() for name in state if not name.startswith(BACKBONE_PREFIX)}
-    with committed(folder) as write:
-        (folder / CONFIG).unlink(missing_ok=True)  # that of a model without a manifest
+    with committed(folder, earlier=CONFIG) as write:
         for name, content in (others or {}).items():
             write(name, content)
         write(WEIGHTS, safetensors.torch.save(weights))
@@ -306,6 +310,8 @@ def _load_calibration(files: Manifest) -> HeldOutChains | None:
         return None
     try:
         return HeldOutChains.from_dict(read_model_json(files, CALIBRATION))
+    except (ManifestError, ModelError):
+        raise
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{files.folder / CALIBRATION}: {error}") from error
 

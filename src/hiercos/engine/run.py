@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
-from hiercos.data import Inputs
+from hiercos.data import Inputs, read_npz
 from hiercos.decisions import (
     ROWS_AT_ONCE,
     HeldOutChains,
@@ -48,7 +49,7 @@ from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.shown_inputs import shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
-from hiercos.engine.training import RunProgress, TrainingCallback, fit
+from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
 from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
@@ -300,8 +301,7 @@ def _earlier_records(
     missing = {name: rule for name, rule in rules.items() if name not in records}
     if not missing:
         return records
-    with np.load(io.BytesIO(Manifest.of(folder).content(SCORES)), allow_pickle=False) as stored:
-        scores, labels = stored["scores"], stored["labels"]
+    scores, labels = _stored_scores(folder, data.taxonomy)
     fitted, weights = stored_calibration(folder)
     temperature = fitted if temperature is None else temperature
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
@@ -322,11 +322,30 @@ def _earlier_records(
 def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
     """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
     temperature, weights = stored_calibration(folder)
-    files = Manifest.of(folder)
-    with np.load(io.BytesIO(files.content(SCORES)), allow_pickle=False) as stored:
-        scores, labels = stored["scores"], stored["labels"]
-    taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
+    taxonomy = taxonomy_from_dict(read_model_json(Manifest.of(folder), TAXONOMY))
+    scores, labels = _stored_scores(folder, taxonomy)
     return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
+
+
+def _stored_scores(folder: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.floating[Any]], IntArray]:
+    """Class scores of the test samples of a finished run, shape (M, C), and their labels, shape (M,).
+
+    Raises:
+        DataError: for a file that cannot be read.
+        RunError: for arrays that do not fit the taxonomy.
+    """
+    files = Manifest.of(folder)
+    files.content(SCORES)  # compared with its checksum
+    arrays = read_npz(files.path(SCORES), arrays=("scores", "labels"))
+    scores, labels = arrays["scores"], arrays["labels"]
+    if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
+        shape = f"(samples, {taxonomy.num_classes})"
+        raise RunError(f"{folder / SCORES}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
+    if labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
+        raise RunError(f"{folder / SCORES}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
+    if len(labels) and not 0 <= labels.min() <= labels.max() < taxonomy.num_classes + taxonomy.num_nodes:
+        raise RunError(f"{folder / SCORES}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
+    return scores, labels.astype(np.int64, copy=False)
 
 
 def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
@@ -348,13 +367,19 @@ def _record(
         data=data.summary(),
         taxonomy=taxonomy_summary(data.taxonomy),
         metrics=metrics,
-        history=[asdict(epoch) for epoch in progress.history],
+        history=[_figures(epoch) for epoch in progress.history],
         best_epoch=progress.best_epoch,
         train_seconds=progress.seconds,
         versions=package_versions(),
         environment=environment(fabric),
         choice=progress.choice,
     )
+
+
+def _figures(epoch: Epoch) -> dict[str, Any]:
+    """Figures of an epoch for a record; average precision only where it was measured."""
+    figures = asdict(epoch)
+    return {name: value for name, value in figures.items() if name != AVERAGE_PRECISION or not math.isnan(value)}
 
 
 def package_versions() -> dict[str, str]:

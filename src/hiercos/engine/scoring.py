@@ -159,6 +159,16 @@ def ruled_tensors(rule: Rule, posterior: Posterior) -> dict[str, Any]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
+def node_average_precision(fabric: DeviceContext, model: Model, data: LabelledSamples) -> float:
+    """Average precision of the node scores of samples with one or several labels, in one process."""
+    from hiercos.metrics.functional import average_precision
+
+    parts = torch.split(torch.arange(len(data)), data.at_once)
+    nodes = torch.cat([batch_scores(fabric, model, inputs).nodes.cpu() for inputs in data.batches(parts)])
+    labels = data.labels if data.label_sets is None else data.label_sets
+    return float(average_precision(nodes, labels.cpu(), model.taxonomy))
+
+
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:
     """Default metrics of a model's own answers on labelled samples, by name."""
     return evaluate_scores(fabric, model, data).metrics

@@ -11,7 +11,7 @@ import numpy as np
 from hiercos.data import Inputs
 from hiercos.decisions import Posterior
 from hiercos.manifest import Manifest
-from hiercos.options import json_object
+from hiercos.options import json_object, schema_faults
 from hiercos.records import RunError
 from hiercos.taxonomy import IntArray
 
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 INPUTS = "inputs.json"
 WORST, PAIRS, OF_PAIR = 200, 20, 5  # worst mistakes; most confused pairs of classes, and samples of each
 LONGEST_TEXT, SIDE = 500, 72  # characters of a text, pixels of a thumbnail
+THUMBNAIL = "data:image/jpeg;base64,"  # begin of every stored image, so that a report loads nothing from elsewhere
+_SCHEMA: dict[str, Any] = {"row": int, "name": str, "text": str | None, "image": str | None}
 
 
 def telling_rows(posterior: Posterior, labels: IntArray) -> IntArray:
@@ -61,11 +63,18 @@ def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
 
 def read_shown_inputs(folder: Path) -> dict[int, dict[str, Any]]:
     """Stored inputs of a run by row of the test split, each with its name and a "text" or an "image"; may be empty."""
-    path = folder / INPUTS
-    if not path.is_file():
+    path, files = folder / INPUTS, Manifest.of(folder)
+    if INPUTS not in files or not files.path(INPUTS).is_file():  # removed to keep the inputs private
         return {}
-    stored = json_object(path, Manifest.of(folder).content(INPUTS), RunError)
-    return {each["row"]: each for each in stored["inputs"]}
+    stored = json_object(path, files.content(INPUTS), RunError).get("inputs")
+    if not isinstance(stored, list) or any(not isinstance(each, dict) for each in stored):
+        raise RunError(f"{path}: expected a list of inputs")
+    faults = [f"{path}: {fault}" for each in stored for fault in schema_faults(each, _SCHEMA)]
+    if not faults and not all((each.get("image") or THUMBNAIL).startswith(THUMBNAIL) for each in stored):
+        faults = [f"{path}: image: expected a text that begins with {THUMBNAIL}"]
+    if faults:
+        raise RunError(faults)
+    return {each["row"]: each for each in stored}
 
 
 def _shown(inputs: Inputs, row: int) -> dict[str, str]:
@@ -80,4 +89,4 @@ def thumbnail(image: "Image") -> str:
     small, stream = image.convert("RGB"), io.BytesIO()
     small.thumbnail((SIDE, SIDE))
     small.save(stream, "JPEG", quality=70)
-    return "data:image/jpeg;base64," + base64.b64encode(stream.getvalue()).decode("ascii")
+    return THUMBNAIL + base64.b64encode(stream.getvalue()).decode("ascii")

@@ -128,7 +128,7 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
     projection = stored.model.projection if start == "inputs" and stored.encoder is None else None
     module = ExportedModule(stored.model, stored.temperature, backbone or projection, stored.class_weights).eval()
     sample = _image_sample(transform) if transform else _feature_sample(stored, projection)
-    names = output_names(stored.model.taxonomy)
+    names = output_names(stored.model.taxonomy, energies=stored.model.energies is not None)
     graph = onnx_graph(module, sample, takes=IMAGES if transform else FEATURES, gives=names)
     return compared(OnnxExport(graph, description, module, sample, _text_map(stored, encoder), 0.0))
 

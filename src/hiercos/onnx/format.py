@@ -30,6 +30,7 @@ OPSET = 18  # the first ONNX opset whose ScatterElements supports maxima; in onn
 PREFIX = "hiercos."  # prefix of the metadata keys
 FEATURES, IMAGES = "features", "images"  # names of the input: (B, F), or (B, 3, S, S)
 LEAVES, NODES, PROBABILITIES, RISKS = "leaf_scores", "node_scores", "probabilities", "crm_scores"
+ENERGIES = "energies"  # of methods that have them
 
 
 class OnnxError(FaultsError):
@@ -49,10 +50,15 @@ def onnx_library(module: str) -> ModuleType:
         raise OnnxError(f"ONNX files need {missing}: pip install 'hiercos[onnx]'") from error
 
 
-def output_names(taxonomy: Taxonomy) -> list[str]:
-    """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`."""
+def output_names(taxonomy: Taxonomy, *, energies: bool = False) -> list[str]:
+    """Names of the graph's outputs: scores of classes, of each level, of all nodes, probabilities, scores of `crm`.
+
+    Args:
+        taxonomy: taxonomy of the classes.
+        energies: whether the method has energies of the nodes, the last output.
+    """
     levels = [f"level_{level}_scores" for level in range(1, taxonomy.height + 1)]
-    return [LEAVES, *levels, NODES, PROBABILITIES, RISKS]
+    return [LEAVES, *levels, NODES, PROBABILITIES, RISKS, *([ENERGIES] if energies else [])]
 
 
 SEAL = b"\x72\x52\x0a\x0ehiercos.sha256\x12\x40"  # protobuf: field 14, metadata, of a key and 64 characters
@@ -228,10 +234,11 @@ def describe_text_map(path: Path, content: bytes) -> TextFile:
     valid until the ONNX file is renamed into place.
     """
     digest = hashlib.sha256(content).hexdigest()
-    return TextFile(_text_name(path, digest), digest)
+    return TextFile(text_map_name(path, digest), digest)
 
 
-def _text_name(path: Path, digest: str) -> str:
+def text_map_name(path: Path, digest: str) -> str:
+    """Name of the text feature file beside an ONNX file; `digest` is its SHA-256, of which 8 digits are used."""
     return f"{path.stem}.text-{digest[:8]}.safetensors"
 
 
@@ -260,7 +267,7 @@ def read_text_map(path: Path, expected: TextFile) -> TextMap:
     """
     if Path(expected.name).name != expected.name:
         raise OnnxError(f"{path}: expected a text feature file beside it, got {expected.name!r}")
-    renamed = (f"{path.stem}{ENDING}", _text_name(path, expected.sha256))  # together with the ONNX file
+    renamed = (f"{path.stem}{ENDING}", text_map_name(path, expected.sha256))  # together with the ONNX file
     files = [file for name in (expected.name, *renamed) if (file := path.with_name(name)).is_file()]
     if not files:
         missing = path.with_name(expected.name)

@@ -33,7 +33,8 @@ class ExportedModule(nn.Module):
 
     Shape:
         inputs: features (B, F), or the backbone's batch. Output: scores of the classes (B, C), of the nodes of each
-        level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C).
+        level (B, K_level), of all nodes (B, N); in float64, probabilities (B, C) and scores of the rule `crm` (B, C);
+        for a method with energies, their shares of the nodes (B, N).
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ExportedModule(nn.Module):
         self.taxonomy, self.temperature = model.taxonomy, temperature
         self.backbone, self.raw_inputs = backbone, model.raw_inputs
         self.standardize, self.head = model.standardize, model.head
-        self.class_scores, self.node_scores = model.class_scores, model.node_scores
+        self.class_scores, self.node_scores, self.energies = model.class_scores, model.node_scores, model.energies
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Compute all outputs; see the class."""
@@ -60,7 +61,8 @@ class ExportedModule(nn.Module):
             scores = scores + self.offsets
         levels = nodes.split_with_sizes(np.diff(self.taxonomy.level_starts).tolist(), dim=1)
         probabilities = (scores.double() / self.temperature).softmax(dim=1)
-        return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy)
+        shares = () if self.energies is None else (self.energies(outputs),)
+        return scores, *levels, nodes, probabilities, least_risk_values(probabilities, self.taxonomy), *shares
 
 
 def least_risk_values(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from hiercos.data import (
 from hiercos.decisions import AnswerRequest, Posterior, Rule
 from hiercos.errors import DataError
 from hiercos.onnx.format import (
+    ENERGIES,
     LEAVES,
     OnnxDescription,
     OnnxError,
@@ -128,7 +130,9 @@ class OnnxModel:
         rule = wanted.chosen_rule(self.rule, self.description.calibration)
         return [
             answer
-            for posterior in self.posteriors(as_inputs(inputs, self.kind), config or InferenceConfig())
+            for posterior in self.posteriors(
+                as_inputs(inputs, self.kind), config or InferenceConfig(), energies=explain
+            )
             for answer in named_answers(wanted.restricted(posterior), rule, top_k=top_k, explain=explain)
         ]
 
@@ -150,17 +154,34 @@ class OnnxModel:
         names = names or [output.name for output in self.session.get_outputs()]
         return dict(zip(names, self.session.run(names, {taken.name: numbers}), strict=True))
 
-    def posterior(self, batch: Float32Array) -> Posterior:
+    @cached_property
+    def _has_energies(self) -> bool:
+        """Whether the graph has energies of the nodes: that of Hier-COS, unless an older version wrote the file."""
+        return ENERGIES in [output.name for output in self.session.get_outputs()]
+
+    def posterior(self, batch: Float32Array, *, energies: bool = False) -> Posterior:
         """Calibrated probabilities for features (B, F) or preprocessed images (B, 3, S, S).
+
+        Args:
+            batch: input of the graph.
+            energies: whether to compute the energies of the nodes, which explanations show, if the graph has any.
 
         Raises:
             PosteriorError: a score that is NaN.
         """
-        scores = self.outputs(batch, [LEAVES])[LEAVES]
-        return Posterior.from_scores(scores, self.taxonomy, temperature=self.description.temperature)
+        found = self.outputs(batch, [LEAVES, ENERGIES] if energies and self._has_energies else [LEAVES])
+        temperature = self.description.temperature
+        return Posterior.from_scores(
+            found[LEAVES], self.taxonomy, temperature=temperature, energies=found.get(ENERGIES)
+        )
 
-    def posteriors(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Posterior]:
+    def posteriors(self, inputs: Inputs, config: InferenceConfig, *, energies: bool = False) -> Iterator[Posterior]:
         """Calibrated probabilities of the inputs, batch by batch in their order.
+
+        Args:
+            inputs: inputs of the model's kind.
+            config: settings of the pass.
+            energies: see `posterior`.
 
         Raises:
             DataError: if the inputs are of another kind or width than the model takes, or an image cannot be read.
@@ -172,7 +193,7 @@ class OnnxModel:
             config.callback.start(0, len(inputs))
         try:
             for batch in self._batches(inputs, config):
-                yield self.posterior(batch)
+                yield self.posterior(batch, energies=energies)
                 done += len(batch)
                 if config.callback:
                     config.callback.rows(done)
@@ -181,15 +202,27 @@ class OnnxModel:
                 config.callback.close()
 
     def posterior_batches(
-        self, unlabelled: UnlabelledInputs, config: InferenceConfig
+        self, unlabelled: UnlabelledInputs, config: InferenceConfig, *, energies: bool = False
     ) -> Iterator[tuple[InputBatch, Posterior]]:
-        """The inputs batch by batch, each with its calibrated probabilities; only one batch is in memory."""
+        """The inputs batch by batch, each with its calibrated probabilities; only one batch is in memory.
+
+        Args:
+            unlabelled: inputs of the model's kind.
+            config: settings of the pass.
+            energies: see `posterior`.
+        """
         for batch in unlabelled.batches(config.batch_size or ROWS_READ[self.kind]):
-            parts = list(self.posteriors(batch.inputs, config))
-            classes, scores = (
-                np.concatenate([getattr(part, name) for part in parts]) for name in ("classes", "scores")
+            parts = list(self.posteriors(batch.inputs, config, energies=energies))
+            shares = [part.energies for part in parts if part.energies is not None]
+            yield (
+                batch,
+                Posterior.from_scores(
+                    np.concatenate([part.scores for part in parts]),
+                    self.taxonomy,
+                    temperature=self.description.temperature,
+                    energies=np.concatenate(shares) if shares else None,
+                ),
             )
-            yield batch, Posterior(classes, self.taxonomy, scores, self.description.temperature)
 
     def _batches(self, inputs: Inputs, config: InferenceConfig) -> Iterator[Float32Array]:
         """The input of the graph, batch by batch."""
@@ -270,9 +303,12 @@ def open_onnx_model(
     options.intra_op_num_threads = threads or 0
     options.add_session_config_entry("session.disable_quant_qdq", "1")  # convert int8 weights once, not in each run
     try:
-        session = runtime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
+        session = runtime.InferenceSession(
+            content, options, providers=["CPUExecutionProvider"], enable_fallback=False
+        )  # a second attempt would print to standard output
+        properties = session.get_modelmeta().custom_metadata_map
     except Exception as error:  # onnxruntime's errors have no other common base
         first = str(error).partition("\n")[0]
         raise OnnxError(f"{source}: onnxruntime cannot load it: {first}") from error
-    description = read_description(session.get_modelmeta().custom_metadata_map, source, checked=checked)
+    description = read_description(properties, source, checked=checked)
     return OnnxModel(session, description, text_map, source)

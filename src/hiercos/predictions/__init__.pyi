@@ -4,6 +4,8 @@ from .answers import answer_columns as answer_columns
 from .answers import check_top_k as check_top_k
 from .answers import explanation_columns as explanation_columns
 from .answers import explanations as explanations
+from .answers import is_level_column as is_level_column
+from .answers import level_columns as level_columns
 from .answers import named_answers as named_answers
 from .answers import node_columns as node_columns
 from .answers import probability_columns as probability_columns

@@ -14,6 +14,9 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children, is_at_or
 
 Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
+# Columns of a table of answers other than the levels.
+ANSWER = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
+STOP = ("level", "next", "next_confidence", "criterion")
 
 
 def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
@@ -105,15 +108,21 @@ def _cell(steps: list[dict[str, Any]], level: int, key: str) -> Any:
 
 
 def answer_columns(
-    batch: InputBatch, posterior: Posterior, rule: Rule, *, top: int | None = None, explain: bool = False
+    batch: InputBatch,
+    posterior: Posterior,
+    rule: Rule,
+    *,
+    top: int | None = None,
+    explain: bool = False,
+    numbered: bool = False,
 ) -> AnswerColumns:
     """Answers to a batch of inputs as columns of a table.
 
-    The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; `level_1` and so on, the
-    names on the path ("" beyond its end), or for a graph `ancestors`, their names as a list in JSON; `class`, "" for an
-    inner node; `id` if the taxonomy has ids; `score`, the rule's value; `confidence`, the probability of the answer. A
-    rule that answers with nodes of any depth adds `level`, where it stopped (0 for the root), `next`, the likeliest
-    node below, and `next_confidence`.
+    The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; one for each level, see
+    `level_columns`, with the names on the path ("" beyond its end), or for a graph `ancestors`, their names as a list
+    in JSON; `class`, "" for an inner node; `id` if the taxonomy has ids; `score`, the rule's value; `confidence`, the
+    probability of the answer. A rule that answers with nodes of any depth adds `level`, where it stopped (0 for the
+    root), `next`, the likeliest node below, and `next_confidence`.
 
     Args:
         batch: B inputs.
@@ -121,14 +130,16 @@ def answer_columns(
         rule: decision rule that chooses the answers.
         top: number of classes for each input; None for the answer alone, without the column `rank`.
         explain: whether to add the columns of `explanation_columns`; only without `top`.
+        numbered: whether the levels are called level_1, level_2, … even if they have names.
     """
+    levels = level_columns(posterior.taxonomy, numbered=numbered)
     if top is not None:
-        return _listed_columns(batch, posterior, rule.short_list(posterior, top))
+        return _listed_columns(batch, posterior, rule.short_list(posterior, top), levels)
     decision = rule(posterior)
     return {
         "row": list(batch.numbers),
         **_shown(batch.inputs, np.arange(len(batch))),
-        **_named(posterior.taxonomy, decision.nodes),
+        **_named(posterior.taxonomy, decision.nodes, levels),
         "score": _rounded(decision.values),
         "confidence": _rounded(decision.probabilities),
         **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
@@ -136,14 +147,42 @@ def answer_columns(
     }
 
 
-def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList) -> AnswerColumns:
+def level_columns(taxonomy: Taxonomy, *, numbered: bool = False) -> list[str]:
+    """Names of the columns of the levels: those of the taxonomy's levels, else level_1, level_2, ….
+
+    A name that another column has is followed by the number of its level.
+
+    Args:
+        taxonomy: tree of the answers.
+        numbered: whether to number the levels even if they have names.
+
+    Example:
+        >>> tree = Taxonomy.from_paths([("mammals", "cats"), ("mammals", "dogs")])
+        >>> level_columns(tree), level_columns(tree.with_ranks(["class", "family"]))
+        (['level_1', 'level_2'], ['class_1', 'family'])
+    """
+    numbers = [f"level_{level}" for level in range(1, taxonomy.height + 1)]
+    if numbered or not taxonomy.ranks:
+        return numbers
+    taken = {*ANSWER, *STOP}
+    pairs = enumerate(taxonomy.ranks, start=1)
+    names = [f"{rank}_{level}" if rank.casefold() in taken else rank for level, rank in pairs]
+    return names if len({*names}) == len(names) else numbers
+
+
+def is_level_column(name: str) -> bool:
+    """Whether a column of a table of answers without explanations is that of a level."""
+    return name not in {*ANSWER, *STOP}
+
+
+def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, levels: Sequence[str]) -> AnswerColumns:
     """Columns of short lists, one row for each listed class."""
     rows, ranks = np.nonzero(listed.classes >= 0)
     return {
         "row": [batch.numbers[row] for row in rows.tolist()],
         **_shown(batch.inputs, rows),
         "rank": (ranks + 1).tolist(),
-        **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]]),
+        **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]], levels),
         "score": _rounded(listed.values[rows, ranks]),
         "confidence": _rounded(listed.probabilities[rows, ranks]),
     }
@@ -174,15 +213,13 @@ def _shown(inputs: Inputs, rows: IntArray) -> AnswerColumns:
     return {name: [shown[row][name] for row in rows] for name in shown[0]} if shown else {}
 
 
-def _named(taxonomy: Taxonomy, nodes: IntArray) -> AnswerColumns:
-    """Names of nodes and their ancestors, level by level; the class, if it is one; ids if the taxonomy has ids."""
+def _named(taxonomy: Taxonomy, nodes: IntArray, levels: Sequence[str]) -> AnswerColumns:
+    """Names of nodes and their ancestors, one column a level; the class, if it is one; ids if the taxonomy has ids."""
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
     if taxonomy.is_tree:
         paths = np.full((len(nodes), taxonomy.height), -1)
         paths[nodes >= 0] = taxonomy.path_table(nodes[nodes >= 0])
-        columns: AnswerColumns = {
-            f"level_{level}": names[paths[:, level - 1]].tolist() for level in range(1, taxonomy.height + 1)
-        }
+        columns: AnswerColumns = {column: names[paths[:, level]].tolist() for level, column in enumerate(levels)}
     else:
         listed = {node: json.dumps(_ancestor_names(taxonomy, node), ensure_ascii=False) for node in {*nodes.tolist()}}
         columns = {"ancestors": [listed[node] for node in nodes.tolist()]}

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.data import DELIMITERS, NumberedRow, delimited_file, length_fault, read_table
 from hiercos.decisions import LeastCost, Posterior, named_classes
@@ -23,11 +24,13 @@ class RowWeights:
     """Weights of the classes by row number; a row without weights keeps its probabilities.
 
     Attributes:
-        weights: weights of the classes, shape (C,) each, by row number.
+        table: distinct weights of the classes, shape (K, C), the last ones all 1; bool for allowed classes.
+        places: place of a row's weights in the table, by row number.
         source: name of the file in messages.
     """
 
-    weights: Mapping[int, Floats]
+    table: Floats | NDArray[np.bool_]
+    places: Mapping[int, int]
     source: str
 
     def applied(self, posterior: Posterior, numbers: Sequence[int]) -> Posterior:
@@ -40,8 +43,7 @@ class RowWeights:
         Raises:
             PosteriorError: naming the first row in which no class is left.
         """
-        ones = np.ones(posterior.taxonomy.num_classes)
-        given = np.stack([self.weights.get(number, ones) for number in numbers])
+        given = self.table[[self.places.get(number, -1) for number in numbers]]  # (B, C)
         return posterior.reweighted(given, row_name=lambda row: f"{self.source}: row {numbers[row]}")
 
 
@@ -54,15 +56,17 @@ def read_row_nodes(path: Path, column: str, taxonomy: Taxonomy) -> RowWeights:
         DataError: for a missing column, or a name that is not in the taxonomy or not unique.
     """
     table = read_table(path, columns=(column,))
-    known: dict[str, Floats] = {}
-    weights: dict[int, Floats] = {}
+    masks: list[NDArray[np.bool_]] = []
+    known: dict[str, int] = {}
+    places: dict[int, int] = {}
     for row, cell in enumerate(table.columns[column]):
         if names := [part.strip() for part in cell.split(SEPARATOR) if part.strip()]:
             if cell not in known:
-                source = f"{path}: {table.row_name(row)}"
-                known[cell] = named_classes(names, taxonomy, source=source).astype(np.float64)
-            weights[table.numbers[row]] = known[cell]
-    return RowWeights(weights, str(path))
+                known[cell] = len(masks)
+                masks.append(named_classes(names, taxonomy, source=f"{path}: {table.row_name(row)}"))
+            places[table.numbers[row]] = known[cell]
+    every = np.ones(taxonomy.num_classes, dtype=bool)
+    return RowWeights(np.stack([*masks, every]), places, str(path))
 
 
 def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
@@ -81,7 +85,9 @@ def read_row_priors(path: Path, taxonomy: Taxonomy) -> RowWeights:
         number = int(_number(where, table.columns[ROW][index]))
         own = weights.setdefault(number, np.zeros(taxonomy.num_classes))
         own[label] = _number(where, table.columns[WEIGHT][index])
-    return RowWeights(weights, str(path))
+    ones = np.ones(taxonomy.num_classes)
+    places = {number: place for place, number in enumerate(weights)}
+    return RowWeights(np.stack([*weights.values(), ones]), places, str(path))
 
 
 def _number(where: str, cell: str) -> float:

@@ -11,6 +11,7 @@ import numpy as np
 
 from hiercos.data import DELIMITERS, LABEL_COLUMN, PATH_COLUMN, Table, read_table
 from hiercos.errors import DataError, suggestion
+from hiercos.predictions.answers import is_level_column
 from hiercos.predictions.score_tables import ScoreArray, ScoreSet
 from hiercos.taxonomy import (
     PATH_SEPARATOR,
@@ -296,10 +297,15 @@ def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
 
 
 def _levels(names: Sequence[str]) -> list[str]:
-    """The columns level_1, level_2, … if there are any, else all columns without another meaning."""
+    """The columns level_1, level_2, … if there are any, else all columns without another meaning.
+
+    `class` is the answer in a table of `hiercos predict`, which has a column `row`, and a level in other tables.
+    """
     numbered = [(int(match[1]), name) for name in names if (match := NUMBERED.fullmatch(name))]
     known = {*IMAGES, SCORE, ID, COMMON, EPITHET, *OTHERS}
-    return [name for _, name in sorted(numbered)] or [name for name in names if name not in known]
+    is_own = "row" in names
+    named = [name for name in names if name not in known and (is_level_column(name) or not is_own)]
+    return [name for _, name in sorted(numbered)] or named
 
 
 def _scores(path: Path, table: Table, image: str) -> list[float]:

@@ -10,6 +10,7 @@ from hiercos.report.results import Estimate
 SERIES = tuple(f"series-{number}" for number in range(1, 9))
 DASHES: tuple[tuple[float, ...], ...] = ((), (7, 3), (2, 3), (9, 3, 2, 3))
 WIDTH, LEFT, RIGHT, TOP, PLOT_HEIGHT = 760.0, 62.0, 16.0, 14.0, 290.0
+NARROW = 380.0  # width of a drawing for a phone
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,21 @@ def line_chart(
     shapes: list[Shape] = [*_axes(frame, _x_marks(frame, labels, series), x_title, y_title)]
     for each in coloured:
         shapes += _series_shapes(each, frame, with_markers=len(each.x) <= 30)
-    legend, height = _legend(coloured, TOP + PLOT_HEIGHT + 58)
-    return Drawing(WIDTH, height, [*shapes, *legend], description or f"{y_title} against {x_title}")
+    below = TOP + PLOT_HEIGHT + 58
+    legend, height = _legend(coloured, below) if len(series) > 1 else ([], below - 12)
+    text = description or _described(series, x_title, y_title, labels)
+    return Drawing(WIDTH, height, [*shapes, *legend], text)
+
+
+def _described(series: Sequence[Series], x_title: str, y_title: str, labels: Sequence[str]) -> str:
+    """The axes of a chart and the ends of its lines in words, for readers that cannot see it."""
+    found = []
+    for each in series:
+        known = [(x, y) for x, y in zip(each.x, each.y, strict=True) if math.isfinite(y)]
+        ends = dict([known[0], known[-1]]) if known else {}
+        shown = [f"{y:.4g} at {labels[int(x)] if labels else format(x, '.3g')}" for x, y in ends.items()]
+        found.append(f"{each.name}: {' to '.join(shown) or 'no values'}")
+    return f"{y_title} against {x_title}. {'; '.join(found)}."
 
 
 def _coloured(series: Series, number: int) -> Series:
@@ -204,7 +218,9 @@ class DotPanel:
     estimates: Sequence[Estimate]
 
 
-def dot_chart(names: Sequence[str], panels: Sequence[DotPanel], *, chosen: str, description: str) -> Drawing:
+def dot_chart(
+    names: Sequence[str], panels: Sequence[DotPanel], *, chosen: str, description: str, stacked: bool = False
+) -> Drawing:
     """One row for each name and a dot with its interval in every panel; the chosen row stands out.
 
     Args:
@@ -212,39 +228,68 @@ def dot_chart(names: Sequence[str], panels: Sequence[DotPanel], *, chosen: str, 
         panels: columns, each with as many estimates as names.
         chosen: name of the row to stand out; "" for none.
         description: sentence that says what the chart shows.
+        stacked: whether the panels stand below each other, for narrow screens; beside each other by default.
     """
-    left = 24 + max(text_width(name, 13) for name in names) * 1.15
-    gap, row = 26.0, 26.0
-    wide = (WIDTH - left - RIGHT - gap * (len(panels) - 1)) / len(panels)
-    bottom = 34 + row * len(names)
+    left, gap, row = 24 + max(text_width(name, 13) for name in names) * 1.15, 26.0, 26.0
+    height = 58 + row * len(names)
+    beside = 1 if stacked else len(panels)
+    width = max(NARROW, left + 140) if stacked else WIDTH
+    wide = (width - left - RIGHT - gap * (beside - 1)) / beside
     shapes: list[Shape] = []
-    for number, name in enumerate(names):
-        is_chosen = name == chosen
-        colour = "series-1" if is_chosen else "ink"
-        shapes.append(Text(left - 12, 34 + row * (number + 0.5) + 4, name, 13, "end", colour, is_chosen))
     for number, panel in enumerate(panels):
-        start = left + number * (wide + gap)
-        shapes += _panel(panel, names, chosen, (start, wide, row))
-    return Drawing(WIDTH, bottom + 24, shapes, description)
+        down, across = divmod(number, beside)
+        place = _Place(left + across * (wide + gap), down * height, wide, row)
+        if not across:
+            shapes += _row_names(names, chosen, place)
+        shapes += _panel(panel, names, chosen, place)
+    return Drawing(width, height * math.ceil(len(panels) / beside), shapes, description)
 
 
-def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: tuple[float, float, float]) -> list[Shape]:
-    start, wide, row = place
+@dataclass(frozen=True)
+class _Place:
+    """Left and upper end of a panel, its width, and the height of a row."""
+
+    start: float
+    top: float
+    wide: float
+    row: float
+
+    def y(self, number: int) -> float:
+        """Middle of a row."""
+        return self.top + 34 + self.row * (number + 0.5)
+
+
+def _row_names(names: Sequence[str], chosen: str, place: _Place) -> list[Shape]:
+    return [
+        Text(
+            place.start - 12,
+            place.y(number) + 4,
+            name,
+            13,
+            "end",
+            "series-1" if name == chosen else "ink",
+            name == chosen,
+        )
+        for number, name in enumerate(names)
+    ]
+
+
+def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: _Place) -> list[Shape]:
     means, ends = [each.mean for each in panel.estimates], [(each.low, each.high) for each in panel.estimates]
     low, high = _y_range([Series("", range(len(names)), means, ends)])
-    bottom = 34 + row * len(names)
+    bottom = place.top + 34 + place.row * len(names)
 
     def x(value: float) -> float:
-        return start + (value - low) / (high - low) * wide
+        return place.start + (value - low) / (high - low) * place.wide
 
-    shapes: list[Shape] = [Text(start + wide / 2, 18, panel.title, 13, "middle", is_bold=True)]
+    shapes: list[Shape] = [Text(place.start + place.wide / 2, place.top + 18, panel.title, 13, "middle", is_bold=True)]
     for value in ticks(low, high, 5):
-        shapes.append(Stroke([(x(value), 28), (x(value), bottom)], "rule"))
+        shapes.append(Stroke([(x(value), place.top + 28), (x(value), bottom)], "rule"))
         shapes.append(Text(x(value), bottom + 15, f"{value:g}", 11, "middle", "muted"))
     for number, (name, each) in enumerate(zip(names, panel.estimates, strict=True)):
         if math.isnan(each.mean):
             continue
-        y, colour = 34 + row * (number + 0.5), "series-1" if name == chosen else "muted"
+        y, colour = place.y(number), "series-1" if name == chosen else "muted"
         if not math.isnan(each.half_width):
             shapes.append(Stroke([(x(each.low), y), (x(each.high), y)], colour, 2))
         shapes.append(marker((x(each.mean), y), 3 if name == chosen else 0, colour, 6 if name == chosen else 5))

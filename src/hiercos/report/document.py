@@ -110,7 +110,9 @@ class Results:
 
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
-        spread = f"mean and half the 95% interval ({INTERVALS[self.interval]})" if len(self.seeds) > 1 else "one seed"
+        seeds = len(self.seeds)
+        interval = f"mean and half the 95% interval over {seeds} seeds ({INTERVALS[self.interval]})"
+        spread = interval if seeds > 1 else "one seed"
         spread += self._caution
         return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 

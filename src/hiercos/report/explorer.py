@@ -20,9 +20,11 @@ def asset(name: str) -> str:
 
 def figure_html(figure: Figure, *, with_title: bool = True) -> str:
     """A figure with its title and note."""
-    title = f"<h3>{html.escape(figure.title)}</h3>" if with_title else ""
+    name = html.escape(figure.title)
+    title = f"<h3>{name}</h3>" if with_title else ""
+    scrolled = f'<div class="wide-figure" tabindex="0" role="group" aria-label="{name}">'  # on narrow screens
     return (
-        f'{title}<figure><div class="wide-figure">{svg(figure.drawing, in_page=True)}</div>'
+        f"{title}<figure>{scrolled}{svg(figure.drawing, in_page=True)}</div>"
         f"<figcaption>{html.escape(figure.note)}</figcaption></figure>"
     )
 
@@ -71,8 +73,14 @@ def _tree(analysis: Analysis) -> str:
 def _mistakes(analysis: Analysis) -> str:
     hidden = "" if analysis.inputs else '<p class="small">The inputs themselves are not part of this report.</p>'
     count = len(analysis.suspects)
+    suspects = (
+        f"{count} test sample{' is' if count == 1 else 's are'} answered far from the label with a confidence of at "
+        "least 90%. Look at these labels first: they may be wrong."
+        if count
+        else "None: no test sample is answered far from its label with a confidence of at least 90%."
+    )
     return Template(asset("mistakes.html")).substitute(
-        hidden=hidden, count=count, disabled="" if count else " disabled"
+        hidden=hidden, suspects=suspects, download="" if count else " hidden"
     )
 
 
@@ -82,7 +90,8 @@ def _classes(analysis: Analysis) -> str:
         keys["gain"] = f"gain over {analysis.reference}"
     keys["confused"] = "most confused with"
     heads = "".join(
-        f'<th scope="col" data-key="{key}" aria-sort="{"ascending" if key == "accuracy" else "none"}">'
+        f'<th scope="col" data-key="{key}" data-title="{html.escape(text)}" '
+        f'aria-sort="{"ascending" if key == "accuracy" else "none"}">'
         f'<button type="button">{html.escape(text)}</button></th>'
         for key, text in keys.items()
     )

@@ -29,21 +29,30 @@ class Figure:
     drawing: Drawing
 
 
-def verdict_figure(results: Results) -> Figure:
-    """Accuracy and mean tree distance of all lines of the first section, with their intervals."""
+def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
+    """Accuracy and mean tree distance of all lines of the first section, with their intervals.
+
+    Args:
+        results: results of a comparison.
+        stacked: whether the two panels stand below each other, for narrow screens.
+    """
     lines = results.sections[0].lines
+    top1, distance = metric_spec("top1"), metric_spec("ahd_at_1")
     panels = [
-        DotPanel("top-1 accuracy, %", [_scaled(line, metric_spec("top1")) for line in lines]),
-        DotPanel("mean tree distance", [_scaled(line, metric_spec("ahd_at_1")) for line in lines]),
+        DotPanel("top-1 accuracy, %", [_scaled(line, top1) for line in lines]),
+        DotPanel("mean tree distance", [_scaled(line, distance) for line in lines]),
     ]
     spread = "bars are 95% intervals over the seeds" if len(results.seeds) > 1 else "one seed, so no intervals"
-    note = f"More accurate is farther right, nearer to the truth is farther left; {spread}."
-    says = f"Top-1 accuracy and mean tree distance of {len(lines)} lines. {note}"
-    return Figure(
-        "The lines compared",
-        note,
-        dot_chart([line.name for line in lines], panels, chosen=results.recommended, description=says),
-    )
+    meaning = "Tree distance: the levels to climb until answer and truth meet; 0 is right"
+    note = f"{meaning}. {spread[0].upper()}{spread[1:]}."
+    texts = [
+        f"{line.name} {' and '.join(spec.text(line.estimate(spec.name).mean) for spec in (top1, distance))}"
+        for line in lines
+    ]
+    says = f"Top-1 accuracy in percent and mean tree distance: {'; '.join(texts)}. {note}"
+    names = [line.name for line in lines]
+    drawing = dot_chart(names, panels, chosen=results.recommended, description=says, stacked=stacked)
+    return Figure("The lines compared", note, drawing)
 
 
 def _scaled(line: Line, spec: MetricSpec) -> Estimate:
@@ -171,7 +180,7 @@ def _log_probabilities(analysis: Analysis) -> Figure:
     maps = {**analysis.orders.log_probabilities, "ideal: minus the tree distance": analysis.orders.ideal}
     note = (
         "Rows are true classes, columns classes, both in the order of the tree; light is likely. A map with the blocks "
-        "of the ideal one orders the classes as the tree does. Each map has its own scale."
+        "of the ideal one orders the classes as the tree does. Each map has its own scale; grey: no test samples."
     )
     drawing = map_chart(
         maps, key="mean log-probability", shared=False, description="Mean log-probability of classes by class. " + note

@@ -21,12 +21,14 @@ from hiercos.report.figures import (
     verdict_figure,
 )
 from hiercos.report.grid import Cell, Grid
+from hiercos.report.mistake_summary import mistake_summary
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
 COMMAND = "To train it: "
+FIRST = ("Ship ", "Few test rows", "The tree in training", "The rule")  # beginnings of lines before the picture
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:
@@ -70,7 +72,7 @@ def report_html(results: Results, analysis: Analysis | None = None) -> str:
         f'<link rel="icon" href="data:,">\n<title>hiercos: {name}</title>\n'
         f"<style>{asset('report.css')}</style></head>\n"
         f'<body><a class="skip" href="#content">Skip to the results</a>\n'
-        f'<header><h1>{name}</h1><p class="small">{html.escape(_facts(results))}</p>\n{_verdict(results)}\n'
+        f'<header><h1>{name}</h1><p class="small">{html.escape(_facts(results))}</p>\n{_verdict(results, analysis)}\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>\n<main id="content">\n{body}</main>\n'
         f"<footer><p>{html.escape(_origin(results.records))}</p></footer>\n{script}\n</body></html>\n"
     )
@@ -81,19 +83,36 @@ def _anchor(title: str) -> str:
     return "section-" + "-".join("".join(sign if sign.isalnum() else " " for sign in title.lower()).split())
 
 
-def _verdict(results: Results) -> str:
-    """The verdict, the recommendation first, and a picture of it."""
-    lines = sorted(results.verdict.splitlines(), key=lambda line: not line.startswith("Ship "))
-    parts = [f"<p>{_sentence(line)}</p>" for line in lines]
+def _verdict(results: Results, analysis: Analysis | None) -> str:
+    """The verdict, the recommendation first; a picture of it; the rest of the verdict."""
+    lines = results.verdict.splitlines()
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].lines) > 1
-    picture = figure_html(verdict_figure(results), with_title=False) if is_comparison else ""
-    return f'<div class="verdict">{"".join(parts)}</div>\n{picture}'
+    first = sorted((line for line in lines if line.startswith(FIRST)), key=lambda line: not line.startswith("Ship "))
+    if not first or not is_comparison:
+        first = lines
+    head, _, why = first[0].partition(". ")  # the recommendation, and why
+    errs = [mistake_summary(analysis)] if analysis else []
+    body = [f'<p class="first">{html.escape(head + "." if why else head)}</p>']
+    body += [f"<p>{_sentence(line)}</p>" for line in (*([why] if why else []), *errs, *first[1:])]
+    more = [f"<p>{_sentence(line)}</p>" for line in lines if line not in first]
+    picture = _verdict_picture(results) if is_comparison else ""
+    return f'<div class="verdict">{"".join(body)}</div>\n{picture}<div class="more">{"".join(more)}</div>'
+
+
+def _verdict_picture(results: Results) -> str:
+    """The picture of a comparison, in one form for wide and one for narrow screens."""
+    wide, narrow = (
+        figure_html(verdict_figure(results, stacked=stacked), with_title=False) for stacked in (False, True)
+    )
+    return f'<div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div>'
 
 
 def _sentence(line: str) -> str:
+    """A line of the verdict, its subject in bold."""
     if line.startswith(COMMAND):
-        return f"{COMMAND}<code>{html.escape(line.removeprefix(COMMAND))}</code>"
-    return html.escape(line)
+        return f"<strong>{COMMAND}</strong><code>{html.escape(line.removeprefix(COMMAND))}</code>"
+    subject, colon, rest = line.partition(": ")
+    return f"<strong>{html.escape(subject + colon)}</strong>{html.escape(rest)}" if colon else html.escape(line)
 
 
 def _learning_curves(results: Results) -> dict[str, list[str]]:
@@ -139,7 +158,7 @@ def _table(grid: Grid, explained: str) -> list[str]:
     ]
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
-        f'<div class="scroll" tabindex="0"><table><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>",
         f'<p class="small">{grid.shading}. {explained}</p>',
     ]

@@ -197,18 +197,22 @@ def verdict(lines: Sequence[Line]) -> str:
 
 
 def changes(ours: Line, reference: Line) -> str:
-    """The differences of one line from another in HOPS and top-1, in words, each with its interval."""
-    return " and ".join(_change(ours.difference(reference, name), metric_spec(name)) for name in ("hops", "top1"))
+    """The differences of one line from another in HOPS and top-1, in words, each with its interval over the seeds."""
+    seeds = len(ours.records)
+    found = [_change(ours.difference(reference, name), metric_spec(name), seeds) for name in ("hops", "top1")]
+    return " and ".join(found)
 
 
-def _change(difference: Estimate, spec: MetricSpec) -> str:
-    """A difference with its interval, in words: a gain, a loss, or not significant."""
+def _change(difference: Estimate, spec: MetricSpec, seeds: int) -> str:
+    """A difference with its interval over the seeds, in words: a gain, a loss, or not significant."""
     name, percent, _ = spec.heading.partition(" %")
     size = spec.text(abs(difference.mean)) + (" points" if percent else "")
-    if math.isnan(difference.half_width):
-        word = "gains" if difference.mean > 0 else "loses" if difference.mean < 0 else "changes by"
-        return f"{word} {size} of {name} (one seed, so no interval)"
-    interval = f"95% interval {spec.text(difference.low, sign='+')} to {spec.text(difference.high, sign='+')}"
+    low, high = (spec.text(end, sign="+") for end in (difference.low, difference.high))
+    if math.isnan(difference.half_width) or low == high:
+        why = "one seed, so no interval" if seeds == 1 else "the same for every seed"
+        word = "gains" if difference.mean > 0 else "loses"
+        return f"{word} {size} of {name} ({why})" if difference.mean else f"does not change {name} ({why})"
+    interval = f"95% interval over {seeds} seeds {low} to {high}"
     if difference.low > 0:
         return f"gains {size} of {name} ({interval})"
     if difference.high < 0:

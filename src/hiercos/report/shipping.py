@@ -1,5 +1,6 @@
 """The model of a comparison to ship, and the reasons in plain words."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -7,6 +8,7 @@ from hiercos.metric_table import metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Line, best_flat_line
 
+WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
@@ -50,7 +52,8 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
     top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
     tests = int(chosen.records[0].data["sizes"]["test"])
     first = f"Ship {chosen.name}: top-1 {top1}%, mean tree distance of the answers {distance}. "
-    sentences = [first + _ties(others, tests), _features(lines, most_frequent), *_parts(lines, rows)]
+    sentences = [first + _ties(others, tests), *_few_rows(chosen, tests), _features(lines, most_frequent)]
+    sentences += _parts(lines, rows)
     ranked = max(lines, key=lambda line: line.estimate("hops").mean)
     if ranked.estimate("hops").mean > chosen.estimate("hops").mean:
         sentences.append(f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}.")
@@ -62,6 +65,28 @@ def _ties(others: Sequence[Line], tests: int) -> str:
         return f"Its answers are certainly nearer than those of all others over the {tests} test rows."
     names = ", ".join(line.name for line in others)
     return f"It ties with {names}: no certain difference over the {tests} test rows; it is the simplest of them."
+
+
+def _few_rows(chosen: Line, tests: int) -> list[str]:
+    """A sentence on how well the test rows fix the accuracy of a line, if its interval is wide."""
+    low, high = wilson_interval(chosen.estimate("top1").mean, tests)
+    if high - low < WIDE:
+        return []
+    interval = f"the 95% interval of its top-1 is {100 * low:.1f}% to {100 * high:.1f}%"
+    return [f"Few test rows: over {tests} of them {interval}; smaller differences need more rows."]
+
+
+def wilson_interval(share: float, count: int) -> tuple[float, float]:
+    """Wilson's 95% interval of a share of `count` independent rows.
+
+    Example:
+        >>> [round(end, 3) for end in wilson_interval(0.9, 100)]
+        [0.826, 0.945]
+    """
+    z = 1.959964
+    centre, total = share + z**2 / (2 * count), 1 + z**2 / count
+    spread = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
+    return (centre - spread) / total, (centre + spread) / total
 
 
 def _features(lines: Sequence[Line], most_frequent: float) -> str:
@@ -89,13 +114,17 @@ def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
 
 def _bought(ours: Line, reference: Line, rows: RowDifference) -> str:
     """Differences of two lines in top-1 and AHD@1 with their intervals over the test rows; ties are called ties."""
-    found = []
-    for name in ("top1", "ahd_at_1"):
-        spec, (mean, low, high) = metric_spec(name), rows(ours.name, reference.name, name)
-        heading, percent, _ = spec.heading.partition(" %")
-        texts = [spec.text(value, sign="+") for value in (mean, low, high)]
+    names = {"top1": "top-1", "ahd_at_1": "mean tree distance"}
+    differences = {name: rows(ours.name, reference.name, name) for name in names}
+    if not any(value for found in differences.values() for value in found):
+        return f"{ours.name} answers as {reference.name} does: no difference on any test row"
+    found: list[str] = []
+    for name, values in differences.items():
+        spec = metric_spec(name)
+        mean, low, high = (spec.text(value, sign="+") for value in values)
         tie = "" if _is_certain(ours, reference, name, rows) else ", a tie"
-        found.append(f"{texts[0]}{' points' if percent else ''} of {heading} ({texts[1]} to {texts[2]}{tie})")
+        interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
+        found.append(f"{names[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
     return f"{ours.name} against {reference.name}: {', '.join(found)}"
 
 

@@ -177,7 +177,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
                 `calibration_fraction`.
 
         Returns:
-            Nodes and their probabilities, `decision.nodes` and `decision.probabilities`, shape (M,), -1 for the root.
+            Nodes and their probabilities, `decision.nodes` and `decision.probabilities`, shape (M,), -1 for the root;
+            `decision.guarantee` is the guarantee of a target as a sentence, "" where none holds.
 
         Raises:
             RuleError: for a target that the calibration samples do not support.
@@ -407,11 +408,14 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
         scores = array_scores(self.model_, X, self.device).numpy()
-        weights = self._trained.class_weights
-        taxonomy, temperature = self.taxonomy_, self.temperature_
-        posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
         shares = array_energies(self.model_, X, self.device) if energies else None
-        return posterior if shares is None else replace(posterior, energies=shares.numpy())
+        return Posterior.from_scores(
+            scores,
+            self.taxonomy_,
+            temperature=self.temperature_,
+            class_weights=self._trained.class_weights,
+            energies=None if shares is None else shares.numpy(),
+        )
 
     def _fitted_rule(self) -> Rule:
         """The rule of the last fit, or a new one if the parameter was changed since."""

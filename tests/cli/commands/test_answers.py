@@ -35,9 +35,23 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def predicted(folder: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[list[dict[str, str]], str]:
     capsys.readouterr()
     out = folder / "out.csv"
-    assert run(["predict", str(folder / "m"), str(folder / "new.npz"), *options, "--output", str(out)]) == 0
+    command = ["predict", str(folder / "m"), str(folder / "new.npz"), "--numbered-levels", *options]
+    assert run([*command, "--output", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file)), capsys.readouterr().err
+
+
+def test_levels_with_names_have_columns_of_these_names_unless_numbers_are_asked_for(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    numbered, _ = predicted(folder, capsys)
+    command = ["predict", str(folder / "m"), str(folder / "new.npz")]
+    assert run(command) == 0
+    header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
+    assert header == ["row", "class_1", "family", "genus", "species", "class", "score", "confidence"]
+    assert rows == [list(row.values()) for row in numbered]
+    assert run([*command, "--top", "2"]) == 0
+    assert capsys.readouterr().out.splitlines()[0].startswith("row,rank,class_1,family,genus,species,class,")
 
 
 def test_the_calibration_rows_are_stored_and_used_for_nothing_else(folder: Path) -> None:
@@ -135,7 +149,8 @@ def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pyte
     command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--method", "hier-cos"]
     assert run([*command, "--epochs", "2", "--device", "cpu", "--out", str(folder / "cos")]) == 0
     out = folder / "why.csv"
-    assert run(["predict", str(folder / "cos"), str(folder / "new.npz"), "--explain", "--output", str(out)]) == 0
+    command = ["predict", str(folder / "cos"), str(folder / "new.npz"), "--numbered-levels", "--explain"]
+    assert run([*command, "--output", str(out)]) == 0
     with out.open(newline="", encoding="utf-8") as file:
         row = next(csv.DictReader(file))
     features = np.load(folder / "new.npz")["features"]

@@ -61,8 +61,9 @@ def started(data: list[str], out: Path) -> "Iterator[subprocess.Popen[str]]":
     with subprocess.Popen(
         command, stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     ) as process:
-        assert process.stderr is not None
-        assert any("epoch 2/4" in line for line in process.stderr)
+        while process.poll() is None and not any(out.rglob("checkpoint.safetensors")):
+            time.sleep(0.01)
+        assert process.returncode is None
         yield process
 
 

@@ -90,7 +90,7 @@ def test_a_wrong_folder_or_format_is_one_sentence(
     assert "hiercos ablate writes its own" in capsys.readouterr().err
     (tmp_path / "results.json").write_text("{")
     assert run(["report", str(tmp_path)]) == 2
-    assert "not a JSON file" in capsys.readouterr().err
+    assert "not JSON" in capsys.readouterr().err
     assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
 
 

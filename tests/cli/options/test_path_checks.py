@@ -1,14 +1,17 @@
 """What a command looks at before it does any work."""
 
+import inspect
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from hiercos.cli.app import run
+from hiercos.cli.app import app, run, taxonomy_app
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.replacements import FILE_TARGETS, FOLDER_TARGETS
+from hiercos.manifest import committed
 
 UNWRITABLE = Path("/proc")  # for anybody, on Linux
 NOT_THE_FOLDER = "expected the folder that hiercos train wrote, from which an .onnx file was exported, this is a file"
@@ -72,6 +75,21 @@ def test_a_file_that_can_be_written_leaves_no_trace_of_the_trial(tmp_path: Path)
         ["evaluate", "m", "in.csv", "--output", "in.csv"],
         ["evaluate", "--scores", "in.csv", "--taxonomy", "in.csv", "--output", "in.csv"],
         ["taxonomy", "convert", "in.csv", "in.csv"],
+        ["predict", "m", "d.npz", "--allow", "in.csv", "--output", "in.csv"],
+        ["predict", "m", "d.npz", "--deny", "in.csv", "--output", "in.csv"],
+        ["predict", "m", "d.npz", "--costs", "in.csv", "--output", "in.csv"],
+        ["predict", "m", "d.npz", "--row-prior", "in.csv", "--output", "in.csv"],
+        ["predict", "m", "d.npz", "--format", "csv", "--output", "m/scores.npz"],
+        ["predict", "m", "d.npz", "--output", "m/log.csv"],
+        ["predict", "images", "images", "--format", "csv", "--output", "images/a.jpg"],
+        ["evaluate", "m", "in.csv", "--curve", "in.csv"],
+        ["evaluate", "m", "in.html", "--curve", "in.txt"],
+        ["evaluate", "m", "d.npz", "--allow", "in.csv", "--output", "in.csv"],
+        ["embed", "d.npz", "--output", "d.npz"],
+        ["report", "c", "--output", "c/results.csv"],
+        ["report", "c", "--output", "c/runs/record.json"],
+        ["train", "in.csv", "--taxonomy", "taxonomy.json", "--out", "."],
+        ["compare", "results.csv", "--out", "."],
     ],
 )
 def test_an_input_is_never_replaced(
@@ -81,12 +99,62 @@ def test_an_input_is_never_replaced(
     Path("in.csv").write_text("parent,child\n,a\n")
     Path("link.csv").symlink_to("in.csv")
     Path("hard.csv").hardlink_to("in.csv")
-    Path("m").mkdir()
-    Path("m/config.json").write_text("{}")
+    for folder in ("m", "images", "c/runs"):
+        Path(folder).mkdir(parents=True)
+    others = ["d.npz", "in.html", "taxonomy.json", "results.csv", "images/a.jpg", "c/results.csv", "c/runs/record.json"]
+    for name in [*others, "m/config.json", "m/scores.npz", "m/log.csv"]:
+        Path(name).write_text("{}")
+    before = {file: file.read_bytes() for file in Path().rglob("*") if file.is_file()}
     assert run(arguments) == 2
     assert "this is an input of the command" in capsys.readouterr().err
-    assert Path("in.csv").read_text() == "parent,child\n,a\n"
-    assert Path("m/config.json").read_text() == "{}"
+    assert {file: file.read_bytes() for file in Path().rglob("*") if file.is_file()} == before
+
+
+def test_a_file_that_a_manifest_lists_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with committed(tmp_path) as write:
+        write("record.json", "{}")
+    for name in ("record.json", "manifest.json"):
+        before = (tmp_path / name).read_bytes()
+        assert run(["predict", "m", "in.csv", "--output", str(tmp_path / name)]) == 2
+        assert "this is a file of a model" in capsys.readouterr().err
+        assert (tmp_path / name).read_bytes() == before
+
+
+@pytest.mark.parametrize("others", [["--output", "c.csv"], []])
+def test_two_outputs_are_two_files(others: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["evaluate", "m", "d.npz", "--curve", "c.csv" if others else "c.html", *others]) == 2
+    assert "expected another file for each output" in capsys.readouterr().err
+
+
+def test_every_path_of_a_command_is_known_as_input_or_output() -> None:
+    """A new parameter for an output must join `FILE_TARGETS`: any other is taken for an input."""
+    inputs = {"allow", "deny", "costs", "row_prior", "root", "taxonomy", "model", "labels", "scores", "against"}
+    inputs |= {"folder", "classes"}
+    commands = [info.callback for group in (app, taxonomy_app) for info in group.registered_commands]
+    found = {
+        parameter.name
+        for command in commands
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if "Path" in str(parameter.annotation)
+    }
+    assert found == inputs | {*FILE_TARGETS, *FOLDER_TARGETS}
+
+
+def test_every_command_with_an_output_checks_what_it_would_replace() -> None:
+    commands = [info.callback for group in (app, taxonomy_app) for info in group.registered_commands]
+    for command in commands:
+        if {*FILE_TARGETS, *FOLDER_TARGETS} & inspect.signature(command).parameters.keys():
+            assert command.__name__ == command.__wrapped__.__name__, f"{command.__name__} needs the decorator grouped"
+
+
+@pytest.mark.parametrize("ending", [".html", ".csv"])
+def test_outputs_beside_a_long_name_are_tried_before_the_work(
+    ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    name = tmp_path / f"{'n' * (250 if ending == '.html' else 251)}{ending}"
+    figures = ["report", str(tmp_path), "--output", str(name), "--figures", "svg"]
+    assert run(figures if ending == ".html" else ["evaluate", "m", "d.npz", "--curve", str(name)]) == 2
+    assert "too long" in capsys.readouterr().err
 
 
 def test_a_name_that_is_too_long_is_found_before_the_work(tmp_path: Path) -> None:

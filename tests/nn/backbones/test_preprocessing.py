@@ -94,7 +94,7 @@ def test_a_transform_survives_json_and_pickle() -> None:
     [
         ({"fit": "stretch"}, "fit to be one of squash, crop, got 'stretch'"),
         ({"interpolation": "cubic"}, "interpolation to be one of"),
-        ({"size": 0}, "size of at least 1"),
+        ({"size": 0}, "size of 1 to 8192"),
         ({"crop_share": 0.0}, "crop_share above 0"),
         ({"mean": (1.0, 2.0)}, "three means"),
         ({"std": (1.0, 2.0, 0.0)}, "positive stds"),

@@ -31,7 +31,7 @@ def embed(
     """
     if output.suffix.lower() != ".npz":
         raise OptionError(f"--output {output}: expected a file that ends in .npz")
-    options.check_target("--output", output, [data, columns.taxonomy])
+    options.check_target("--output", output)
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
     if name is None or name.split("+")[0] == TFIDF:

@@ -98,7 +98,8 @@ def evaluate(
     """
     chosen = chosen_format(format, output, "table")
     check_format(chosen, output)
-    check_target("--curve", curve)
+    for written in () if curve is None else (curve, curve.with_suffix(".html")):
+        check_target("--curve", written)
     if sum((files.against is not None, per_class, per_level, reliability)) > 1:
         raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
     choice.check(of_metrics=not (per_class or per_level or reliability))
@@ -113,7 +114,7 @@ def evaluate(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
             "value, and --output names the file to write"
         )
-    check_target("--output", output, [model, data, files.scores, files.taxonomy, files.labels, files.against])
+    check_target("--output", output)
     breakdown = "class" if per_class else "level" if per_level else "reliability" if reliability else None
     if files.scores is not None:
         rows = _file_rows(files, columns, breakdown, seed)
@@ -173,11 +174,11 @@ class OpenedModel:
 
     def average_precision(self) -> "Row":
         """Row of the average precision of the nodes, over the samples with one or several labels."""
-        from hiercos.engine import evaluate
+        from hiercos.engine import node_average_precision
 
         assert self.data.label_sets is not None
         count = int((self.data.label_sets >= 0).any(dim=1).sum())
-        value = evaluate(self.fabric, self.stored.model, self.data)[AVERAGE_PRECISION]
+        value = node_average_precision(self.fabric, self.stored.model, self.data)
         unknown = float("nan")  # no interval
         return {"metric": AVERAGE_PRECISION, "value": value, "low": unknown, "high": unknown, "samples": count}
 

@@ -58,8 +58,10 @@ def export(
     stored = loading.load(model)
     from hiercos.engine import level_model
     from hiercos.errors import DataError
-    from hiercos.onnx import OPSET, export_onnx, to_int8
+    from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
 
+    if stored.kind == "texts" and start == "inputs":
+        check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
     samples = None if data is None else held_out_samples(model, stored, data, columns)
     if level is not None:
         whole, stored = stored, level_model(stored, level)
@@ -83,7 +85,7 @@ def export(
 def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool, level: int | None) -> None:
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
-    check_target("--onnx", onnx, [data])
+    check_target("--onnx", onnx)
     check_option("--from", start, STARTS)
     if data is not None and not int8 and level is None:
         raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")

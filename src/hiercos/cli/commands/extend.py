@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -39,6 +39,7 @@ def extend(
     ] = None,
     format: TableFormat = "table",
     workers: options.Workers = 0,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
     """Extend a model to a taxonomy with new, renamed or moved nodes, and train it on labelled data.
 
@@ -47,7 +48,8 @@ def extend(
     """
     check_format(format, None)
     options.check_out(out)
-    refuse_finished_run(out)
+    if not resume:
+        refuse_finished_run(out)
     device_options.check_names()
     training.check_names()
     check_model_folder(model)  # before torch is imported
@@ -81,7 +83,8 @@ def extend(
         prepared = grown_data(stored, dataset, change, kept, reading)
         callback = training_callback(config, stored.rule.name)
         per_class = 0 if kept is None else memory or _most_remembered(kept)
-        records = train_run(fabric, prepared, config, out, rule=stored.rule, memory=per_class, callback=callback)
+        settings: dict[str, Any] = {"rule": stored.rule, "memory": per_class, "resume": resume}
+        records = train_run(fabric, prepared, config, out, **settings, callback=callback)
         if fabric.is_global_zero:
             print_records([records[stored.rule.name]], format)
             typer.echo(f"The extended model is in {out}.", err=True)

@@ -69,6 +69,13 @@ def predict(
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
     ] = False,
+    numbered_levels: Annotated[
+        bool,
+        typer.Option(
+            "--numbered-levels",
+            help="Call the columns of levels level_1, level_2, … even if the taxonomy names its levels.",
+        ),
+    ] = False,
     format: Annotated[
         str | None,
         typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
@@ -78,6 +85,7 @@ def predict(
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
+    A column of a level has the level's name in the taxonomy, such as genus; unnamed levels are level_1, level_2, ….
     The levels are the ancestors of the answer, so they always form a path of the taxonomy. The column score is the
     value of the answer under the decision rule, confidence its probability: the predicted class is not always the most
     probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
@@ -89,7 +97,7 @@ def predict(
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
     if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
         raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
-    check_target("--output", output, [model, inputs])
+    check_target("--output", output)
     answers.request()  # raises for impossible values
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns, node_columns, probability_columns
@@ -102,6 +110,7 @@ def predict(
     unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
+    shape: dict[str, Any] = {"top": top, "explain": explain, "numbered": numbered_levels}
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
     with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write:
 
@@ -110,7 +119,7 @@ def predict(
             if probabilities:
                 write(probability_columns(batch, allowed))
             else:
-                write(answer_columns(batch, allowed, answering.rule, top=top, explain=explain))
+                write(answer_columns(batch, allowed, answering.rule, **shape))
             advance(len(posterior))
 
         if probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:

@@ -5,14 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.options.groups import check_option
+from hiercos.cli.options.common import check_out, check_target
+from hiercos.cli.options.groups import check_option, grouped
 
 if TYPE_CHECKING:
     from hiercos.benchmark import ReportSource
     from hiercos.report import Results
 
 
+@grouped
 def report(
+    *,
     folder: Annotated[Path, typer.Argument(help="Folder of hiercos train or hiercos compare.")],
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write.", show_default="FOLDER/report.html")
@@ -33,15 +36,20 @@ def report(
     """Write the report of a finished run or comparison: one HTML file that works offline."""
     if figures is not None:
         check_option("--figures", figures, ("svg", "pdf", "png"))
+    path = output or folder / "report.html"
+    figure_folder = path.with_name(f"{path.stem}-figures")
+    if output is not None or folder.is_dir():
+        check_target("--output", path)
+        if figures is not None:
+            check_out(figure_folder, "--figures")
     from hiercos.benchmark import ReportSource
     from hiercos.report import report_figures, write_figures, write_report
 
     source = ReportSource.read(folder)
     results, analysis = _results(source), source.analysis(line, with_inputs=not no_inputs)
-    path = output or folder / "report.html"
     if figures is not None:
         drawings = {name: figure.drawing for name, figure in report_figures(results, analysis).items()}
-        written = write_figures(drawings, path.with_name(f"{path.stem}-figures"), figures)
+        written = write_figures(drawings, figure_folder, figures)
         typer.echo(f"{len(written)} figures are in {written[0].parent}.", err=True)
     typer.echo(write_report(results, path, analysis), err=True)
 
@@ -50,7 +58,7 @@ def _results(source: "ReportSource") -> "Results":
     """The tables of a source."""
     from hiercos.report import INTERVALS, comparison_results, learning_curve_results, run_results
 
-    interval = next(known for known in INTERVALS if known == source.interval)
+    interval = next((known for known in INTERVALS if known == source.interval), next(iter(INTERVALS)))
     if source.has_curves:
         return learning_curve_results(source.records, interval=interval)
     if not source.verdict:

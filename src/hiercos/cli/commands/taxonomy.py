@@ -142,7 +142,7 @@ def convert(
     without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
 ) -> None:
     """Write a taxonomy in another format; names, ids and the order of the classes are kept."""
-    check_target("OUTPUT", output, [source, choice.classes])
+    check_target("OUTPUT", output)
     taxonomy = _taxonomy(source, file_format, choice)
     if without_ids:
         taxonomy = _without_ids(taxonomy)

@@ -161,19 +161,17 @@ def fiftyone_text(rows: Sequence[Mapping[str, Any]]) -> str:
     Args:
         rows: rows with `image`, `class` and `confidence`; the levels and the id become attributes of the label.
     """
+    from hiercos.predictions import is_level_column
+
     labels = {
         os.path.abspath(row["image"]): {
             "label": row["class"],
             "confidence": row["confidence"],
-            "attributes": {key: value for key, value in row.items() if value and _is_attribute(key)},
+            "attributes": {key: value for key, value in row.items() if value and (key == "id" or is_level_column(key))},
         }
         for row in rows
     }
     return json.dumps({"labels": labels}, indent=2, ensure_ascii=False) + "\n"
-
-
-def _is_attribute(key: str) -> bool:
-    return key == "id" or key.startswith("level_")
 
 
 class ColumnWriter(ABC):

@@ -1,4 +1,4 @@
-"""Progress of training on stderr: a live line or table on a terminal, else a line per epoch."""
+"""Progress of training on stderr: a live line or table on a terminal, else lines at intervals."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     from hiercos.benchmark import Observer, Result, Task
     from hiercos.engine import Epoch, RunProgress, TrainConfig
 
-REDRAW_INTERVAL = 0.25  # seconds
+INTERVAL = 10.0  # seconds between two lines in a log
+REDRAW_INTERVAL = 0.25  # seconds between two drawings of a table
 Figures = tuple[float, float]  # top-1 and HOPS on validation
-BEST = "* the best epoch on validation so far: the weights of the last epoch with this mark are kept."
+BEST = "The weights of the best epoch on validation, by top-1 or with several labels by average precision, are kept."
 LAST = "The weights of the last epoch are kept."
 
 
@@ -228,7 +229,7 @@ def observer(methods: Sequence[str], *, seeds: int, trials: int, jobs: int) -> A
 
 
 class PlainLines:
-    """Observer that prints a line per epoch of every run and trial of a comparison."""
+    """Observer that prints the progress of every run and trial of a comparison as lines."""
 
     def begin(self, task: Task[Result]) -> PlainDisplay:
         """The progress display of a task."""
@@ -251,30 +252,45 @@ def _shown_name(name: str, config: TrainConfig) -> str:
 
 
 class PlainDisplay:
-    """Progress callback that prints a line per epoch, for logs and pipes."""
+    """Progress callback that prints lines, for logs and pipes.
+
+    A line holds the figures of an epoch: of the last one of a run or of a member of a committee, and of one at most
+    every `INTERVAL` before.
+    """
 
     def __init__(self, name: str, legend: Sequence[str] = ()) -> None:
         self.name, self.legend = name, legend
-        self.start, self.done = time.monotonic(), 0
+        self.start = self.printed = time.monotonic()
+        self.done, self.waiting = 0, ""
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Ignore single batches."""
 
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
-        """Print the figures of the epoch and the estimated time left."""
+        """Print the figures of the epoch and the estimated time left, if the last line is old enough."""
         self.done += 1
         epoch = progress.history[-1]
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
-        time_left = f"{'' if config.patience is None else 'at most '}{left:.0f} s left"
-        mark = " *" if config.patience is None and epoch.number == progress.best_epoch else ""
+        is_fixed = config.patience is None
+        end = f"best epoch {progress.best_epoch}  {left:.0f} s left" if is_fixed else f"at most {left:.0f} s left"
         name = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
-        sys.stderr.write(f"{name}  {_figures(epoch)}  {time_left}{mark}\n")
-        sys.stderr.flush()
+        self.waiting = f"{name}  {_figures(epoch)}  {end}\n"
+        if time.monotonic() - self.printed >= INTERVAL:
+            self._print_waiting()
+
+    def _print_waiting(self) -> None:
+        """Print the figures of the last epoch unless they were printed."""
+        if self.waiting:
+            sys.stderr.write(self.waiting)
+            sys.stderr.flush()
+            self.waiting, self.printed = "", time.monotonic()
 
     def close(self) -> None:
-        """Print the legend, if any line was printed."""
+        """Print the figures of the last epoch, and once, after the first line, the legend."""
+        self._print_waiting()
         if self.done:
             sys.stderr.write("".join(f"{line}\n" for line in self.legend))
+            self.legend = ()
 
 
 class LiveDisplay:

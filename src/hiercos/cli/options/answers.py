@@ -71,6 +71,7 @@ class AnswerOptions:
         Raises:
             RuleError: for an unknown rule or impossible values.
             OptionError: for options that exclude each other, or a file that cannot be read.
+            DataError: for a name of a class or node that the taxonomy does not have.
         """
         from hiercos.decisions import AnswerRequest
 
@@ -79,7 +80,7 @@ class AnswerOptions:
         if self.delta is not None and self.target_precision is None and self.max_overshoot is None:
             raise OptionError("--delta: expected --target-precision or --max-overshoot with it")
         confidence = _numbers("--confidence", self.confidence)
-        return AnswerRequest(
+        request = AnswerRequest(
             rule=self._rule(taxonomy),
             confidence=confidence[0] if confidence is not None and len(confidence) == 1 else confidence,
             target_containment=self.target_containment,
@@ -91,6 +92,9 @@ class AnswerOptions:
             allow=_lines("--allow", self.allow),
             deny=_lines("--deny", self.deny),
         )
+        if taxonomy is not None:
+            request.allowed(taxonomy)  # raises for unknown names, before any input is read
+        return request
 
     def _least_level(self, taxonomy: "Taxonomy | None") -> int | str:
         """The level of `--min-level`: its number if that is given, or known from the taxonomy."""
@@ -165,9 +169,9 @@ class Answering:
         calibration: "HeldOutChains | None",
         weights: "Sequence[RowWeights]" = (),
     ) -> "Answering":
-        """The rule of a request for a model; its guarantee goes to stderr unless the answers are restricted."""
+        """The rule of a request for a model; the guarantee of a target, or why it has none, goes to stderr."""
         rule = request.chosen_rule(stored, calibration)
-        if not weights and (guarantee := request.guarantee(rule)):
+        if guarantee := request.guarantee(rule, reweighted=bool(weights)):
             typer.echo(guarantee, err=True)
         return cls(request, rule, weights)
 

@@ -10,14 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.options.groups import OptionError
-from hiercos.files import check_folder_writable, check_writable, is_same_file
+from hiercos.files import check_folder_writable, check_writable
 from hiercos.locks import check_unlocked
-from hiercos.records import CONFIG
 
 if TYPE_CHECKING:
     from hiercos.engine import StoredModel
-
-MODEL_FILES = (".json", ".safetensors")  # endings of the files of a model folder
 
 
 def check_model_folder(model: Path) -> None:
@@ -49,13 +46,12 @@ class LoadOptions:
         return load_model(model, verify=not self.no_verify, trust_backbone=self.trust_backbone)
 
 
-def check_target(option: str, file: Path | None, inputs: Iterable[str | Path | None] = ()) -> None:
+def check_target(option: str, file: Path | None) -> None:
     """Raise an `OptionError` if an output file cannot be written, which is tried before any work is done.
 
     Args:
         option: name of the option, such as "--output".
         file: output file; None to check nothing.
-        inputs: files and folders that the command reads: none of them, and no file of a model folder, is replaced.
     """
     if file is None:
         return
@@ -63,31 +59,23 @@ def check_target(option: str, file: Path | None, inputs: Iterable[str | Path | N
         raise OptionError(f"{option} {file}: expected the name of a file, this is a folder")
     if not file.parent.is_dir():
         raise OptionError(f"{option} {file}: there is no folder {file.parent}")
-    for each in inputs:
-        if each is not None and _would_replace(Path(each), file):
-            raise OptionError(f"{option} {file}: this is an input of the command ({each}); choose another name")
     try:
         check_writable(file)
     except OSError as error:
         raise OptionError(f"{option} {file}: nothing can be written to {error.filename} ({error.strerror})") from error
 
 
-def _would_replace(given: Path, file: Path) -> bool:
-    """Whether a file is an input, or part of an input folder with a model."""
-    if given.is_dir() and (given / CONFIG).is_file() and is_same_file(given, file.parent):
-        return file.suffix.lower() in MODEL_FILES
-    return is_same_file(given, file)
-
-
-def check_out(folder: Path) -> None:
-    """Raise an `OptionError` if nothing can be written to the folder of a run, or another process writes to it."""
+def check_out(folder: Path, option: str = "--out") -> None:
+    """Raise an `OptionError` if nothing can be written to an output folder, or another process writes to it."""
     if os.path.exists(folder) and not os.path.isdir(folder):
-        raise OptionError(f"--out {folder}: expected a folder, got a file")
+        raise OptionError(f"{option} {folder}: expected a folder, got a file")
     try:
         check_folder_writable(folder)
         check_unlocked(folder)
     except OSError as error:
-        raise OptionError(f"--out {folder}: nothing can be written to {error.filename} ({error.strerror})") from error
+        raise OptionError(
+            f"{option} {folder}: nothing can be written to {error.filename} ({error.strerror})"
+        ) from error
 
 
 Data = Annotated[

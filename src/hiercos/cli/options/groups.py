@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from hiercos.cli.options.replacements import replacement_fault
 from hiercos.errors import FaultsError, visible
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for, check_choice
 
@@ -41,7 +42,10 @@ def check_option(option: str, value: str, choices: Collection[str]) -> None:
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
-    """Decorator for commands with option groups: every field of such a dataclass becomes an option."""
+    """Decorator for commands: every field of an option group, a dataclass, becomes an option.
+
+    A command does not start if an output would replace one of its inputs, see `replacement_fault`.
+    """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
     groups: dict[str, Any] = {}
@@ -54,6 +58,8 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(command)
     def flat(**values: Any) -> None:
+        if fault := replacement_fault(values):
+            raise OptionError(fault)
         for name, group in groups.items():
             values[name] = group(**{entry.name: values.pop(entry.name) for entry in dataclasses.fields(group)})
         command(**values)

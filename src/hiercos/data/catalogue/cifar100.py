@@ -2,6 +2,8 @@
 
 import io
 import pickle
+import pickletools
+import re
 import tarfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -100,6 +102,25 @@ STAND_INS = {
 }
 
 
+OPERATIONS = re.compile(  # of pickles that Python 2 and 3 write for dicts of lists, numbers, texts and arrays
+    r"MARK|STOP|POP|NONE|NEWTRUE|NEWFALSE|PROTO|FRAME|(STACK_)?GLOBAL|REDUCE|BUILD|(EMPTY_)?(DICT|LIST|TUPLE)|TUPLE[123]"
+    r"|SETITEMS?|APPENDS?|INT|BININT[12]?|STRING|(SHORT_)?BINSTRING|UNICODE|(SHORT_)?BINUNICODE|(SHORT_)?BINBYTES"
+    r"|(LONG_)?BIN(PUT|GET)|PUT|GET|MEMOIZE|INST|(BIN)?PERSID|EXT[124]"  # the last ones are refused by the unpickler
+)
+
+
+def check_operations(content: bytes) -> None:
+    """Raise for a pickle with other operations than those of an array, or a memo larger than the file.
+
+    The unpickler allocates a memo for the largest number that it reads: a few bytes could ask for gigabytes.
+    """
+    for operation, argument, _ in pickletools.genops(content):
+        if not OPERATIONS.fullmatch(operation.name):
+            raise pickle.UnpicklingError(f"it has the operation {operation.name}, which no CIFAR-100 file needs")
+        if operation.name.endswith("PUT") and not 0 <= int(argument or 0) <= len(content):
+            raise pickle.UnpicklingError(f"it asks for a memo of {argument} entries")
+
+
 class _SafeUnpickler(pickle.Unpickler):
     """Unpickler of lists, numbers, texts and stand-ins for arrays; everything else is refused."""
 
@@ -125,6 +146,7 @@ def python_records(content: bytes, *, source: str) -> Records:
         DataError: for a file that is truncated, has another content, or refers to other classes.
     """
     try:
+        check_operations(content)
         value = _SafeUnpickler(io.BytesIO(content), encoding="bytes").load()
     except Exception as error:  # damaged bytes can make the unpickler raise anything
         raise DataError(f"{source}: expected a file of the python version of CIFAR-100, but {error}") from error

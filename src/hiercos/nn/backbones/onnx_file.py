@@ -89,7 +89,9 @@ def open_session(path: Path, *, backbone: str) -> Any:
     options = runtime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     try:
-        return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+        return runtime.InferenceSession(
+            str(path), options, providers=["CPUExecutionProvider"], enable_fallback=False
+        )  # a second attempt would print to standard output
     except Exception as error:  # onnxruntime's errors share no other base
         raise BackboneError(f"backbone {backbone!r}: {path} cannot be loaded: {first_line(error)}") from error
 

@@ -1,6 +1,5 @@
 """Image preprocessing of backbones, its settings from files of published models, and the augmentation of training."""
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -11,8 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hiercos.errors import reading
 from hiercos.nn.backbones.backbone import BackboneError
-from hiercos.options import check_choice
+from hiercos.options import check_choice, json_object
 from hiercos.pixels import (
     IMAGENET_MEAN,
     IMAGENET_STD,
@@ -84,10 +84,12 @@ def read_image_transform(folder: Path, *, backbone: str) -> ImageTransform:
     """
     for file, key in (("processor_config.json", "image_processor"), ("preprocessor_config.json", None)):
         if (folder / file).is_file():
-            content = json.loads((folder / file).read_text(encoding="utf-8"))
+            where = f"backbone {backbone!r}: {folder / file}"
+            content = json_object(where, (folder / file).read_bytes(), BackboneError)
             settings = content if key is None else content.get(key)
             if settings is not None:
-                return image_transform(settings, where=f"backbone {backbone!r}: {folder / file}")
+                with reading(f"{where}: expected settings of an image processor", BackboneError):
+                    return image_transform(settings, where=where)
     raise BackboneError(
         f"backbone {backbone!r}: {folder} has no preprocessor_config.json, which describes the image preprocessing"
     )

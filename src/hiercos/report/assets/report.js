@@ -98,15 +98,18 @@ function drawIcicle() {
   }
   place.replaceChildren(svg);
   document.getElementById("key").textContent = `${measure.title}: ${measure.text(low)} to ${measure.text(high)}`;
+  document.getElementById("grey").textContent = bars.some(bar => !isNumber(data[icicle.measure][bar.node])) ? ` (grey: ${icicle.measure === "severity" ? "no mistakes" : "no test samples"})` : "";
   const stops = measure.ramp.map((tone, step) => `${tone} ${(100 * step) / (measure.ramp.length - 1)}%`).join(",");
   document.getElementById("ramp").style.background = `linear-gradient(to right,${stops})`;
 }
 
-function summary(node) {
+function figures(node) {
   const parts = [`${data.support[node]} test samples`, `accuracy ${percent(data.accuracy[node])}`, `severity ${MEASURES.severity.text(data.severity[node])}`];
   if (data.reference) parts.push(`gain ${MEASURES.gain.text(data.gain[node])}`);
-  return `${pathText(node)}: ${parts.join(", ")}`;
+  return parts.join(", ");
 }
+
+const summary = node => `${pathText(node)}: ${figures(node)}`;
 
 function activate(node, zoom) {
   icicle.active = node;
@@ -136,7 +139,7 @@ function showNode(node) {
   const own = [];
   data.labels.forEach((label, sample) => { if (below(data.leaves[label], node)) own.push(sample); });
   const panel = document.getElementById("node");
-  panel.replaceChildren(element("h3", {}, pathText(node)), element("p", { class: "small" }, summary(node)));
+  panel.replaceChildren(element("h3", {}, pathText(node)), element("p", { class: "small" }, figures(node)));
   if (children[node].length > 1) panel.append(confusion(node, own));
   const wrong = own.filter(sample => data.answers[sample] !== data.leaves[data.labels[sample]]);
   const shown = [...wrong.filter(sample => input(sample)), ...wrong.filter(sample => !input(sample))].slice(0, 12);
@@ -171,7 +174,7 @@ function confusion(node, own) {
   const left = children[node].length - most.length;
   const note = left > 0 ? `The ${most.length} children with the most confusion; ${left} others are not shown.` : "";
   return element("div", {}, element("h3", {}, "Confusion among its children"),
-    element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), body)), element("p", { class: "small" }, note));
+    element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Confusion among the children" }, element("table", {}, element("thead", {}, head), body)), element("p", { class: "small" }, note));
 }
 
 function sampleTable(samples) {
@@ -184,13 +187,13 @@ function sampleTable(samples) {
       element("td", {}, percent(data.probabilities[sample]))));
   }
   const head = element("tr", {}, ...["test row", ...(hasInputs ? ["input"] : []), "true", "answer", "probability"].map(text => element("th", { scope: "col", class: ["input", "true", "answer"].includes(text) ? "wide" : "" }, text)));
-  return element("div", { class: "scroll", tabindex: "0" }, element("table", {}, element("thead", {}, head), body));
+  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": "Table of samples" }, element("table", {}, element("thead", {}, head), body));
 }
 
 const hasInputs = Object.keys(data.inputs).length > 0;
 
 function inputNode(shown) {
-  if (shown.image) return element("img", { src: shown.image, alt: shown.name, title: shown.name, loading: "lazy" });
+  if (shown.image) return element("img", { src: shown.image, alt: shown.name, title: shown.name, decoding: "async" });
   return document.createTextNode(shown.text ?? shown.name);
 }
 
@@ -206,22 +209,35 @@ function pathList(title, node, mistake, other) {
   return element("div", {}, element("b", {}, title), list);
 }
 
-function mistakeCard(mistake) {
-  const shown = data.inputs[mistake.row];
-  const card = element("li");
+const contentOf = shown => shown && (shown.image ?? shown.text);
+
+// Mistakes with the same input, truth and answer, such as copies of a photo, in one group.
+function grouped(mistakes) {
+  const groups = new Map();
+  for (const mistake of mistakes) {
+    const content = contentOf(data.inputs[mistake.row]), key = content ? `${mistake.true} ${mistake.answer} ${content}` : mistake.row;
+    groups.set(key, [...(groups.get(key) ?? []), mistake]);
+  }
+  return [...groups.values()];
+}
+
+function mistakeCard(group) {
+  const mistake = group[0], shown = data.inputs[mistake.row], card = element("li");
+  const rows = group.map(each => each.row + 1).join(", ");
   if (shown) card.append(element("p", {}, inputNode(shown)));
-  card.append(element("p", { class: "small" }, `Test row ${mistake.row + 1}, tree distance ${mistake.distance}`));
+  card.append(element("p", { class: "small" }, `Test row${group.length > 1 ? "s" : ""} ${rows}, tree distance ${mistake.distance}`));
   card.append(element("div", { class: "paths" }, pathList("True", mistake.true, mistake, mistake.answer), pathList("Answer", mistake.answer, mistake, mistake.true)));
   return card;
 }
 
 function showMistakes() {
   const list = document.getElementById("mistakes"), more = document.getElementById("more-mistakes");
+  const groups = grouped(data.mistakes);
   let shown = 0;
   const grow = () => {
-    for (const mistake of data.mistakes.slice(shown, shown + 12)) list.append(mistakeCard(mistake));
+    for (const group of groups.slice(shown, shown + 12)) list.append(mistakeCard(group));
     shown += 12;
-    more.hidden = shown >= data.mistakes.length;
+    more.hidden = shown >= groups.length;
   };
   more.addEventListener("click", grow);
   grow();
@@ -231,7 +247,8 @@ function showPairs() {
   const body = document.getElementById("pairs");
   if (!data.pairs.length) body.append(element("tr", {}, element("td", { colspan: "4" }, "No pair is confused more than once.")));
   for (const pair of data.pairs) {
-    const examples = pair.rows.map(row => data.inputs[row]).filter(Boolean).slice(0, 3);
+    const found = pair.rows.map(row => data.inputs[row]).filter(Boolean), contents = found.map(contentOf);
+    const examples = found.filter((_, at) => contents.indexOf(contents[at]) === at).slice(0, 3);
     const cell = element("td", { class: "wide" });
     examples.forEach((shown, at) => cell.append(...(at && !shown.image ? [element("br")] : []), inputNode(shown)));
     body.append(element("tr", {}, element("td", { class: "wide" }, pathText(pair.true)), element("td", { class: "wide" }, pathText(pair.answer)),
@@ -275,6 +292,11 @@ function classRows() {
   });
 }
 
+function classCell(leaf) {
+  const above = path(leaf).slice(0, -1).map(each => data.names[each] + " > ").join("");
+  return element("td", { class: "class-path" }, element("span", {}, above), data.names[leaf]);
+}
+
 function showClasses() {
   const rows = classRows(), body = document.getElementById("classes"), found = document.getElementById("found");
   const search = document.getElementById("search"), all = document.getElementById("all-classes");
@@ -287,10 +309,10 @@ function showClasses() {
       return isNumber(a[key]) && isNumber(b[key]) ? direction * (a[key] - b[key]) : isNumber(b[key]) - isNumber(a[key]);
     });
     body.replaceChildren(...chosen.slice(0, most).map(row => {
-      const button = element("button", { type: "button" }, "show");
+      const button = element("button", { type: "button", "aria-label": "show " + data.names[row.leaf] + " in the tree" }, "show");
       button.addEventListener("click", () => { icicle.zoomed = data.parents[row.leaf]; activate(row.leaf, false); document.getElementById("section-the-tree").scrollIntoView(); });
       const cells = [row.support, percent(row.accuracy), MEASURES.severity.text(row.severity), ...(data.reference ? [MEASURES.gain.text(row.gain)] : [])];
-      return element("tr", {}, element("td", { class: "wide" }, row.name), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", {}, button));
+      return element("tr", {}, classCell(row.leaf), ...cells.map(text => element("td", {}, String(text))), element("td", { class: "wide" }, row.confused), element("td", { class: "on-screen" }, button));
     }));
     found.textContent = `${chosen.length} of ${rows.length} classes` + (chosen.length > most ? `, the first ${most} are shown` : "");
     all.hidden = chosen.length <= most;

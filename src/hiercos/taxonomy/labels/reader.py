@@ -47,7 +47,7 @@ class LabelReader:
                 self._by_id[same_form(code.strip())].append(node)
 
     def read(
-        self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name, inner: bool = False
+        self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName | None = row_name, inner: bool = False
     ) -> IntArray:
         """Find the node of each label.
 
@@ -55,7 +55,8 @@ class LabelReader:
             labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node
                 for a node and C + N for the root.
             source: name of the data, for messages.
-            row_name: function from the index of a sample to its name in messages; "row 1" for the first by default.
+            row_name: function from the index of a sample to its name in messages; "row 1" for the first by default;
+                None to name no sample.
             inner: whether labels may be inner nodes.
 
         Returns:
@@ -75,7 +76,7 @@ class LabelReader:
         else:
             nodes, faults = self._from_texts([str(label) for label in labels], inner=inner)
         if faults:
-            raise DataError(f"{source}: {row_name(row)}: {fault}" for row, fault in faults)
+            raise DataError(f"{source}: {row_name(row) + ': ' if row_name else ''}{fault}" for row, fault in faults)
         return nodes
 
     def parts(self, text: str, sign: str) -> list[str]:
