@@ -1,12 +1,14 @@
 """Labels at inner nodes, taxonomies that grow, and pruning to one level, measured; tables in Markdown.
 
-    python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--epochs 25]
+    python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--records FILE]
     python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos]
     python benchmarks/labels.py levels DATA [--epochs 25]
 
 coarse: a share of the training labels is replaced by an ancestor, drawn from all above the class. The same methods
 learn from all labels, from the coarsened ones, and from the rows that keep their class. Validation and test keep
-their classes; mean and standard deviation over the seeds, which also draw the rows.
+their classes; mean and standard deviation over the seeds, which also draw the rows. With `--records` each finished run
+is a line of that file, and a second call runs only what is missing in it. `--split val` reads the figures from the
+validation rows.
 grow: a model of all chapters of ICD-10-CM but the last one is extended to it by `hiercos extend`, with and without a
 memory of 20 samples of each label, against training on everything; accuracy on the test rows of old and new classes.
 levels: `hiercos export --level` of a Hier-COS model: accuracy, bytes and time of each level, whole and pruned.
@@ -14,16 +16,17 @@ levels: `hiercos export --level` of a Hier-COS model: accuracy, bytes and time o
 
 import argparse
 import csv
+import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
 
 import numpy as np
 import torch
-from lightning_fabric import Fabric
 
 from hiercos.cli.app import run
 from hiercos.data import Dataset, load_dataset
@@ -81,7 +84,7 @@ def variants(dataset: Dataset, shares: Iterable[float], seed: int) -> dict[str, 
 
 def coarse(asked: argparse.Namespace) -> None:
     """Print the table of coarsened labels."""
-    fabric, dataset = launched("cpu"), load_dataset(asked.data)
+    dataset, finished = load_dataset(asked.data), Records(asked.records)
     levels = [f"accuracy_level_{level}" for level in range(1, dataset.taxonomy.height)]
     columns = ["top1", "hops", *levels, "seconds"]
     print_row("method", "labels", *columns)
@@ -90,20 +93,38 @@ def coarse(asked: argparse.Namespace) -> None:
     for method in asked.methods.split(","):
         drawn = [variants(dataset, shares, seed) for seed in range(asked.seeds)]
         for name in drawn[0]:
-            runs = [
-                measured(fabric, data[name], config_of(method, seed, asked.epochs), columns)
-                for seed, data in enumerate(drawn)
-            ]
-            print_row(f"`{method}`", name, *(spread(values) for values in zip(*runs, strict=True)))
+            runs = []
+            for seed, data in enumerate(drawn):
+                run_of = partial(measured, data[name], config_of(method, seed, asked.epochs), asked.split)
+                runs.append(finished.result([asked.data, asked.split, asked.epochs, method, name, seed], run_of))
+            print_row(f"`{method}`", name, *(spread([run[column] for run in runs]) for column in columns))
 
 
-def measured(fabric: Fabric, dataset: Dataset, config: TrainConfig, columns: Sequence[str]) -> list[float]:
-    """Test figures of one run without a rule; `seconds` is its training time."""
-    data = prepare(dataset).for_method(config.method)
+class Records:
+    """Finished runs, one JSON object a line; nothing is kept without a file."""
+
+    def __init__(self, path: Path | None) -> None:
+        self.path = path
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        self.found = {json.dumps(record["run"]): record["figures"] for record in map(json.loads, lines)}
+
+    def result(self, run: list[str | int], measure: Callable[[], dict[str, float]]) -> dict[str, float]:
+        """The figures of a run, measured if they are not there."""
+        key = json.dumps(run)
+        if key not in self.found:
+            self.found[key] = measure()
+            if self.path is not None:
+                with self.path.open("a") as file:
+                    print(json.dumps({"run": run, "figures": self.found[key]}), file=file)
+        return self.found[key]
+
+
+def measured(dataset: Dataset, config: TrainConfig, split: str) -> dict[str, float]:
+    """Figures of one run without a rule on the rows of a split; `seconds` is its training time."""
+    fabric, data = launched("cpu"), prepare(dataset).for_method(config.method)
     model, start = data.model(config), time.perf_counter()
     fit(fabric, model, data.training_samples(config), data.samples("val"), config)
-    found = {"seconds": time.perf_counter() - start, **evaluate(fabric, model, data.samples("test"))}
-    return [found[column] for column in columns]
+    return {"seconds": time.perf_counter() - start, **evaluate(fabric, model, data.samples(split))}
 
 
 def spread(values: Sequence[float]) -> str:
@@ -221,6 +242,8 @@ def main() -> None:
     coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     coarse_options.add_argument("--shares", default="0.3,0.7")
     coarse_options.add_argument("--seeds", type=int, default=3)
+    coarse_options.add_argument("--split", choices=("val", "test"), default="test")
+    coarse_options.add_argument("--records", type=Path)
     command(grow, "cross-entropy,hier-cos,path-softmax,default").add_argument("--chapters", default="9,10,11,13")
     command(levels).add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     asked = parser.parse_args()

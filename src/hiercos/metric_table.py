@@ -87,6 +87,8 @@ class MetricSpec:
         return "–" if math.isnan(value) else f"{value * self.scale:{sign}.{self.digits}f}"
 
 
+AVERAGE_PRECISION = "average_precision"  # measured where samples have several labels
+
 _TOP_K = "Top-k: share of samples whose true class is among the first k."
 _DISTANCE = "AHD@k, average hierarchical distance: mean tree distance of the first k classes, the true one included."
 _HOPS = "HOPS: closeness of the order of the classes to the one the tree prefers, from 0 to 1; HOPS@k: of its first k."
@@ -215,6 +217,13 @@ METRICS: tuple[MetricSpec, ...] = (
         in_results=True,
     ),
     MetricSpec(
+        *(AVERAGE_PRECISION, "AP", True, "", "run"),
+        in_suite=False,
+        shown_after="log_loss",
+        meaning="AP, average precision: area under the precision-recall curve of all pairs of a sample and a node.",
+        page="average-precision",
+    ),
+    MetricSpec(
         *("subspace_cosine", "cosine", True, "", "run"),
         in_suite=False,
         shown_after="log_loss",
@@ -222,7 +231,7 @@ METRICS: tuple[MetricSpec, ...] = (
     ),
     *(
         MetricSpec(
-            *(f"hierarchical_{part}", heading, True, f"overlap:ranked_{part}"),
+            *(f"hierarchical_{part}", heading, True, f"ranked:ranked_{part}"),
             k=1,
             in_suite=False,
             meaning=_OVERLAP,
@@ -234,7 +243,16 @@ METRICS: tuple[MetricSpec, ...] = (
 MEASURED = tuple(spec for spec in METRICS if spec.source != "run")
 SUITE = tuple(spec for spec in METRICS if spec.in_suite)
 RESULTS = tuple(spec for spec in METRICS if spec.in_results)
-MAIN = ("top1", "macro_accuracy", "mistake_severity", "ahd_at_1", "hops", "top5", "log_loss")  # shown first, by name
+MAIN = (
+    "top1",
+    "macro_accuracy",
+    "mistake_severity",
+    "ahd_at_1",
+    "hops",
+    "top5",
+    "log_loss",
+    AVERAGE_PRECISION,
+)  # shown first
 
 
 def metric_spec(name: str, specs: Iterable[MetricSpec] = METRICS) -> MetricSpec:

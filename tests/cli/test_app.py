@@ -418,7 +418,7 @@ def test_the_figures_of_the_epochs_are_explained(
     assert run([*common, "--rule", "hops", "--out", str(tmp_path / "ruled")]) == 0
     lines = capsys.readouterr().err.splitlines()
     assert lines[-3:-1] == [
-        "The weights of the best epoch, that with the highest top-1 on validation, are kept.",
+        "The weights of the best epoch on validation, by top-1 or with several labels by average precision, are kept.",
         "val HOPS is without the rule hops; the results are with it.",
     ]
     assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0

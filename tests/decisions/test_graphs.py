@@ -34,6 +34,17 @@ def test_nodes_and_risks_are_sums_over_sets(taxonomy: Taxonomy, seed: int) -> No
 
 @settings(deadline=None, max_examples=40)
 @given(graphs(), st.integers(0, 2**16))
+def test_a_restriction_keeps_the_set_of_classes_below_the_nodes(taxonomy: Taxonomy, seed: int) -> None:
+    whole = posterior(taxonomy, seed)
+    nodes = np.random.default_rng(seed).integers(0, taxonomy.num_nodes, size=2)
+    inside = set().union(*(descendant_sets(taxonomy)[node] for node in nodes))
+    kept = np.isin(taxonomy.leaves, sorted(inside))
+    expected = np.where(kept, whole.classes, 0) / whole.classes[:, kept].sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(whole.within(nodes).classes, expected, atol=1e-12)
+
+
+@settings(deadline=None, max_examples=40)
+@given(graphs(), st.integers(0, 2**16))
 def test_the_answer_of_hops_has_the_least_expected_cost(taxonomy: Taxonomy, seed: int) -> None:
     given_posterior = posterior(taxonomy, seed)
     costs = given_posterior.classes @ cost_table(taxonomy)[:, 0]  # (M, C)

@@ -9,7 +9,7 @@ from trees import TOY17
 
 STRAIGHT = ("hxe", "soft-labels", "yolo-v2", "barz-denzler", "hace", "conditional-softmax")
 TYPE_ONE = ("cross-entropy", "flamingo-1", "hafeat-1")
-BEHIND_BLOCKS = ("cross-entropy-mlp", "flamingo-2", "hafeat-2", "haframe", "hier-cos", "path-softmax")
+BEHIND_BLOCKS = ("c-hmcnn", "cross-entropy-mlp", "flamingo-2", "hafeat-2", "haframe", "hier-cos", "path-softmax")
 
 
 def blocks(head: nn.Module) -> list[TransformationModule]:

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from hiercos import Taxonomy
 from hiercos.metrics import AnswerMetrics
 from hiercos.metrics import functional as HF
-from trees import TOY, ancestor_sets, taxonomies
+from trees import TOY, ancestor_sets, graphs, taxonomies
 
 
 @settings(deadline=None)
-@given(taxonomies(), st.integers(0, 1000))
+@given(st.one_of(taxonomies(), graphs()), st.integers(0, 1000))
 def test_every_metric_is_that_of_the_sets_of_ancestors(taxonomy: Taxonomy, seed: int) -> None:
     generator = np.random.default_rng(seed)
     answers = generator.integers(-1, taxonomy.num_nodes, size=8)
@@ -36,6 +36,14 @@ def test_every_metric_is_that_of_the_sets_of_ancestors(taxonomy: Taxonomy, seed:
         assert values[row].tolist() == pytest.approx([float(value) for value in expected], nan_ok=True)
 
 
+def test_a_sample_labelled_with_the_root_counts_for_nothing() -> None:
+    metric = AnswerMetrics(TOY)
+    metric.update(torch.tensor([0, 2, -1]), torch.tensor([2, -1, -1]))
+    assert HF.answer_values(torch.tensor([2]), torch.tensor([-1]), TOY).isnan().all()
+    assert metric.compute()["containment"] == 1
+    assert metric.counts.tolist() == [1] * len(HF.ANSWER_METRICS)
+
+
 def test_the_class_has_the_means_over_batches_of_any_size() -> None:
     generator = torch.Generator().manual_seed(0)
     answers, labels = torch.randint(-1, 5, (40,), generator=generator), torch.randint(0, 5, (40,), generator=generator)
@@ -53,7 +61,7 @@ def test_the_class_has_the_means_over_batches_of_any_size() -> None:
     [
         ([0, 1], [0], "as many answers as labels"),
         ([5], [0], "row 0: expected a node from -1 to 4 as answer, got 5"),
-        ([0, 0], [0, -1], "row 1: expected a node from 0 to 4 as label, got -1"),
+        ([0, 0], [0, 7], "row 1: expected a node from -1 to 4 as label, got 7"),
     ],
 )
 def test_what_is_no_node_is_refused(answers: list[int], labels: list[int], message: str) -> None:

@@ -15,6 +15,7 @@ from hiercos.decisions import rule
 from hiercos.engine import (
     LOG,
     SCORES,
+    LabelledSamples,
     RunData,
     TrainConfig,
     TrainingCallback,
@@ -24,12 +25,13 @@ from hiercos.engine import (
     save_model,
     train_run,
 )
-from hiercos.errors import FaultsError
+from hiercos.errors import DataError, FaultsError
 from hiercos.methods import METHODS
 from hiercos.records import RECORD_FILE, Record, record_file
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
+    from torch import Tensor
 
 RUNS = "runs"
 
@@ -106,6 +108,17 @@ class Run:
         return tuned
 
 
+def one_label_each(samples: LabelledSamples) -> Tensor:
+    """Labels of samples, shape (M,); a `DataError` if some have several, for which a comparison has no metric."""
+    if samples.label_sets is not None:
+        several = int(((samples.label_sets >= 0).sum(dim=1) > 1).sum())
+        raise DataError(
+            f"{several} of {len(samples)} training samples have several labels: a comparison expects one of each; "
+            "hiercos train and hiercos evaluate measure average precision"
+        )
+    return samples.labels
+
+
 def compare(
     fabric: Fabric,
     data: RunData,
@@ -133,7 +146,7 @@ def compare(
         The records, ordered by method, then rule, then seed.
     """
     observer = observer or NullObserver()
-    labels = data.samples("train").labels
+    labels = one_label_each(data.samples("train"))
     for entry in entries:
         METHODS.check_labels(entry.config.method, labels, data.taxonomy)
         data.for_method(entry.config.method)  # dense features are computed once, before workers share the data

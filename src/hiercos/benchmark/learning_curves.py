@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from hiercos.benchmark.comparison import Entry, Run, RunResult
+from hiercos.benchmark.comparison import Entry, Run, RunResult, one_label_each
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.data import Inputs
 from hiercos.engine import Encoder, LabelledVectors, PreparedData, RunData, TrainConfig, TrainingCallback
@@ -71,7 +71,7 @@ class FewShotData:
         samples = self.whole.samples(split)
         if split != "train" or self.shots is None:
             return samples
-        rows = few_shot_rows(samples.labels.numpy(), self.shots, self.seed)
+        rows = few_shot_rows(one_label_each(samples).numpy(), self.shots, self.seed)
         return LabelledVectors(samples.features[rows], samples.labels[torch.from_numpy(rows)])
 
     def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hiercos.decisions import HeldOutChains, Posterior, Rule
     from hiercos.engine import StoredModel
     from hiercos.onnx import OnnxModel
-    from hiercos.taxonomy import Taxonomy
+    from hiercos.taxonomy import Floats, Taxonomy
 
 
 class InferenceModel(Protocol):
@@ -50,6 +50,14 @@ class InferenceModel(Protocol):
             energies: whether to compute the node energies that explain answers of Hier-COS.
         """
 
+    def node_scores(
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+    ) -> "Iterator[tuple[InputBatch, Floats]] | None":
+        """The inputs batch by batch, each with the scores of its nodes; None unless the method is for several labels.
+
+        See `stream` for the arguments.
+        """
+
 
 class FolderModel:
     """A model from a folder.
@@ -73,6 +81,19 @@ class FolderModel:
 
         config = ReadConfig(self.device_options.context(), batch_size, workers)
         yield from posterior_batches(self.stored, unlabelled, config, energies=energies)
+
+    def node_scores(
+        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
+    ) -> "Iterator[tuple[InputBatch, Floats]] | None":
+        """See `InferenceModel`."""
+        from hiercos.engine import ReadConfig, node_score_batches
+        from hiercos.methods import METHODS
+
+        if not METHODS.traits(self.stored.model.method).label_sets:
+            return None
+        return node_score_batches(
+            self.stored, unlabelled, ReadConfig(self.device_options.fabric(), batch_size, workers)
+        )
 
 
 class ExportedModel:
@@ -100,6 +121,9 @@ class ExportedModel:
 
         config = InferenceConfig(batch_size, max(1, workers))
         yield from self.model.posterior_batches(unlabelled, config, energies=energies)
+
+    def node_scores(self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int) -> None:
+        """None: a method for several labels is not exported."""
 
 
 def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions) -> InferenceModel:

@@ -38,11 +38,13 @@ class Dataset:
         name: name of the data set in tables and reports.
         taxonomy: taxonomy whose leaves are the classes.
         inputs: M texts, vectors or images.
-        labels: class index y < C of each sample, C + node for an inner node, or C + N for the root, shape (M,).
+        labels: class index y < C of each sample, C + node for an inner node, or C + N for the root, shape (M,); the
+            root for a sample with several labels.
         split: "train", "val" or "test" for each sample, shape (M,).
         notes: sentences for the user about decisions made while reading.
         source: name of the data in messages: a built-in name or a file.
         origin: origin of vectors that a backbone computed; None for other data.
+        label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
@@ -57,6 +59,7 @@ class Dataset:
     notes: tuple[str, ...] = ()
     source: str = ""
     origin: FeatureOrigin | None = None
+    label_sets: IntArray | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", read_only(np.asarray(self.labels, dtype=np.int64)))
@@ -74,6 +77,9 @@ class Dataset:
                 f"got labels of shape {self.labels.shape} and splits of shape {self.split.shape}"
             )
 
+        if self.label_sets is not None and len(self.label_sets) != count:
+            raise DataError(f"{self.source}: expected {count} sets of labels, got {len(self.label_sets)}")
+
     def _check_classes(self) -> None:
         last = self.taxonomy.num_classes + self.taxonomy.num_nodes  # the root
         faults = [
@@ -87,7 +93,7 @@ class Dataset:
             if split not in self.split
         ]
         trained = np.unique(self.labels[self.rows("train")])
-        if len(trained) == 1 and not faults:
+        if len(trained) == 1 and not faults and self.label_sets is None:
             node = int(nodes_of_labels(trained, self.taxonomy)[0])
             name = "the root" if node < 0 else repr(self.taxonomy.path_text(node))
             faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")
@@ -114,7 +120,8 @@ class Dataset:
     def training_rows(self) -> IntArray:
         """Row indices of the training split without samples labelled with the root, which carry no information."""
         root = self.taxonomy.num_classes + self.taxonomy.num_nodes
-        return np.flatnonzero((self.split == "train") & (self.labels != root))
+        known = self.labels != root if self.label_sets is None else (self.label_sets >= 0).any(axis=1)
+        return np.flatnonzero((self.split == "train") & known)
 
     def run_rows(self, part: str) -> IntArray:
         """Row indices for a part of a run, shape (M_part,).
@@ -136,16 +143,18 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """`data_fingerprint` of the data set, which does not depend on its name or path."""
-        return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split)
+        return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split, self.label_sets)
 
 
-def data_fingerprint(taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray) -> str:
-    """SHA-256 of taxonomy, inputs (M), labels (M,) and split (M,), the same on every machine.
+def data_fingerprint(
+    taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray, label_sets: IntArray | None = None
+) -> str:
+    """SHA-256 of taxonomy, inputs (M), labels (M,), split (M,) and sets of labels (M, K), the same on every machine.
 
     Images are hashed by the `digests` of their contents.
     """
     digest = hashlib.sha256(inputs.kind.encode() + taxonomy.fingerprint.encode())
-    digest.update(labels.astype("<i8").tobytes())
+    digest.update((labels if label_sets is None else label_sets).astype("<i8").tobytes())
     digest.update("\x00".join(split).encode())
     for part in inputs.fingerprint_parts():
         digest.update(part)

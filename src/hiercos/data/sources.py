@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, data_fingerprint
@@ -26,16 +25,7 @@ from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import checked_split, completed_split, hash_split
 from hiercos.errors import DataError, reading, suggestion
-from hiercos.taxonomy import (
-    IntArray,
-    LabelReader,
-    Taxonomy,
-    counted,
-    inner_label_notes,
-    label_indices,
-    open_taxonomy,
-    taxonomy_of_labels,
-)
+from hiercos.taxonomy import IntArray, Taxonomy, counted, open_taxonomy, read_sample_labels, taxonomy_of_labels
 
 
 def load_dataset(
@@ -117,22 +107,24 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
     tree = samples.taxonomy if taxonomy is None else taxonomy
     if taxonomy is not None and samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} brings another taxonomy: expected that one or none, got {taxonomy!r}")
+    if tree is None and isinstance(samples.labels, np.ndarray) and samples.labels.ndim > 1:
+        raise DataError(f"{source}: several labels of a sample need a taxonomy (--taxonomy FILE)")
     if tree is None:
         form = samples.path_form
         tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    nodes = LabelReader(tree).read(samples.labels, source=source, row_name=row_name, inner=True)
-    labels = label_indices(nodes, tree)
+    found = read_sample_labels(samples.labels, tree, source=source, row_name=row_name)
     chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
         inputs=samples.inputs,
-        labels=labels,
+        labels=found.labels,
+        label_sets=found.sets,
         split=chosen,
-        notes=(*notes, *said, *inner_label_notes(labels, tree, source=source)),
+        notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
     )
@@ -211,11 +203,13 @@ class TestSamples:
         inputs: M texts, vectors or images.
         labels: class index y < C of each sample, or C + node for an inner node, shape (M,).
         notes: sentences for the user about which rows were chosen; empty if the data have a split.
+        label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
     """
 
     inputs: Inputs
     labels: IntArray
     notes: tuple[str, ...] = ()
+    label_sets: IntArray | None = None
 
 
 def load_test_samples(
@@ -256,7 +250,8 @@ def load_test_samples(
         dataset = load_dataset(source, root=root, on_error=on_error, callback=callback)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
-        return _chosen(dataset.inputs, dataset.labels, dataset.split == "test")
+        rows = dataset.rows("test")
+        return TestSamples(dataset.inputs.take(rows), dataset.labels[rows])
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
@@ -264,26 +259,20 @@ def load_test_samples(
 def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
-    inputs, notes = samples.inputs, samples.notes
-    nodes = LabelReader(taxonomy).read(samples.labels, source=source, row_name=samples.row_name, inner=True)
-    labels = label_indices(nodes, taxonomy)
+    inputs, notes = samples.inputs, list(samples.notes)
+    found = read_sample_labels(samples.labels, taxonomy, source=source, row_name=samples.row_name)
     if samples.split is None:
         by_hash = hash_split(inputs.split_keys())
-        if data_fingerprint(taxonomy, inputs, labels, by_hash) in trained_on:
+        chosen = np.ones(len(inputs), dtype=bool)
+        if data_fingerprint(taxonomy, inputs, found.labels, by_hash, found.sets) in trained_on:
             chosen = by_hash == "test"
-            note = f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used."
-            return _chosen(
-                inputs, labels, chosen, *notes, note, *inner_label_notes(labels[chosen], taxonomy, source=source)
-            )
-        everything = f"{source} has no split: all {len(labels)} rows are used."
-        return TestSamples(inputs, labels, (*notes, everything, *inner_label_notes(labels, taxonomy, source=source)))
-    split = checked_split(samples.split, source=source, row_name=samples.row_name)
-    if "test" not in split:
-        raise DataError(f"{source}: no row belongs to the split 'test'; expected test rows, or no splits at all")
-    tested = split == "test"
-    return _chosen(inputs, labels, tested, *notes, *inner_label_notes(labels[tested], taxonomy, source=source))
-
-
-def _chosen(inputs: Inputs, labels: IntArray, chosen: NDArray[np.bool_], *notes: str) -> TestSamples:
+            notes.append(f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used.")
+        else:
+            notes.append(f"{source} has no split: all {len(inputs)} rows are used.")
+    else:
+        chosen = checked_split(samples.split, source=source, row_name=samples.row_name) == "test"
+        if not chosen.any():
+            raise DataError(f"{source}: no row belongs to the split 'test'; expected test rows, or no splits at all")
     rows = np.flatnonzero(chosen)
-    return TestSamples(inputs.take(rows), labels[rows], notes)
+    tested = found.take(rows, taxonomy, source=source)
+    return TestSamples(inputs.take(rows), tested.labels, (*notes, *tested.notes), tested.sets)

@@ -43,6 +43,7 @@ from .optimization import make_optimizer as make_optimizer
 from .optimization import parameter_groups as parameter_groups
 from .prediction import model_features as model_features
 from .prediction import model_samples as model_samples
+from .prediction import node_score_batches as node_score_batches
 from .prediction import posterior_batches as posterior_batches
 from .prediction import posteriors as posteriors
 from .pruning import LevelCost as LevelCost
@@ -68,6 +69,7 @@ from .scoring import class_score_batches as class_score_batches
 from .scoring import class_scores as class_scores
 from .scoring import evaluate as evaluate
 from .scoring import evaluate_scores as evaluate_scores
+from .scoring import node_average_precision as node_average_precision
 from .scoring import ruled_tensors as ruled_tensors
 from .shown_inputs import INPUTS as INPUTS
 from .shown_inputs import read_shown_inputs as read_shown_inputs

@@ -50,6 +50,10 @@ class LabelledSamples(Samples, Protocol):
     def labels(self) -> Tensor:
         """Label of each sample, a class index or C + node, shape (M,), int64."""
 
+    @property
+    def label_sets(self) -> Tensor | None:
+        """Nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one label."""
+
     def to(self, device: torch.device) -> "LabelledSamples":
         """The same samples with their tensors on a device."""
 
@@ -95,18 +99,21 @@ class LabelledVectors:
         features: feature vectors, shape (M, F), float32; a SciPy CSR matrix stays on the CPU.
         labels: label of each sample, a class index or C + node, shape (M,), int64.
         at_once: batch size for evaluation and prediction.
+        label_sets: nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one.
     """
 
     features: Tensor | SparseMatrix
     labels: Tensor
     at_once: int = VECTORS_AT_ONCE
+    label_sets: Tensor | None = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def to(self, device: torch.device) -> "LabelledVectors":
         """The same features and classes on a device; see `VectorSamples`."""
-        return replace(self, features=moved(self.features, device), labels=self.labels.to(device))
+        sets = None if self.label_sets is None else self.label_sets.to(device)
+        return replace(self, features=moved(self.features, device), labels=self.labels.to(device), label_sets=sets)
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
         """Features of each part, shape (B, F); see `VectorSamples`."""
@@ -120,10 +127,12 @@ class LabelledInputs:
     Attributes:
         samples: M samples.
         labels: label of each sample, a class index or C + node, shape (M,), int64.
+        label_sets: nodes of several labels of each sample, shape (M, K), -1 for none; None if every sample has one.
     """
 
     samples: Samples
     labels: Tensor
+    label_sets: Tensor | None = None
 
     @property
     def at_once(self) -> int:
@@ -135,7 +144,8 @@ class LabelledInputs:
 
     def to(self, device: torch.device) -> "LabelledInputs":
         """The same samples and classes on a device."""
-        return LabelledInputs(self.samples.to(device), self.labels.to(device))
+        sets = None if self.label_sets is None else self.label_sets.to(device)
+        return LabelledInputs(self.samples.to(device), self.labels.to(device), sets)
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Any]:
         """Batches of the samples."""

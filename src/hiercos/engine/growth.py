@@ -17,6 +17,7 @@ from hiercos.engine.memory import Memory
 from hiercos.engine.model_folder import ModelError, StoredModel
 from hiercos.engine.prediction import model_features, stacked_features
 from hiercos.engine.run_data import dataset_summary
+from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.nn import SparseMatrix
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
@@ -235,10 +236,12 @@ def grown_data(
     Raises:
         MethodError: if a model of the method cannot be extended.
         ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is no memory.
-        DataError: if the inputs are of another kind or width than the model takes.
+        DataError: if the inputs are of another kind or width than the model takes, or samples have several labels.
     """
     if isinstance(stored.encoder, FineTunedEncoder):
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
+    if dataset.label_sets is not None:
+        raise DataError(f"{dataset.source}: some samples have several labels; an extension expects one of each")
     method = stored.model.method
     METHODS.check_extendable(method)
     if METHODS.traits(method).solved and memory is None:

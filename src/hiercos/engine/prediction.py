@@ -12,9 +12,10 @@ from hiercos.decisions import Posterior
 from hiercos.engine.batches import VECTORS_AT_ONCE, Samples, VectorSamples
 from hiercos.engine.encoders import FrozenEncoder, ReadConfig
 from hiercos.engine.model_folder import StoredModel
-from hiercos.engine.scoring import ExplainedScores, class_score_batches, explained_batches
+from hiercos.engine.scoring import ExplainedScores, batch_scores, class_score_batches, explained_batches
 from hiercos.errors import DataError
 from hiercos.nn import SparseMatrix
+from hiercos.taxonomy import Floats
 
 VECTORS_READ, RAW_READ = 4096, 256  # inputs read at a time by default: vectors, and images or texts
 
@@ -108,6 +109,26 @@ def posterior_batches(
         shares = [each.energies for each in found if each.energies is not None]
         scores = torch.cat([each.classes for each in found]).numpy()
         yield batch, stored.posterior(scores, torch.cat(shares) if shares else None)
+
+
+def node_score_batches(
+    stored: StoredModel, unlabelled: UnlabelledInputs, config: ReadConfig
+) -> Iterator[tuple[InputBatch, Floats]]:
+    """Batches of inputs with the scores of every node, shape (B, N), of a method for several labels.
+
+    Args:
+        stored: model.
+        unlabelled: inputs to score.
+        config: settings for reading inputs.
+
+    Raises:
+        DataError: if the inputs are of another kind or width than the model takes.
+    """
+    for batch in unlabelled.batches(_read_size(stored.kind, config.batch_size)):
+        samples = model_samples(stored, batch.inputs, config)
+        parts = torch.split(torch.arange(len(samples)), samples.at_once)
+        found = [batch_scores(config.fabric, stored.model, inputs).nodes.cpu() for inputs in samples.batches(parts)]
+        yield batch, torch.cat(found).numpy().astype(np.float64)
 
 
 def _read_size(kind: Kind, batch_size: int | None) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import platform
 import shutil
 from collections.abc import Mapping, Sequence
@@ -48,10 +49,11 @@ from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.shown_inputs import shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
-from hiercos.engine.training import RunProgress, TrainingCallback, fit
+from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
 from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
+from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.metrics import default_suite
 from hiercos.records import Record, holds_finished_run, record_file, refuse_finished_run, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
@@ -169,9 +171,12 @@ def _train_run(
         return _earlier_records(fabric, data, finished, folder, rules, temperature=temperature)
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
+    METHODS.check_label_sets(config.method, train.label_sets)
     METHODS.check_labels(config.method, train.labels, data.taxonomy)
     if memory and not isinstance(train, LabelledVectors):
         raise RunError("a memory needs features that do not change: expected a frozen backbone, texts or vectors")
+    if memory and train.label_sets is not None:
+        raise RunError("a memory needs one label of each sample, got several")
     model = data.model(config)
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
@@ -248,6 +253,7 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         suite.update(labels=true[start : start + len(batch)], **ruled_tensors(rule, batch))
     metrics = {name: float(value) for name, value in suite.compute().items()}
+    metrics |= {name: value for name, value in record.metrics.items() if name == AVERAGE_PRECISION}  # of no rule
     return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
 
 
@@ -361,13 +367,19 @@ def _record(
         data=data.summary(),
         taxonomy=taxonomy_summary(data.taxonomy),
         metrics=metrics,
-        history=[asdict(epoch) for epoch in progress.history],
+        history=[_figures(epoch) for epoch in progress.history],
         best_epoch=progress.best_epoch,
         train_seconds=progress.seconds,
         versions=package_versions(),
         environment=environment(fabric),
         choice=progress.choice,
     )
+
+
+def _figures(epoch: Epoch) -> dict[str, Any]:
+    """Figures of an epoch for a record; average precision only where it was measured."""
+    figures = asdict(epoch)
+    return {name: value for name, value in figures.items() if name != AVERAGE_PRECISION or not math.isnan(value)}
 
 
 def package_versions() -> dict[str, str]:

@@ -82,7 +82,9 @@ class PreparedData:
 
     def _vectors(self, rows: IntArray) -> LabelledVectors:
         features = self.features[torch.from_numpy(rows) if isinstance(self.features, torch.Tensor) else rows]
-        return LabelledVectors(features, torch.tensor(self.dataset.labels[rows]))
+        return LabelledVectors(
+            features, torch.tensor(self.dataset.labels[rows]), label_sets=_label_sets(self.dataset, rows)
+        )
 
     def training_samples(self, config: TrainConfig) -> LabelledVectors:  # noqa: ARG002  # vectors are not augmented
         """Vectors of the training split, without samples labelled with the root."""
@@ -113,6 +115,11 @@ class PreparedData:
         elif isinstance(self.made_by, JoinedEncoder):
             summary["backbone"] = {**self.made_by.frozen.backbone.identity(), "beside": TFIDF}
         return summary
+
+
+def _label_sets(dataset: Dataset, rows: IntArray) -> torch.Tensor | None:
+    """Nodes of several labels of the samples at these rows, shape (M, K); None if every sample has one label."""
+    return None if dataset.label_sets is None else torch.tensor(dataset.label_sets[rows])
 
 
 def prepare(dataset: Dataset, *, dim: int = 256, seed: int = 0, trust_backbone: bool = False) -> PreparedData:
@@ -231,7 +238,7 @@ class FineTuningData:
         return self.read_config.raw_samples(self.backbone, self.dataset.inputs.take(rows))
 
     def _labelled(self, rows: IntArray, samples: RawSamples) -> LabelledInputs:
-        return LabelledInputs(samples, torch.tensor(self.dataset.labels[rows]))
+        return LabelledInputs(samples, torch.tensor(self.dataset.labels[rows]), _label_sets(self.dataset, rows))
 
     def training_samples(self, config: TrainConfig) -> LabelledInputs:
         """Inputs of the training split with the augmentation of the config, without samples labelled with the root.

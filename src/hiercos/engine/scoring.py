@@ -14,6 +14,7 @@ from hiercos.decisions import Posterior, Rule, log_softmax
 from hiercos.engine.batches import LabelledSamples, Samples
 from hiercos.engine.device import DeviceContext, available_device, in_cpu_turns
 from hiercos.methods import Model
+from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.nn import SparseMatrix, csr_tensor
 from hiercos.taxonomy import AnyArray
 
@@ -40,7 +41,7 @@ class Evaluation:
 
     Attributes:
         scores: class scores, shape (M, C), on the CPU.
-        metrics: values of the default suite by name.
+        metrics: values of the default suite by name, and average precision if samples have several labels.
     """
 
     scores: Tensor
@@ -113,10 +114,12 @@ def evaluate_scores(
         temperature: temperature of the probabilities for the log loss, which is nan without one.
     """
     from hiercos.metrics import default_suite
+    from hiercos.metrics.functional import average_precision
 
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)
+    nodes = None if data.label_sets is None else torch.zeros(len(data), model.taxonomy.num_nodes)
     parts = torch.split(rows, data.at_once) if len(rows) else ()
     for part, inputs in in_cpu_turns(fabric, zip(parts, data.batches(parts), strict=True)):
         found = batch_scores(fabric, model, inputs)
@@ -127,9 +130,21 @@ def evaluate_scores(
             log_probabilities=None if temperature is None else log_probabilities(found.classes, temperature),
         )
         scores[part] = found.classes.cpu()
-    if fabric.world_size > 1:
-        scores = torch.as_tensor(fabric.all_reduce(scores.to(fabric.device), reduce_op="sum")).cpu()
-    return Evaluation(scores, {name: float(value) for name, value in suite.compute().items()})
+        if nodes is not None:
+            nodes[part] = found.nodes.cpu()
+    metrics = {name: float(value) for name, value in suite.compute().items()}
+    if nodes is not None and data.label_sets is not None:
+        metrics[AVERAGE_PRECISION] = float(
+            average_precision(_gathered(fabric, nodes), data.label_sets.cpu(), model.taxonomy)
+        )
+    return Evaluation(_gathered(fabric, scores), metrics)
+
+
+def _gathered(fabric: "Fabric", values: Tensor) -> Tensor:
+    """Values (M, K) of which every process has its own rows and zeros elsewhere, whole and on the CPU."""
+    if fabric.world_size == 1:
+        return values
+    return torch.as_tensor(fabric.all_reduce(values.to(fabric.device), reduce_op="sum")).cpu()
 
 
 def log_probabilities(scores: Tensor, temperature: float) -> Tensor:
@@ -142,6 +157,16 @@ def ruled_tensors(rule: Rule, posterior: Posterior) -> dict[str, Any]:
     ranking, listed = rule.orders(posterior)
     arrays = {"scores": ranking, "log_probabilities": posterior.logs, **({} if listed is None else {"listed": listed})}
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def node_average_precision(fabric: DeviceContext, model: Model, data: LabelledSamples) -> float:
+    """Average precision of the node scores of samples with one or several labels, in one process."""
+    from hiercos.metrics.functional import average_precision
+
+    parts = torch.split(torch.arange(len(data)), data.at_once)
+    nodes = torch.cat([batch_scores(fabric, model, inputs).nodes.cpu() for inputs in data.batches(parts)])
+    labels = data.labels if data.label_sets is None else data.label_sets
+    return float(average_precision(nodes, labels.cpu(), model.taxonomy))
 
 
 def evaluate(fabric: "Fabric", model: Model, data: LabelledSamples) -> dict[str, float]:

@@ -34,6 +34,7 @@ from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilit
 from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
+from hiercos.metric_table import AVERAGE_PRECISION
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 LOG = "log.csv"
 WRITING = 0.05  # largest share of the time that goes into checkpoints
 UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
+MEASURES = (*UNKNOWN, AVERAGE_PRECISION)  # metrics of an epoch; the last one only for samples with several labels
 
 
 class TrainingError(ValueError):
@@ -58,6 +60,7 @@ class Epoch:
         hops: HOPS on validation; nan without validation data.
         seconds: time spent in the run up to the end of the epoch.
         log_loss: log-loss on validation at the temperature that suits it best; nan without validation data.
+        average_precision: average precision of the nodes on validation; nan unless samples have several labels.
     """
 
     number: int
@@ -66,6 +69,7 @@ class Epoch:
     hops: float
     seconds: float
     log_loss: float = math.nan
+    average_precision: float = math.nan
 
 
 class TrainingCallback(Protocol):
@@ -107,9 +111,11 @@ class RunProgress:
         return asdict(self)
 
     def to_csv(self) -> str:
-        """History as CSV text, one row per epoch."""
+        """History as CSV text, one row per epoch; average precision only where samples have several labels."""
         stream = io.StringIO()
-        writer = csv.DictWriter(stream, [entry.name for entry in fields(Epoch)], lineterminator="\n")
+        several = any(not math.isnan(epoch.average_precision) for epoch in self.history)  # labels of a sample
+        names = [entry.name for entry in fields(Epoch) if several or entry.name != AVERAGE_PRECISION]
+        writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
         writer.writeheader()
         writer.writerows(asdict(epoch) for epoch in self.history)
         return stream.getvalue()
@@ -137,7 +143,8 @@ def fit(
     """Train a model in place; it ends with the weights of its best epoch.
 
     With `patience` that is the last epoch, in which the rate has fallen to 0 (see `Plateau`). For a given number of
-    epochs it is the one with the highest top-1 on validation, as published.
+    epochs it is the one with the highest top-1 on validation, as published; where samples have several labels, with the
+    highest average precision.
 
     Every epoch seeds its own order and dropout, so on a CPU a resumed run ends with the same weights, bit for bit, as
     one that was never interrupted.
@@ -163,6 +170,7 @@ def fit(
         TrainingError: if there are fewer than two samples, or the loss is no longer finite.
         CheckpointError: if the checkpoint belongs to another run.
     """
+    METHODS.check_label_sets(model.method, train.label_sets)
     METHODS.check_labels(model.method, train.labels, model.taxonomy)
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
@@ -191,7 +199,8 @@ def fit(
             check_weights(model, number)
             metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
             seconds = state.progress.seconds + time.perf_counter() - start
-            state.add(Epoch(number, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"]))
+            measured = {name: metrics[name] for name in MEASURES if name in metrics}
+            state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
             if folder is not None and fabric.is_global_zero:
                 state.write_if_due(folder)
             if callback:
@@ -243,7 +252,8 @@ class RunState:
     @property
     def plateau(self) -> Plateau:
         """Course of the schedule "plateau" after the finished epochs."""
-        measures = [(epoch.top1, epoch.hops, -epoch.log_loss) for epoch in self.progress.history]
+        history = self.progress.history
+        measures = [(epoch.top1, epoch.hops, -epoch.log_loss, epoch.average_precision) for epoch in history]
         patience = self.config.patience
         return Plateau() if patience is None else Plateau.after(measures, patience, self.config.epochs)
 
@@ -262,7 +272,9 @@ class RunState:
             self.best = copy.deepcopy(self.model.state_dict())
 
     def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
-        return self.config.patience is not None or not epoch.top1 <= best.top1
+        if self.config.patience is not None or math.isnan(epoch.average_precision):
+            return self.config.patience is not None or not epoch.top1 <= best.top1
+        return epoch.average_precision > best.average_precision
 
     def write_if_due(self, folder: Path) -> None:
         """Write after the first and the last epoch, and in between so rarely that it takes `WRITING` of the time."""
@@ -339,12 +351,13 @@ def train_epoch(
     )
     model.train()
     losses: list[Tensor] = []
+    targets = train.labels if train.label_sets is None else train.label_sets
     stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
     for index, (batch, inputs) in enumerate(in_cpu_turns(fabric, zip(batches, stream, strict=True))):
         step = (number - 1) * len(batches) + index
         rate = learning_rate(config, step, config.epochs * len(batches), plateau=plateau)
         set_learning_rate(optimizer, rate)
-        labels = train.labels[batch.rows.to(fabric.device)]
+        labels = targets[batch.rows.to(fabric.device)]
         own = None if weights is None else fabric.to_device(weights[batch.rows])
         share = batch.weight if weights is None else batch.weight * float(weights[batch.rows].mean() / weights.mean())
         optimizer.zero_grad(set_to_none=True)

@@ -1,6 +1,7 @@
 """Operations on ancestors and descendants in torch, and the Hier-COS scores built on them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
+from hiercos.geometry.label_sets import TargetNodes, target_nodes
 from hiercos.geometry.labels import label_nodes, label_rows
 from hiercos.geometry.operations import (
     NodeOperations,
@@ -26,6 +27,7 @@ from hiercos.geometry.scores import (
 __all__ = [
     "NodeOperations",
     "PaddedLevels",
+    "TargetNodes",
     "TreePasses",
     "cascade_log_probabilities",
     "checked_embeddings",
@@ -46,5 +48,6 @@ __all__ = [
     "subspace_cosine",
     "subspace_dimensions",
     "subspace_distance",
+    "target_nodes",
     "tree_operations",
 ]

@@ -8,6 +8,7 @@ from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
 from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.losses.hierarchical_cross_entropy import HACELoss, HXELoss
+from hiercos.losses.mc_loss import MCLoss
 from hiercos.losses.path_log import PathLogLoss
 from hiercos.losses.soft_labels import SoftLabelsLoss
 
@@ -23,6 +24,7 @@ __all__ = [
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
+    "MCLoss",
     "PathLogLoss",
     "Penalty",
     "SoftLabelsLoss",

@@ -2,6 +2,7 @@
 
 from hiercos.methods import (  # imported to register
     barz_denzler,
+    c_hmcnn,
     committee,
     conditional_softmax,
     cross_entropy,
@@ -44,6 +45,7 @@ __all__ = [
     "Space",
     "barz_denzler",
     "build_method",
+    "c_hmcnn",
     "committee",
     "conditional_softmax",
     "cross_entropy",

@@ -85,6 +85,7 @@ class MethodTraits:
         solved: whether a solver finds the weights from all samples at once, instead of gradient steps.
         search: search space of each of the method's own options, by option name.
         raw_inputs: whether the head takes features as they are: dense or sparse CSR, not projected or standardized.
+        label_sets: whether the loss accepts several labels of a sample, shape (B, K).
         recommended: options that the commands set unless the published ones are asked for, by option name.
     """
 
@@ -95,6 +96,7 @@ class MethodTraits:
     solved: bool = False
     search: Mapping[str, Space] = field(default_factory=dict)
     raw_inputs: bool = False
+    label_sets: bool = False
     recommended: Mapping[str, Any] = field(default_factory=dict)
 
 
@@ -180,6 +182,22 @@ class MethodRegistry(Registry[Build]):
                 f"got inner nodes for {inner} of {len(labels)}; methods that learn from inner nodes: "
                 f"{', '.join(self.with_inner_labels())}"
             )
+
+    def check_label_sets(self, name: str, label_sets: Tensor | None) -> None:
+        """Raise a `MethodError` for training samples with several labels if the method needs one of each.
+
+        Args:
+            name: name of the method.
+            label_sets: nodes of the labels of each sample, -1 for none, shape (M, K); None if each has one label.
+        """
+        if label_sets is None or self.traits(name).label_sets:
+            return
+        several = int(((label_sets >= 0).sum(dim=1) > 1).sum())
+        possible = ", ".join(other for other in self if self.traits(other).label_sets)
+        raise MethodError(
+            f"method {name!r} needs one label for every training sample, got several for {several} of "
+            f"{len(label_sets)}; methods that learn from several: {possible}"
+        )
 
     def search(self, name: str) -> Mapping[str, Space]:
         """Search space of each of a method's own options, by option name."""

@@ -14,6 +14,7 @@ from torch import Tensor
 from hiercos.data import Inputs
 from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder, StoredModel, TfidfEncoder
 from hiercos.files import check_writable, write_atomically
+from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, OnnxBackbone
@@ -106,11 +107,13 @@ def export_onnx(stored: StoredModel, *, start: Start = "inputs") -> OnnxExport:
             texts, whose map is written beside the file; "features" for the head alone, a model of vectors.
 
     Raises:
-        OnnxError: if the extra `onnx` is missing, the backbone cannot be exported, or onnxruntime and PyTorch differ
-            by more than 1e-5.
+        OnnxError: if the extra `onnx` is missing, the backbone cannot be exported, the method scores nodes for several
+            labels, or onnxruntime and PyTorch differ by more than 1e-5.
     """
     check_choice("start", start, get_args(Start))
     check_tree(stored.model.taxonomy, "an ONNX file")
+    if METHODS.traits(stored.model.method).label_sets:
+        raise OnnxError(f"method {stored.model.method!r} scores nodes, and an ONNX file has scores of classes alone")
     encoder = stored.encoder if start == "inputs" else None
     backbone, transform = _image_part(encoder)
     description = OnnxDescription(

@@ -7,6 +7,7 @@ from .answers import explanations as explanations
 from .answers import is_level_column as is_level_column
 from .answers import level_columns as level_columns
 from .answers import named_answers as named_answers
+from .answers import node_columns as node_columns
 from .answers import probability_columns as probability_columns
 from .decision_tables import RowWeights as RowWeights
 from .decision_tables import read_class_prior as read_class_prior

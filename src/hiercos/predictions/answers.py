@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
 from hiercos.options import check_count
-from hiercos.taxonomy import IntArray, Taxonomy, best_children, is_at_or_above
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children, is_at_or_above
 
 Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
@@ -308,6 +308,10 @@ def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumn
         batch: B inputs.
         posterior: probabilities of the inputs.
     """
-    taxonomy, values = posterior.taxonomy, np.minimum(posterior.nodes, 1.0)
+    return node_columns(batch, np.minimum(posterior.nodes, 1.0), posterior.taxonomy)
+
+
+def node_columns(batch: InputBatch, values: Floats, taxonomy: Taxonomy) -> AnswerColumns:
+    """Values of all nodes for a batch of inputs, shape (B, N), as columns; see `probability_columns`."""
     nodes = {taxonomy.path_text(node): values[:, node].tolist() for node in range(taxonomy.num_nodes)}
     return {"row": list(batch.numbers), **nodes}

@@ -22,6 +22,7 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import Answering, AnswerOptions
 from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.metric_table import AVERAGE_PRECISION
 
 if TYPE_CHECKING:
     from hiercos.benchmark import LabelledPosterior, SampleMetrics
@@ -168,7 +169,18 @@ class OpenedModel:
         if isinstance(self.answering.rule, NodeRule) and breakdown is None:
             return node_answer_rows(self.tested(), self.answering.rule, seed=seed)
         samples = model_metrics(self.fabric, self.stored, self.data, self.answering.request)
-        return _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
+        rows = _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
+        return rows if breakdown or self.data.label_sets is None else [*rows, self.average_precision()]
+
+    def average_precision(self) -> "Row":
+        """Row of the average precision of the nodes, over the samples with one or several labels."""
+        from hiercos.engine import node_average_precision
+
+        assert self.data.label_sets is not None
+        count = int((self.data.label_sets >= 0).any(dim=1).sum())
+        value = node_average_precision(self.fabric, self.stored.model, self.data)
+        unknown = float("nan")  # no interval
+        return {"metric": AVERAGE_PRECISION, "value": value, "low": unknown, "high": unknown, "samples": count}
 
     def tested(self) -> "LabelledPosterior":
         """Probabilities of the samples."""
@@ -191,7 +203,8 @@ def _open(  # noqa: PLR0917  # all are needed, and it is called once
 
     samples = held_out_samples(model, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
-    tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels))
+    sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
+    tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)
     answering = Answering.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
     return OpenedModel(config.fabric, replace(stored, rule=answering.rule), tested, answering)
 

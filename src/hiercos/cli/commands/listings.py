@@ -41,6 +41,7 @@ def _trait_lines(traits: "MethodTraits") -> list[str]:
     answers = {
         "learns from the tree": _yes_or_no(traits.uses_tree),
         "labels at inner nodes": _yes_or_no(traits.inner_labels),
+        "several labels of a sample": _yes_or_no(traits.label_sets),
         "nodes with several parents": _yes_or_no(traits.graphs),
         "new classes by hiercos extend": "with a memory" if traits.solved else _yes_or_no(traits.grows),
     }

@@ -100,7 +100,7 @@ def predict(
     check_target("--output", output)
     answers.request()  # raises for impossible values
     from hiercos.data import read_inputs
-    from hiercos.predictions import answer_columns, probability_columns
+    from hiercos.predictions import answer_columns, node_columns, probability_columns
 
     opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -122,6 +122,11 @@ def predict(
                 write(answer_columns(batch, allowed, rule, top=top, explain=explain, numbered=numbered))
             advance(len(posterior))
 
+        if probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
+            for batch, values in scored:
+                write(node_columns(batch, values, opened.taxonomy))
+                advance(len(values))
+            return
         with in_background(answer) as answer_later:  # while the network computes the next batch
             for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=explain):
                 answer_later(batch, posterior)

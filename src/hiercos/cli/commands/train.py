@@ -9,6 +9,7 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
+from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
@@ -113,6 +114,8 @@ def _show(record: "Record", out: Path, format: str) -> None:
     from hiercos.cli.display.result_tables import print_records
 
     print_records([record], format)
+    if AVERAGE_PRECISION in record.metrics:
+        typer.echo(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.", err=True)
     if record.choice:
         typer.echo(f"{record.method}: {record.choice}.", err=True)
     typer.echo(f"The model is in {out}.", err=True)

@@ -11,7 +11,7 @@ import typer
 from hiercos.cli.display.output import Row, emit
 from hiercos.cli.options.groups import OptionError
 from hiercos.errors import suggestion
-from hiercos.metric_table import MAIN, MEASURED
+from hiercos.metric_table import AVERAGE_PRECISION, MAIN, MEASURED
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
@@ -105,7 +105,7 @@ class MetricChoice:
         from hiercos.metrics.functional import ANSWER_METRICS
 
         names = [name.strip() for name in self.metrics.split(",")]
-        known = [*(spec.name for spec in MEASURED if not spec.per_level), *ANSWER_METRICS]
+        known = [*(spec.name for spec in MEASURED if not spec.per_level), AVERAGE_PRECISION, *ANSWER_METRICS]
         for name in names:
             if name not in known and not name.startswith("accuracy_level_"):
                 raise OptionError(f"--metrics: unknown metric {name!r}{suggestion(name, known)}")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 INTERVAL = 10.0  # seconds between two lines in a log
 REDRAW_INTERVAL = 0.25  # seconds between two drawings of a table
 Figures = tuple[float, float]  # top-1 and HOPS on validation
-BEST = "The weights of the best epoch, that with the highest top-1 on validation, are kept."
+BEST = "The weights of the best epoch on validation, by top-1 or with several labels by average precision, are kept."
 LAST = "The weights of the last epoch are kept."
 
 
@@ -238,6 +238,8 @@ class PlainLines:
 
 
 def _figures(epoch: Epoch) -> str:
+    if not math.isnan(epoch.average_precision):  # samples with several labels
+        return f"loss {epoch.loss:.4f}  val average precision {epoch.average_precision:.4f}"
     metrics = f"val log-loss {epoch.log_loss:.4f}  val top-1 {100 * epoch.top1:.2f}%  val HOPS {epoch.hops:.4f}"
     return f"loss {epoch.loss:.4f}  {metrics}"
 

@@ -146,11 +146,11 @@ def read_vectors(path: Path) -> SourceSamples:
     arrays = read_npz(path, arrays=("features", "labels"), optional=OPTIONAL)
     features = Vectors(feature_matrix(path, arrays["features"]))
     check_inputs(features, source=str(path))
-    for name in ("labels", "split"):
-        if name in arrays and arrays[name].shape != (len(features),):
+    for name, most in (("labels", 2), ("split", 1)):  # a row of a 2-D array is several labels
+        array = arrays.get(name)
+        if array is not None and (array.ndim > most or array.shape[:1] != (len(features),)):
             raise DataError(
-                f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', "
-                f"got {arrays[name].shape}"
+                f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', got {array.shape}"
             )
     taxonomy = _taxonomy(path, arrays["taxonomy"]) if "taxonomy" in arrays else None
     origin = _origin(arrays)

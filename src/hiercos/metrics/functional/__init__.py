@@ -1,5 +1,6 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
+from hiercos.metrics.functional.average_precision import average_precision
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     ANSWER_METRICS,
@@ -28,6 +29,7 @@ __all__ = [
     "ANSWER_METRICS",
     "answer_values",
     "average_hierarchical_distance",
+    "average_precision",
     "calibration_error",
     "correct_order",
     "expected_cost",

