@@ -33,7 +33,7 @@ def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
         rest = process.stderr.read()
     assert process.returncode == 143
     assert rest.endswith(
-        "error: Terminated. Finished work is kept; rerun the command to continue (train: with --resume).\n"
+        "error: Terminated. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
     )
     assert "Traceback" not in rest
     left = {file.name for file in (tmp_path / "out").iterdir()}

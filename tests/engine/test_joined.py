@@ -46,6 +46,7 @@ def test_columns_are_those_of_tfidf_then_scaled_ones_of_the_backbone() -> None:
     np.testing.assert_allclose(lengths, 1.0, rtol=1e-5)
     again = data.made_by.samples(texts().inputs, config).features  # type: ignore[union-attr]
     np.testing.assert_allclose(again.toarray(), joined.toarray(), atol=1e-6)
+    assert data.made_by.samples(Texts([]), config).features.shape == (0, width + 384)  # type: ignore[union-attr]
 
 
 def test_a_trained_model_is_loaded_with_both_parts_and_knows_a_word_it_never_saw(tmp_path: Path) -> None:

@@ -20,14 +20,14 @@ def test_wrong_answers_are_counted_by_nearness_branch_and_pair() -> None:
     text = mistake_summary(found)
     assert text.startswith(
         f"Where it errs: {len(wrong)} of 80 answers are wrong; {siblings} of these name a sibling of the truth. "
-        f"Most are in {name} ({most} of {among}). Most often "
+        f"The branch with the most is {name}: {most} of its {among} samples. Most often "
     )
     assert text.endswith(f"({wrong.count(pair)} times).")
 
 
 def test_a_single_top_node_is_no_branch() -> None:
     tree = Taxonomy.from_paths([("all", "pet", "cat"), ("all", "pet", "dog"), ("all", "car"), ("all", "bus")])
-    assert "Most are in all" not in mistake_summary(analysis(tree))
+    assert "the most is all" not in mistake_summary(analysis(tree))
 
 
 def test_no_mistake_is_said_in_one_sentence() -> None:

@@ -77,7 +77,7 @@ class ReportSource:
             if not (_run_folder(folder, row) / record_file(row["rule"])).is_file():
                 raise ReportSourceError(f"{folder / RESULTS}: names a run without a record: {_run_folder(folder, row)}")
         records = [Record.read(_run_folder(folder, row), row["rule"]) for row in rows]
-        tables = results.get("tables", [{}])
+        tables = results.get("tables") or [{}]
         return cls(
             folder,
             records,

@@ -26,7 +26,9 @@ from hiercos.errors import FaultsError, HiercosWarning, visible
 from hiercos.turns import share_cores
 
 FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
-INTERRUPTED_MESSAGE = "Interrupted. Finished work is kept; rerun the command to continue (train: with --resume)."
+INTERRUPTED_MESSAGE = (
+    "Interrupted. Finished work is kept; rerun the command to continue (train and extend: with --resume)."
+)
 
 # GNU OpenMP, part of torch's wheels for Linux, waits for the other threads of a loop by spinning, 300,000 times by
 # default. If another job uses the core that the last thread needs, this time is lost in every loop.

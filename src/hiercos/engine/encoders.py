@@ -130,7 +130,7 @@ class JoinedEncoder:
     def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
         """Sparse vectors of the texts."""
         embedded = self.frozen.samples(inputs, config)
-        parts = torch.split(torch.arange(len(inputs)), embedded.at_once)
+        parts = torch.split(torch.arange(len(inputs)), embedded.at_once) if len(inputs) else ()
         blocks = [batch.cpu().numpy() for batch in embedded.batches(parts)]
         features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
         return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)

@@ -46,6 +46,7 @@ class MCLoss(nn.Module):
         """Logits (B, N) and labels (B,) or (B, K) to a scalar."""
         if logits.ndim != 2 or logits.shape[1] != self.taxonomy.num_nodes:
             raise ValueError(f"expected logits of shape (B, {self.taxonomy.num_nodes}), got {tuple(logits.shape)}")
+        logits = logits.float()  # sums of many small terms, also under autocast
         operations = tree_operations(self.taxonomy, logits.device)
         targets: TargetNodes = target_nodes(labels, self.taxonomy)
         highest = operations.descendant_maxima(logits)

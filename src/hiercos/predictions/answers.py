@@ -1,6 +1,7 @@
 """Answers of a model, and their explanations, as columns of a table and as dicts with class names and paths."""
 
 import json
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +17,9 @@ Answer = dict[str, Any]
 AnswerColumns = dict[str, list[Any]]
 # Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
 ANSWER_COLUMNS = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
+EXPLANATION = re.compile(
+    r"(runner_up_)?(probability|energy)_\d+|runner_up_\d+"
+)  # names of columns, see `explanation_columns`
 STOP_COLUMNS = ("level", "next", "next_confidence", "criterion")
 
 
@@ -171,8 +175,8 @@ def level_columns(taxonomy: Taxonomy, *, numbered: bool = False) -> list[str]:
 
 
 def is_level_column(name: str) -> bool:
-    """Whether a column of a table of answers without explanations is that of a level."""
-    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS}
+    """Whether a column of a table of answers is that of a level."""
+    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS} and not EXPLANATION.fullmatch(name)
 
 
 def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, levels: Sequence[str]) -> AnswerColumns:

@@ -29,7 +29,8 @@ def mistake_summary(analysis: Analysis) -> str:
     if len(set(branches.tolist())) > 1:
         most = int(np.bincount(branches[wrong]).argmax())
         inside = branches == most
-        found.append(f"Most are in {tree.names[most]} ({int((wrong & inside).sum())} of {int(inside.sum())}).")
+        inner, all_inside = int((wrong & inside).sum()), int(inside.sum())
+        found.append(f"The branch with the most is {tree.names[most]}: {inner} of its {all_inside} samples.")
     if analysis.pairs:
         pair = analysis.pairs[0]
         answer = tree.names[pair.answer] if pair.answer >= 0 else "the root"

@@ -208,7 +208,7 @@ def _change(difference: Estimate, spec: MetricSpec, seeds: int) -> str:
     name, percent, _ = spec.heading.partition(" %")
     size = spec.text(abs(difference.mean)) + (" points" if percent else "")
     low, high = (spec.text(end, sign="+") for end in (difference.low, difference.high))
-    if math.isnan(difference.half_width) or low == high:
+    if math.isnan(difference.half_width) or not difference.half_width:
         why = "one seed, so no interval" if seeds == 1 else "the same for every seed"
         word = "gains" if difference.mean > 0 else "loses"
         return f"{word} {size} of {name} ({why})" if difference.mean else f"does not change {name} ({why})"

@@ -52,7 +52,11 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
     top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
     tests = int(chosen.records[0].data["sizes"]["test"])
     first = f"Ship {chosen.name}: top-1 {top1}%, mean tree distance of the answers {distance}. "
-    sentences = [first + _ties(others, tests), *_few_rows(chosen, tests), _features(lines, most_frequent)]
+    sentences = [
+        first + (_ties(others, tests) if len(lines) > 1 else ""),
+        *_few_rows(chosen, tests),
+        _features(lines, most_frequent),
+    ]
     sentences += _parts(lines, rows)
     ranked = max(lines, key=lambda line: line.estimate("hops").mean)
     if ranked.estimate("hops").mean > chosen.estimate("hops").mean:

@@ -210,7 +210,7 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
         (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),
         (["--target-precision", "0.5", "--delta", "2"], "expected a delta above 0 and below 1, got 2"),
-        (["--within", "fish"], "within: row 1: unknown label 'fish'"),
+        (["--within", "fish"], "within: unknown label 'fish'"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),

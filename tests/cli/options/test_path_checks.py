@@ -10,7 +10,7 @@ import pytest
 from hiercos.cli.app import app, run, taxonomy_app
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError
-from hiercos.cli.options.replacements import FILE_TARGETS, FOLDER_TARGETS
+from hiercos.cli.options.replacements import FILE_TARGETS, FOLDER_TARGETS, replacement_fault
 from hiercos.manifest import committed
 
 UNWRITABLE = Path("/proc")  # for anybody, on Linux
@@ -170,3 +170,11 @@ def test_a_missing_model_is_found_without_torch() -> None:
         "run(['evaluate', 'none', 'd.npz'])]; sys.exit('torch' in sys.modules or codes != [2, 2, 2])"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
+
+
+def test_another_program_s_manifest_and_long_texts_are_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text('{"name": "a web application"}')
+    (tmp_path / "csv").touch()
+    for output in ("manifest.json", "answers.csv", "csv"):
+        values = {"output": tmp_path / output, "format": "csv", "methods": "hier-cos," * 100, "inputs": "new.csv"}
+        assert replacement_fault(values) is None

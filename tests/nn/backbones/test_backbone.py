@@ -118,7 +118,7 @@ def test_every_wrong_option_is_named() -> None:
         ("wide-resnet-28", {"stem": 0}, "expected a stem of at least 1 feature, got 0"),
         ("resnet-50", {"mean": [0.5]}, "expected three means"),
         ("resnet-50", {"std": [0.5, 0.5, 0]}, "three positive stds"),
-        ("efficientnet-lite0", {"size": 0}, "expected a size of at least 1 pixel, got 0"),
+        ("efficientnet-lite0", {"size": 0}, "expected a size of 1 to 8192 pixels, got 0"),
     ],
 )
 def test_a_value_that_a_backbone_refuses_is_named(name: str, options: dict[str, object], reason: str) -> None:

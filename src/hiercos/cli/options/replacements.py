@@ -1,16 +1,18 @@
 """Check, before a command starts, that its outputs replace none of its inputs and no file of a model."""
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from hiercos.files import is_same_file
-from hiercos.manifest import MANIFEST, Manifest
+from hiercos.manifest import MANIFEST, Manifest, ManifestError
 from hiercos.records import CONFIG
 
 FILE_TARGETS = ("output", "onnx", "curve")  # parameters of commands that name a file to write
 FOLDER_TARGETS = ("out", "ship")  # parameters that name a folder to write to
+TEXT_INPUTS = ("data", "inputs", "file", "source", "class_prior", "taxonomy")  # parameters whose texts may be paths
 RUN_FILES = re.compile(  # names of what runs and comparisons keep in their folder
     r"(config|manifest|taxonomy|inputs|calibration|text_features|results|record.*|trial.*)\.json|.*\.safetensors"
     r"|log\.csv|scores\.npz|results\.(csv|md|tex)"
@@ -22,8 +24,8 @@ def replacement_fault(values: Mapping[str, Any]) -> str | None:
     """Sentence about an output that would replace an input of the command, or a file of a model; None without one.
 
     Args:
-        values: value of each parameter of a command; a path, or a text that is one, is an input unless its parameter is
-            among `FILE_TARGETS` or `FOLDER_TARGETS`.
+        values: value of each parameter of a command; a path, or the text of one of `TEXT_INPUTS`, is an input unless
+            its parameter is among `FILE_TARGETS` or `FOLDER_TARGETS`.
     """
     outputs = [file for name in FILE_TARGETS if values.get(name) for file in _written(name, Path(values[name]))]
     folders = [Path(values[name]) for name in FOLDER_TARGETS if values.get(name)]
@@ -49,9 +51,10 @@ def _written(name: str, file: Path) -> tuple[Path, ...]:
 
 
 def _inputs(values: Mapping[str, Any]) -> Iterator[Path]:
-    """All texts and paths among the parameters that are no outputs; most texts are no files, which is harmless."""
+    """Files and folders among the parameters that are no outputs; data may be given as a text."""
     for name, value in values.items():
-        if name not in (*FILE_TARGETS, *FOLDER_TARGETS) and isinstance(value, str | Path) and "\0" not in str(value):
+        is_input = isinstance(value, Path) or (isinstance(value, str) and name in TEXT_INPUTS)
+        if is_input and name not in (*FILE_TARGETS, *FOLDER_TARGETS) and os.path.exists(value):
             yield Path(value)
 
 
@@ -71,6 +74,10 @@ def _is_run_name(file: Path) -> bool:
 
 
 def _is_model_file(file: Path) -> bool:
-    """Whether a file is a manifest, or listed by one beside it."""
+    """Whether a file is the manifest of a model, or listed by one beside it; other programs have such names, too."""
     folder = file.resolve().parent
-    return file.name == MANIFEST or ((folder / MANIFEST).is_file() and file.name in Manifest.of(folder))
+    try:
+        files = Manifest.of(folder).files
+    except ManifestError:  # not one of a model
+        return False
+    return files is not None and (file.name == MANIFEST or file.name in files)
