@@ -38,6 +38,9 @@ class InferenceModel(Protocol):
     def calibration(self) -> "HeldOutChains | None":
         """Calibration samples for the targets of back-off; None if it has none."""
 
+    def kind_of(self, source: str) -> "Kind":
+        """The kind of the inputs in a file: that of the model, or vectors where it takes both."""
+
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
@@ -72,6 +75,13 @@ class FolderModel:
         self.stored: StoredModel = loading.load(folder)
         self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
         self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
+
+    def kind_of(self, source: str) -> "Kind":
+        """See `InferenceModel`; a model with a frozen backbone also takes the backbone's features, from an .npz."""
+        from hiercos.engine import FrozenEncoder
+
+        is_features = source.lower().endswith(".npz") and isinstance(self.stored.encoder, FrozenEncoder)
+        return "vectors" if is_features else self.kind
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
@@ -112,6 +122,10 @@ class ExportedModel:
         self.model: OnnxModel = load_onnx_model(file)
         self.kind, self.rule = self.model.kind, self.model.rule
         self.taxonomy, self.calibration = self.model.taxonomy, self.model.description.calibration
+
+    def kind_of(self, source: str) -> "Kind":  # noqa: ARG002  # an exported model takes one kind
+        """See `InferenceModel`."""
+        return self.kind
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False

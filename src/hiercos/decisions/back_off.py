@@ -133,8 +133,8 @@ class BackOff(NodeRule):
             return self
         if chains is None:
             raise RuleError(
-                f"{self._target}: this model has no calibration samples, which training sets aside from 20 validation "
-                "samples on; use a confidence instead"
+                f"{self._target}: this model has no calibration samples: hiercos train sets a third of the validation "
+                "samples aside if that is 20 or more, an estimator its calibration_fraction; use a confidence instead"
             )
         threshold = self._chosen_threshold(chains)
         return replace(self, threshold=threshold, samples=len(chains), exchangeable=chains.exchangeable)

@@ -312,6 +312,8 @@ class CommitteeTraining:
         best = int(np.argmin(alone))
         names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
         choice = f"{names}: log-loss {loss:.4f} on validation, {candidates[best].method} alone {alone[best]:.4f}"
+        if loss > alone[best]:
+            choice += " (with few validation samples, weights near equal ones are safer)"
         return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
 
 

@@ -38,3 +38,4 @@ from .results import t_interval as t_interval
 from .results import verdict as verdict
 from .shipping import Recommendation as Recommendation
 from .shipping import recommendation as recommendation
+from .shipping import wilson_interval as wilson_interval

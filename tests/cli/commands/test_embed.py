@@ -57,6 +57,10 @@ def test_a_model_of_features_predicts_images_as_a_model_of_the_images_does(
         assert run(["predict", str(folder), str(images / "test"), "--device", "cpu"]) == 0
         answers.append(capsys.readouterr().out)
     assert answers[0] == answers[1]
+    with np.load(features) as arrays:
+        np.savez(tmp_path / "new.npz", features=arrays["features"][:2])
+    assert run(["predict", str(tmp_path / "m"), str(tmp_path / "new.npz"), "--device", "cpu"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3  # a header and two rows
     metrics = []
     for data in (images, features):
         assert run(["evaluate", str(tmp_path / "m"), str(data), "--device", "cpu", "--format", "json"]) == 0

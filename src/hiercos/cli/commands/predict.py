@@ -107,7 +107,7 @@ def predict(
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     weights = by_row.weights(inputs, opened.taxonomy)
     answering = Answering.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
-    unlabelled = read_inputs(inputs, kind=opened.kind, **asdict(columns), callback=checking_lines())
+    unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **asdict(columns), callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)

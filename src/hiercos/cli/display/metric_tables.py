@@ -11,7 +11,7 @@ import typer
 from hiercos.cli.display.output import Row, emit
 from hiercos.cli.options.groups import OptionError
 from hiercos.errors import suggestion
-from hiercos.metric_table import AVERAGE_PRECISION, MAIN, MEASURED
+from hiercos.metric_table import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
@@ -38,11 +38,25 @@ def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
 
     found = bootstrap_interval(samples.values, samples.averages, seed=seed)
     counts = len(samples.values) - _missing(samples)
-    columns = zip(samples.names, found.mean, found.low, found.high, counts, strict=True)
-    return [
-        {"metric": name, "value": float(mean), "low": float(low), "high": float(high), "samples": int(count)}
-        for name, mean, low, high, count in columns
-    ]
+    rows: list[Row] = []
+    for name, mean, *ends, count in zip(samples.names, found.mean, found.low, found.high, counts, strict=True):
+        low, high = _open_interval(name, mean, int(count)) if ends[0] == ends[1] else ends
+        rows.append(
+            {"metric": name, "value": float(mean), "low": float(low), "high": float(high), "samples": int(count)}
+        )
+    return rows
+
+
+def _open_interval(name: str, mean: float, count: int) -> tuple[float, float]:
+    """Interval of a metric with the same value for every sample, of which a bootstrap says nothing.
+
+    Wilson's interval where the value is 0 or 1 and the metric ranges between these; nan otherwise.
+    """
+    from hiercos.report import wilson_interval
+
+    if mean not in (0.0, 1.0) or metric_spec(name).highest != 1 or metric_spec(name).average != "samples":
+        return math.nan, math.nan
+    return wilson_interval(mean, count)
 
 
 def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: int = 0) -> list[Row]:
