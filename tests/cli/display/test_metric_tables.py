@@ -1,12 +1,234 @@
+"""`evaluate --scores`: what it writes, for a file of three samples worked by hand."""
+
+import csv
+import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from hiercos.benchmark import sample_metrics
+from hiercos.cli.app import run
 from hiercos.cli.display.metric_tables import metric_rows
 from hiercos.predictions.scores import ScoreSet
-from trees import TOY17
+from trees import TOY, TOY17
+
+SCORES = np.array([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2], [0.1, 0.0, 0.9]])  # cat, cat, car
+LABELS = np.array(["cat", "dog", "car"])
+
+
+def scores_file(folder: Path, name: str = "scores.npz", scores: np.ndarray = SCORES) -> Path:
+    np.savez(folder / name, scores=scores, labels=LABELS[: len(scores)])
+    return folder / name
+
+
+def evaluate(path: Path, *options: str | Path) -> int:
+    TOY.write(path.parent / "tree.csv")
+    return run(["evaluate", "--scores", str(path), "--taxonomy", str(path.parent / "tree.csv"), *map(str, options)])
+
+
+def written_csv(folder: Path, path: Path, *options: str | Path) -> list[dict[str, str]]:
+    assert evaluate(path, "--format", "csv", "--output", folder / "out.csv", *options) == 0
+    with (folder / "out.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def first_cells(text: str) -> list[str]:
+    return [line.split()[0] for line in text.splitlines()[2:]]
+
+
+def test_a_table_has_the_main_metrics_unless_others_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = scores_file(tmp_path)
+    assert evaluate(path) == 0
+    out, err = capsys.readouterr()
+    assert first_cells(out) == [
+        *("top1", "macro_accuracy", "mistake_severity", "ahd_at_1", "hops", "top5", "log_loss"),
+    ]
+    assert err == "7 of 22 metrics; --all shows the others.\n"
+    assert evaluate(path, "--metrics", "mrr, hops") == 0
+    assert first_cells(capsys.readouterr().out) == ["mrr", "hops"]
+    assert evaluate(path, "--all") == 0
+    assert len(first_cells(capsys.readouterr().out)) == 22
+    assert len(written_csv(tmp_path, path)) == 22
+
+
+@pytest.mark.parametrize(
+    ("options", "fault"),
+    [
+        (["--metrics", "hopps"], "--metrics: unknown metric 'hopps'; did you mean 'hops'?"),
+        (["--metrics", "containment"], "--metrics: 'containment' is not measured here"),
+        (["--metrics", "hops", "--all"], "--all, --metrics: expected one of them"),
+        (["--all", "--per-class"], "--all, --metrics: expected no --per-class, --per-level or --reliability with them"),
+    ],
+)
+def test_metrics_that_cannot_be_shown_are_refused(
+    options: list[str], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert evaluate(scores_file(tmp_path), *options) == 2
+    assert fault in capsys.readouterr().err
+
+
+def test_every_metric_has_a_row_with_its_value_and_interval(tmp_path: Path) -> None:
+    rows = {row["metric"]: row for row in written_csv(tmp_path, scores_file(tmp_path))}
+    assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)
+    assert float(rows["mistake_severity"]["value"]) == 1.0
+    assert rows["mistake_severity"]["samples"] == "1"
+    assert float(rows["accuracy_level_1"]["value"]) == 1.0
+    assert float(rows["top1"]["low"]) < 2 / 3 < float(rows["top1"]["high"])
+
+
+def test_ranked_names_give_only_what_they_can_tell(tmp_path: Path) -> None:
+    (tmp_path / "ranked.csv").write_text("label,rank_1\ncat,cat\ndog,cat\n", encoding="utf-8")
+    rows = {row["metric"]: row["value"] for row in written_csv(tmp_path, tmp_path / "ranked.csv")}
+    assert (rows["top1"], rows["ahd_at_1"], rows["fpa"]) == ("0.5", "0.5", "0.5")
+    assert {name for name, value in rows.items() if value == ""} >= {"hops", "hops_at_5", "ahd_at_5", "mrr"}
+
+
+def test_per_class_has_a_row_for_each_class_with_samples(tmp_path: Path) -> None:
+    rows = written_csv(tmp_path, scores_file(tmp_path, scores=SCORES[:2]), "--per-class")
+    assert [(row["class"], row["path"], row["samples"], row["top1"]) for row in rows] == [
+        ("cat", "pet > cat", "1", "1.0"),
+        ("dog", "pet > dog", "1", "0.0"),
+    ]
+    assert (rows[0]["mistake_severity"], rows[1]["mistake_severity"]) == ("", "1.0")
+
+
+def test_per_level_has_a_row_for_each_level_and_node(tmp_path: Path) -> None:
+    rows = written_csv(tmp_path, scores_file(tmp_path), "--per-level")
+    assert [(row["level"], row["node"], row["samples"], float(row["accuracy"])) for row in rows] == [
+        ("1", "(all)", "3", 1.0),
+        ("1", "pet", "2", 1.0),
+        ("1", "vehicle", "1", 1.0),
+        ("2", "(all)", "3", pytest.approx(2 / 3)),
+        ("2", "pet > cat", "1", 1.0),
+        ("2", "pet > dog", "1", 0.0),
+        ("2", "vehicle > car", "1", 1.0),
+    ]
+
+
+def test_two_files_are_compared_on_the_same_samples(tmp_path: Path) -> None:
+    perfect = scores_file(tmp_path, "perfect.npz", np.eye(3))
+    rows = {row["metric"]: row for row in written_csv(tmp_path, scores_file(tmp_path), "--against", perfect)}
+    top1 = {key: float(value) for key, value in rows["top1"].items() if key != "metric"}
+    assert (top1["value"], top1["against"]) == (pytest.approx(2 / 3), 1.0)
+    assert top1["difference"] == pytest.approx(-1 / 3)
+    assert top1["p_value"] == 1.0  # one sample differs: any swap is as large
+    assert rows["mistake_severity"]["against"] == ""
+
+
+def test_files_of_other_samples_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, shorter = scores_file(tmp_path), scores_file(tmp_path, "shorter.npz", SCORES[:2])
+    assert evaluate(path, "--against", shorter) == 2
+    assert f"shorter.npz: expected the 3 samples of {path}, got 2" in capsys.readouterr().err
+    np.savez(tmp_path / "other.npz", scores=SCORES, labels=LABELS[[0, 2, 2]])
+    assert evaluate(path, "--against", tmp_path / "other.npz") == 2
+    assert f"other.npz: sample 2: expected the label 'dog' as in {path}, got 'car'" in capsys.readouterr().err
+
+
+def test_json_has_null_where_nothing_is_known(tmp_path: Path) -> None:
+    path = scores_file(tmp_path, scores=SCORES[:1])
+    assert evaluate(path, "--format", "json", "--output", tmp_path / "out.json") == 0
+    rows = {row["metric"]: row for row in json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))}
+    assert rows["mistake_severity"] == {
+        "metric": "mistake_severity", "value": None, "low": None, "high": None, "samples": 0
+    }  # fmt: skip
+    assert rows["hops"]["value"] == 1.0
+
+
+def test_a_table_and_latex_go_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert evaluate(scores_file(tmp_path)) == 0
+    assert "0.6667" in capsys.readouterr().out
+    assert evaluate(scores_file(tmp_path), "--per-class", "--format", "latex") == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == r"\begin{tabular}{llrrrrrrrrrr}"
+    assert lines[4].startswith(r"cat & pet $>$ cat & 1 & 1.0000 & -- & 0.0000")
+
+
+def labels_file(folder: Path) -> Path:
+    (folder / "labels.csv").write_text("path,label\na/1.jpg,cat\na/2.jpg,dog\na/3.jpg,car\na/4.jpg,car\n")
+    return folder / "labels.csv"
+
+
+def bioclip_file(folder: Path) -> Path:
+    rows = ["1.jpg,pet,Cat,0.9", "1.jpg,pet,dog,0.1", "2.jpg,pet,cat,0.6", "2.jpg,pet,dog,0.4", "3.jpg,bird,owl,0.8"]
+    rows += ["3.jpg,vehicle,car,0.2"]
+    lines = ["file_name,kind,species,score", *(f"/photos/a/{row}" for row in rows)]
+    (folder / "bioclip.csv").write_text("\n".join(lines) + "\n")
+    return folder / "bioclip.csv"
+
+
+def test_predictions_by_image_are_scored_with_the_labels_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = bioclip_file(tmp_path)
+    rows = {row["metric"]: row for row in written_csv(tmp_path, path, "--labels", labels_file(tmp_path))}
+    assert float(rows["top1"]["value"]) == pytest.approx(2 / 3)
+    assert (rows["top1"]["samples"], rows["hops"]["samples"], rows["hops"]["value"]) == ("3", "0", "")
+    assert capsys.readouterr().err.splitlines() == [
+        f"{path} has no prediction for 1 of 4 images of {tmp_path / 'labels.csv'}: no metric counts these.",
+        "The taxonomy has no class for 1 of 6 predictions, such as 'owl' (count 1): these are left out and those below "
+        "move up (images whose first prediction is left out: 1).",
+        "Images have 1 to 2 of 3 classes ranked: metrics that need more leave them out.",
+    ]
+
+
+def test_predictions_by_image_are_broken_down_and_compared(tmp_path: Path) -> None:
+    path, labels = bioclip_file(tmp_path), labels_file(tmp_path)
+    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    assert [(row["node"], float(row["accuracy"])) for row in levels[:3]] == [("(all)", 1), ("pet", 1), ("vehicle", 1)]
+    answers = [("a/1.jpg", "cat"), ("a/2.jpg", "dog"), ("a/3.jpg", "car"), ("a/4.jpg", "cat")]
+    images = [{"filepath": image, "prediction": f"some-id;;;;;;{name}"} for image, name in answers]
+    (tmp_path / "net.json").write_text(json.dumps({"predictions": images}))
+    against = written_csv(tmp_path, path, "--labels", labels, "--against", tmp_path / "net.json")
+    assert (float(against[0]["value"]), float(against[0]["against"])) == (pytest.approx(2 / 3), 0.75)
+
+
+def test_images_without_a_prediction_are_no_samples_of_a_class_or_node(tmp_path: Path) -> None:
+    path, labels = tmp_path / "p.csv", tmp_path / "labels.csv"
+    path.write_text("file_name,kind,species,score\n1.jpg,pet,cat,0.9\n2.jpg,pet,cat,0.6\n")
+    labels.write_text("path,label\n1.jpg,cat\n2.jpg,dog\n3.jpg,dog\n4.jpg,car\n")
+    classes = written_csv(tmp_path, path, "--labels", labels, "--per-class")
+    assert [(row["class"], row["samples"], row["top1"]) for row in classes] == [
+        ("cat", "1", "1.0"),
+        ("dog", "1", "0.0"),
+        ("car", "0", ""),
+    ]
+    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    assert [(row["node"], row["samples"]) for row in levels[:3]] == [("(all)", "2"), ("pet", "2"), ("vehicle", "0")]
+
+
+def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("file,species\n/photos/a/1.jpg,cat\n")
+    options = ["--labels", tmp_path / "labels.csv", "--path-column", "file", "--label-column", "species"]
+    assert written_csv(tmp_path, bioclip_file(tmp_path), *options)[0]["value"] == "1.0"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["model", "data.csv", "--labels", "l.csv"], "--labels: expected --scores with it"),
+        (["--scores", "s.npz", "--per-class", "--per-level"], "at most one of --against, --per-class, --per-level"),
+        (["--scores", "s.npz", "--format", "xml"], "--format xml: expected one of csv, json, parquet, table, latex"),
+        (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
+        (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
+        (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
+        (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
+        (
+            ["--scores", "s.npz", "--taxonomy", "t.csv", "--per-class", "pc.csv"],
+            "pc.csv: --scores goes without MODEL and DATA, --per-class and --per-level take no value",
+        ),
+        (["model", "data.csv", "--against", "s.npz"], "expected MODEL and DATA, or --scores and --taxonomy"),
+        ([], "expected MODEL and DATA, or --scores and --taxonomy"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(
+    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["evaluate", *arguments]) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_metrics_that_are_equal_for_all_samples_have_no_interval_of_zero_width() -> None:
