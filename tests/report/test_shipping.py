@@ -41,8 +41,8 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
         "The features: cross-entropy has top-1 50.00%, guessing the most frequent class 25.00%."
     )
     assert found.sentences[3] == (
-        "The tree in training: hier-cos against cross-entropy: top-1 +0.00 points (95% interval over the test rows "
-        "-5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050)."
+        "The method that learns from the tree: hier-cos against cross-entropy: top-1 +0.00 points "
+        "(95% interval over the test rows -5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050)."
     )
     assert found.sentences[4].startswith("The rule: hier-cos + crm against hier-cos: ")
     assert found.sentences[4].endswith("mean tree distance -0.300 (-0.350 to -0.250).")

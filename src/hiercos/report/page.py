@@ -28,7 +28,7 @@ RULES_LEGEND = (
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
 COMMAND = "To train it: "
-FIRST = ("Ship ", "Few test rows", "The tree in training", "The rule")  # beginnings of lines before the picture
+FIRST = ("Ship ", "Few test rows", "The method that learns", "The rule")  # beginnings of lines before the picture
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:

@@ -107,7 +107,7 @@ def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
     sentences = []
     if flat is not None and learnt:
         best = min(learnt, key=_distance)
-        sentences.append(f"The tree in training: {_bought(best, flat, rows)}.")
+        sentences.append(f"The method that learns from the tree: {_bought(best, flat, rows)}.")
     plain = {line.records[0].method: line for line in lines if not line.has_rule}
     ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
     if ruled:
