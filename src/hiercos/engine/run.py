@@ -171,12 +171,7 @@ def _train_run(
         return _earlier_records(fabric, data, finished, folder, rules, temperature=temperature)
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
-    METHODS.check_label_sets(config.method, train.label_sets)
-    METHODS.check_labels(config.method, train.labels, data.taxonomy)
-    if memory and not isinstance(train, LabelledVectors):
-        raise RunError("a memory needs features that do not change: expected a frozen backbone, texts or vectors")
-    if memory and train.label_sets is not None:
-        raise RunError("a memory needs one label of each sample, got several")
+    _check_training(train, config.method, data.taxonomy, memory)
     model = data.model(config)
     progress = fit(
         fabric, model, train, val, config, folder=folder, identity=identity, resume=resume, callback=callback
@@ -205,6 +200,16 @@ def _train_run(
         _remove_unfinished(folder)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
+
+
+def _check_training(train: LabelledSamples, method: str, taxonomy: Taxonomy, memory: int) -> None:
+    """Raise an error for labels that a method cannot learn from, or samples that cannot be remembered."""
+    METHODS.check_label_sets(method, train.label_sets)
+    METHODS.check_labels(method, train.labels, taxonomy)
+    if memory and not isinstance(train, LabelledVectors):
+        raise RunError("a memory needs features that do not change: expected a frozen backbone, texts or vectors")
+    if memory and train.label_sets is not None:
+        raise RunError("a memory needs one label of each sample, got several")
 
 
 def class_weights(config: TrainConfig, labels: IntArray, taxonomy: Taxonomy) -> list[float] | None:
