@@ -41,7 +41,7 @@ def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("seconds", [0.15, 0.3, 0.6])
+@pytest.mark.parametrize("seconds", [0.15, 0.3, 0.6, 1.2])
 def test_a_signal_in_the_first_moments_gives_no_traceback(number: signal.Signals, seconds: float) -> None:
     code = "import sys; from hiercos.cli import main; sys.argv = ['hiercos', 'methods']; print(flush=True); main()"
     with subprocess.Popen(

@@ -1,5 +1,6 @@
 """The command `hiercos`: parsing and printing only; heavy libraries are imported where they are used."""
 
+import os
 import signal
 import sys
 
@@ -12,11 +13,9 @@ def main() -> None:
         signal.signal(number, _end)
     from hiercos.cli.app import main as run_command
 
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     run_command()
 
 
 def _end(number: int, _frame: object) -> None:
-    sys.stderr.write("error: Interrupted before anything was done.\n")
-    sys.stderr.flush()
-    sys.exit(128 + number)
+    os.write(sys.stderr.fileno(), b"error: Interrupted before anything was done.\n")
+    os._exit(128 + number)  # an exception in the middle of an import can abort the process: C++ cannot pass it on

@@ -6,6 +6,7 @@ import sys
 import traceback
 import warnings
 from collections.abc import MutableMapping
+from types import FrameType
 from typing import Annotated, Any
 
 import typer
@@ -40,6 +41,12 @@ TERMINATED_MESSAGE = INTERRUPTED_MESSAGE.replace("Interrupted", "Terminated")
 class TerminatedError(BaseException):
     """The signal SIGTERM, raised in the main thread so that temporary files are removed and the user is told."""
 
+
+STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
+    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, KeyboardInterrupt),
+    signal.SIGTERM: (TERMINATED_MESSAGE, TERMINATED, TerminatedError),
+}
+IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file name of its functions in tracebacks
 
 app = typer.Typer(
     name="hiercos",
@@ -101,15 +108,36 @@ def main() -> None:
     """Run the command line: exit 0 when done, 1 when it failed, 2 for wrong usage or bad input."""
     limit_spinning(os.environ)
     share_cores(os.environ)
-    signal.signal(signal.SIGTERM, terminate)
+    for number in STOPS:
+        signal.signal(number, stop)
     warnings.showwarning = print_warning
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    for number in STOPS:  # all is done: the exit code is known
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(code)
 
 
-def terminate(*_: object) -> None:
-    """Handler of SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
-    raise TerminatedError
+def stop(number: int, frame: FrameType | None) -> None:
+    """Handler of SIGINT and SIGTERM: raise an exception, or end at once in the middle of an import.
+
+    C++ code that imports Python modules cannot pass an exception on and would abort the process. An import holds no
+    unfinished file; what the command wrote before is swept by the next run.
+    """
+    message, code, error = STOPS[number]
+    if _is_importing(frame):
+        os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
+        os._exit(code)
+    if number == signal.SIGTERM:
+        signal.signal(number, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
+    raise error
+
+
+def _is_importing(frame: FrameType | None) -> bool:
+    while frame is not None:
+        if frame.f_code.co_filename == IMPORT_SYSTEM:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def run(arguments: list[str]) -> int:
