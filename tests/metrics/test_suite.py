@@ -149,6 +149,7 @@ def test_more_metrics_join_the_suite_and_it_is_nan_before_any_sample() -> None:
     assert result["NDCG"].item() == pytest.approx(HF.ndcg(scores, labels, TOY).mean().item())
 
 
+@pytest.mark.long
 def test_two_processes_with_uneven_shards_give_the_same_numbers(tmp_path: Path) -> None:
     whole = batch(TREE, 41)
     np.savez(tmp_path / "tree.npz", names=np.array(TREE.names), parents=TREE.parents, leaves=TREE.leaves)
