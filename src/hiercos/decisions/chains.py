@@ -135,7 +135,8 @@ class HeldOutChains:
 
     def overshoots(self, threshold: float) -> IntArray:
         """Number of wrong nodes that each sample's chain has above a threshold, shape (n,)."""
-        return (self._wrong_rows >= threshold).sum(axis=1)
+        found: IntArray = (self._wrong_rows >= threshold).sum(axis=1)
+        return found
 
     @cached_property
     def _wrong_rows(self) -> Floats:
