@@ -9,6 +9,7 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
+from hiercos.cli.options.names import check_method_names
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
@@ -54,6 +55,7 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     options.check_rules([rule or "none"])
+    inputs.check_name()
     _check_method(method, method_options, inputs)
     dataset = columns.read(data)
     from hiercos.cli.display.training import training_callback
@@ -94,8 +96,9 @@ def _trained_method(method: str, inputs: FineTuningOptions) -> str:
 
 def _check_method(method: str, method_options: dict[str, Any], inputs: FineTuningOptions) -> None:
     """Raise for an unknown method, or an option that it lacks, before the data are read."""
-    if method == "default" and not method_options:
-        return  # nothing to check, so torch is not imported yet
+    check_method_names([method])
+    if not method_options:
+        return  # nothing else to check, so torch is not imported yet
     from hiercos.methods import METHODS
 
     METHODS.check_options(_trained_method(method, inputs), method_options)

@@ -36,11 +36,14 @@ class TuneOptions:
     ] = 0
     tune_for: Annotated[str, typer.Option(help="Validation metric that chooses the best trial: top1 or hops.")] = "top1"
 
+    def check(self) -> None:
+        """Raise an `OptionError` for an unknown metric."""
+        check_option("--tune-for", self.tune_for, ("top1", "hops"))
+
     def tuning(self) -> "Tuning | None":
         """The search, or None if there is none."""
         from hiercos.benchmark import Tuning
 
-        check_option("--tune-for", self.tune_for, ("top1", "hops"))
         return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
 
 
