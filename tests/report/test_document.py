@@ -44,7 +44,7 @@ def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
 
 
 def test_the_verdict_names_every_point() -> None:
-    lines = RESULTS.verdict.splitlines()
+    lines = str(RESULTS.verdict).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["2 a class (10 training samples)", "All 10 training samples"]
     assert "hier-cos" in lines[0]
 
@@ -80,7 +80,7 @@ def test_every_axis_has_its_tables_beside_the_published_setting() -> None:
 
 
 def test_the_cosine_with_and_without_the_regulariser_is_said() -> None:
-    first, second = ablation_results(GROUPS).verdict.splitlines()
+    first, second = str(ablation_results(GROUPS).verdict).splitlines()
     assert first == (
         "regulariser: no setting has a higher HOPS than published; "
         "mean cosine with the regulariser 0.970, without 0.870."
@@ -91,7 +91,7 @@ def test_the_cosine_with_and_without_the_regulariser_is_said() -> None:
 def test_a_setting_with_more_hops_is_said_with_its_intervals() -> None:
     better = [run(seed, hops=0.95, subspace_cosine=0.9) for seed in (0, 1)]
     groups = [*GROUPS[2:], AblationGroup("span", "Axes.", "more", False, better)]
-    assert "span: against both (published), more gains 0.050 of HOPS" in ablation_results(groups).verdict
+    assert "span: against both (published), more gains 0.050 of HOPS" in str(ablation_results(groups).verdict)
 
 
 def test_the_rows_name_axis_setting_and_seed() -> None:

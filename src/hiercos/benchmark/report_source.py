@@ -31,7 +31,8 @@ class ReportSource:
     Attributes:
         folder: folder of the run or comparison.
         records: records in the order of the tables.
-        verdict: verdict of the comparison; "" for a run.
+        verdict: verdict of the comparison as text; "" for a run.
+        statements: JSON values of the statements of the verdict; empty for a run and for older comparisons.
         recommended: name of the line to ship; "" if none was recommended.
         reference: name of the line that the others are compared with; "" for none.
         interval: convention of the intervals.
@@ -43,6 +44,7 @@ class ReportSource:
     recommended: str = ""
     reference: str = ""
     interval: str = "sample"
+    statements: Sequence[Mapping[str, Any]] = ()
 
     @classmethod
     def read(cls, folder: Path) -> "ReportSource":
@@ -85,6 +87,7 @@ class ReportSource:
             recommended=results.get("recommended", ""),
             reference=tables[0].get("reference") or "",
             interval=results.get("interval", "sample"),
+            statements=results.get("statements") or (),
         )
 
     @property
@@ -148,7 +151,10 @@ def _results(path: Path) -> dict[str, Any]:
 
 
 _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
-_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {"tables": list | None}
+_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {
+    "tables": list | None,
+    "statements": list | None,
+}
 
 
 def _result_faults(results: Mapping[str, Any]) -> list[str]:
@@ -160,5 +166,7 @@ def _result_faults(results: Mapping[str, Any]) -> list[str]:
     tables = results.get("tables") or [{}]
     if not isinstance(tables[0], dict) or not isinstance(tables[0].get("reference") or "", str):
         faults.append("tables: expected the table of a comparison")
+    if not all(isinstance(each, dict) for each in results.get("statements") or ()):
+        faults.append("statements: expected a list of objects")
     names = [str(row[key]) for row in rows for key in ("method", "rule", "shots") if key in row]
     return faults + [f"expected names without folders, got {name!r}" for name in names if not NAME.fullmatch(name)]

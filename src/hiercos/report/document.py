@@ -21,6 +21,7 @@ from hiercos.report.results import (
     summarize,
     verdict,
 )
+from hiercos.report.statements import Statement, Verdict
 
 CURVE_METRICS = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
 CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURVE_METRICS)
@@ -57,7 +58,7 @@ class Results:
     Attributes:
         sections: sections of the report: one for a comparison, one per axis for an ablation.
         rows: rows of results.csv.
-        verdict: summary in plain words, in one line or one per section.
+        verdict: summary in plain words.
         columns: metrics in the order shown.
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
@@ -66,7 +67,7 @@ class Results:
 
     sections: tuple[Section, ...]
     rows: tuple[ResultRow, ...]
-    verdict: str
+    verdict: Verdict
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
     points: tuple[str, ...] = ()
@@ -137,7 +138,7 @@ def comparison_results(
     *,
     reference: str | None = None,
     interval: IntervalConvention = "sample",
-    advice: Sequence[str] = (),
+    advice: Sequence[Statement] = (),
     recommended: str = "",
 ) -> Results:
     """The results of a comparison.
@@ -146,14 +147,14 @@ def comparison_results(
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the line that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
-        advice: further sentences of the verdict, see `recommendation`.
+        advice: further statements of the verdict, see `recommendation`.
         recommended: name of the recommended line; "" for none.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
-    text = "\n".join([verdict(lines), *advice])
-    return Results((section,), tuple(result_row(record) for record in records), text, recommended=recommended)
+    said = Verdict((verdict(lines), *advice))
+    return Results((section,), tuple(result_row(record) for record in records), said, recommended=recommended)
 
 
 def run_results(records: Sequence[Record]) -> Results:
@@ -167,8 +168,9 @@ def run_results(records: Sequence[Record]) -> Results:
         metric_spec(name).text(lines[0].estimate(name).mean) for name in ("top1", "ahd_at_1", "hops")
     )
     tests = records[0].data["sizes"]["test"]
-    text = f"{lines[0].name}: top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), text)
+    text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
+    said = Verdict((Statement("note", text, subject=lines[0].name),))
+    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), said)
 
 
 def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
@@ -188,7 +190,7 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
     return Results(
         tuple(sections),
         tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
-        "\n".join(f"{section.title}: {verdict(section.lines)}" for section in sections),
+        Verdict(tuple(Statement("gain", str(verdict(each.lines)), subject=each.title) for each in sections)),
         columns=CURVE_COLUMNS,
         points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
     )
@@ -232,8 +234,8 @@ def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConve
         (reference,) = [line for line, group in zip(lines, own, strict=True) if group.is_published]
         sections.append(Section(axis, lines, reference, own[0].meaning))
     rows = [_row(group, record) for group in groups for record in group.records]
-    verdict = "\n".join(map(_sentence, sections))
-    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting")
+    said = Verdict(tuple(map(_statement, sections)))
+    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
 
 
 def _row(group: AblationGroup, record: Record) -> dict[str, object]:
@@ -241,16 +243,16 @@ def _row(group: AblationGroup, record: Record) -> dict[str, object]:
     return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
 
 
-def _sentence(section: Section) -> str:
-    """Sentence on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
+def _statement(section: Section) -> Statement:
+    """Statement on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
     reference = section.reference or section.lines[0]
     best = max(section.lines, key=lambda line: line.estimate("hops").mean)
     if best.estimate("hops").mean == reference.estimate("hops").mean:
-        text = f"{section.title}: no setting has a higher HOPS than {reference.name}"
+        text = f"no setting has a higher HOPS than {reference.name}"
     else:
-        text = f"{section.title}: against {reference.name}, {best.name} {changes(best, reference)}"
+        text = f"against {reference.name}, {best.name} {changes(best, reference)}"
     off = next((line for line in section.lines if line.records[0].config["options"].get("alpha") == 0), None)
-    return f"{text}{_cosines(reference, off) if off else ''}."
+    return Statement("gain", f"{text}{_cosines(reference, off) if off else ''}.", subject=section.title)
 
 
 def _cosines(reference: Line, off: Line) -> str:

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,13 @@ from hiercos.report.figures import (
 )
 from hiercos.report.grid import Cell, Grid
 from hiercos.report.mistake_summary import mistake_summary
+from hiercos.report.statements import Statement
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
-COMMAND = "To train it: "
-FIRST = ("Ship ", "Few test rows", "The method that learns", "The rule")  # beginnings of lines before the picture
+FIRST = ("ship", "few-rows", "tree", "rule")  # kinds of statements before the picture
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:
@@ -85,16 +86,15 @@ def _anchor(title: str) -> str:
 
 def _verdict(results: Results, analysis: Analysis | None) -> str:
     """The verdict, the recommendation first; a picture of it; the rest of the verdict."""
-    lines = results.verdict.splitlines()
+    said = results.verdict
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].lines) > 1
-    first = sorted((line for line in lines if line.startswith(FIRST)), key=lambda line: not line.startswith("Ship "))
-    if not first or not is_comparison:
-        first = lines
-    head, _, why = first[0].partition(". ")  # the recommendation, and why
+    first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
+    head, others = first[0], first[1:]
     errs = [mistake_summary(analysis)] if analysis else []
-    body = [f'<p class="first">{html.escape(head + "." if why else head)}</p>']
-    body += [f"<p>{_sentence(line)}</p>" for line in (*([why] if why else []), *errs, *first[1:])]
-    more = [f"<p>{_sentence(line)}</p>" for line in lines if line not in first]
+    body = [f'<p class="first">{html.escape(str(replace(head, reason="")))}</p>']
+    body += [f"<p>{html.escape(head.reason)}</p>"] if head.reason else []
+    body += [f"<p>{_sentence(statement)}</p>" for statement in (*errs, *others)]
+    more = [f"<p>{_sentence(statement)}</p>" for statement in said.statements if statement not in first]
     picture = _verdict_picture(results) if is_comparison else ""
     return f'<div class="verdict">{"".join(body)}</div>\n{picture}<div class="more">{"".join(more)}</div>'
 
@@ -107,12 +107,12 @@ def _verdict_picture(results: Results) -> str:
     return f'<div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div>'
 
 
-def _sentence(line: str) -> str:
-    """A line of the verdict, its subject in bold."""
-    if line.startswith(COMMAND):
-        return f"<strong>{COMMAND}</strong><code>{html.escape(line.removeprefix(COMMAND))}</code>"
-    subject, colon, rest = line.partition(": ")
-    return f"<strong>{html.escape(subject + colon)}</strong>{html.escape(rest)}" if colon else html.escape(line)
+def _sentence(statement: Statement) -> str:
+    """A statement of the verdict, its subject in bold and a command as code."""
+    subject = f"<strong>{html.escape(statement.subject)}: </strong>" if statement.subject else ""
+    if statement.kind == "command":
+        return f"{subject}<code>{html.escape(statement.text)}</code>"
+    return subject + html.escape(str(replace(statement, subject="")))
 
 
 def _learning_curves(results: Results) -> dict[str, list[str]]:

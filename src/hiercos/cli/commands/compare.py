@@ -14,7 +14,7 @@ from hiercos.cli.options.comparison import (
     DimOption,
     ShipOptions,
     TuneOptions,
-    command_text,
+    command_statement,
     print_tuning,
     recommended,
 )
@@ -100,8 +100,8 @@ def compare(
             print_tuning(records)
             advised = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
-            command = command_text(advised.record, data, training, *groups)
-            said: dict[str, Any] = {"advice": [*advised.sentences, command], "recommended": advised.line.name}
+            command = command_statement(advised.record, data, training, *groups)
+            said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.line.name}
             results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.engine import PreparedData
     from hiercos.records import Record
-    from hiercos.report import IntervalConvention, Recommendation, Results
+    from hiercos.report import IntervalConvention, Recommendation, Results, Statement
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ class ResultOptions:
             emit(results.rows, "parquet", out / "results.parquet")
         else:
             typer.echo(results_text(results, self.format), nl=False)
-        typer.echo(results.verdict, err=self.format != "table")
+        typer.echo(str(results.verdict), err=self.format != "table")
         typer.echo(report, err=True)
 
 
@@ -203,8 +203,8 @@ def recommended(records: "Sequence[Record]", dataset: "Dataset", out: Path) -> "
     return recommendation(summarize(records), AnswerTable.of(records, out).difference, most_frequent=share)
 
 
-def command_text(record: "Record", data: str, training: TrainingOptions, *others: Any) -> str:
-    """The command that trains the model of a record.
+def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
+    """The statement with the command that trains the model of a record.
 
     Args:
         record: record of a run and rule.
@@ -212,10 +212,13 @@ def command_text(record: "Record", data: str, training: TrainingOptions, *others
         training: training options of the comparison; the seed and searched settings are those of the record.
         *others: the other option groups that `compare` and `train` share.
     """
+    from hiercos.report import Statement
+
     chosen = {name: record.config[name] for name in ("learning_rate", "weight_decay", "seed")}
     words = option_words(*others, dataclasses.replace(training, **chosen))
     if record.tuning is not None:
         for name, value in record.config["options"].items():
             words += ["--set", f"{name}={json.dumps(value)}"]
     model = ["--method", record.method, "--rule", record.rule, "--out", "MODEL"]
-    return f"To train it: {shlex.join(['hiercos', 'train', data, *words, *model])}"
+    command = shlex.join(["hiercos", "train", data, *words, *model])
+    return Statement("command", command, subject="To train it")
