@@ -69,9 +69,9 @@ def test_every_axis_has_its_tables_beside_the_published_setting() -> None:
     results = ablation_results(GROUPS)
     grids = results.grids()
     assert [(grid.caption.partition(",")[0], grid.names) for grid in grids] == [
-        ("regulariser: mean and half the 95% interval over 2 seeds (Student's t", ("off", "published")),
+        ("regulariser: mean ± half of its 95% interval over 2 seeds (Student's t", ("off", "published")),
         ("regulariser: differences to published", ("off",)),
-        ("span: mean and half the 95% interval over 2 seeds (Student's t", ("both (published)", "neither")),
+        ("span: mean ± half of its 95% interval over 2 seeds (Student's t", ("both (published)", "neither")),
         ("span: differences to both (published)", ("neither",)),
     ]
     headings = [column.heading for column in grids[0].columns]

@@ -51,6 +51,19 @@ def test_the_recommended_line_stands_out() -> None:
     assert [shape.text for shape in names if shape.is_bold and shape.anchor == "end"] == ["hier-cos"]
 
 
+def test_the_bars_are_intervals_over_the_test_rows_where_these_are_known() -> None:
+    records = [record("hier-cos", seed, top1=0.5 + 0.1 * seed) for seed in range(2)]
+    by_seed = verdict_figure(comparison_results(records))
+    spread = {"hier-cos": {"top1": 0.04, "ahd_at_1": 0.1}}
+    by_row = verdict_figure(comparison_results(records, row_spread=spread))
+    assert "over the seeds" in by_seed.note
+    assert "over the test rows" in by_row.note
+    ticks = [
+        [float(text) for text in texts(each.drawing) if text.replace(".", "").isdecimal()] for each in (by_seed, by_row)
+    ]
+    assert max(ticks[0]) >= 100 > max(ticks[1])  # two seeds: an interval of 55 ± 64 points
+
+
 def test_training_curves_have_the_epochs_of_each_method() -> None:
     epochs = [{"number": number, "top1": 0.1 * number, "log_loss": 1 / number} for number in (1, 2, 3)]
     lines = summarize([replace(record("a"), history=epochs), record("b")])

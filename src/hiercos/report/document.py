@@ -1,8 +1,8 @@
 """The results of a comparison, of learning curves or of an ablation as one value, the source of every output format."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
@@ -23,6 +23,7 @@ from hiercos.report.results import (
 )
 from hiercos.report.statements import Statement, Verdict
 
+RowSpread = Mapping[str, Mapping[str, float]]
 CURVE_METRICS = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
 CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURVE_METRICS)
 COSINE = metric_spec("subspace_cosine")
@@ -63,6 +64,7 @@ class Results:
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
         recommended: name of the line to ship; "" if none is recommended.
+        row_spread: half-widths of the 95% intervals over the test rows, by line and metric; empty if not known.
     """
 
     sections: tuple[Section, ...]
@@ -72,6 +74,7 @@ class Results:
     corner: str = "method"
     points: tuple[str, ...] = ()
     recommended: str = ""
+    row_spread: RowSpread = field(default_factory=dict)
 
     @property
     def records(self) -> list[Record]:
@@ -99,7 +102,12 @@ class Results:
     @property
     def _caution(self) -> str:
         """End of a title: intervals of two seeds say little, because Student's t is 12.7 (for three seeds 4.3)."""
-        return "; two seeds: the intervals say little, use three or more" if len(self.seeds) == 2 else ""
+        return f"; with two {self._runs} these say little, use three or more" if len(self.seeds) == 2 else ""
+
+    @property
+    def _runs(self) -> str:
+        """Word for the runs of a line: draws of the training samples in learning curves, else seeds."""
+        return "draws" if self.points else "seeds"
 
     @property
     def shown(self) -> tuple[MetricSpec, ...]:
@@ -112,8 +120,8 @@ class Results:
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         seeds = len(self.seeds)
-        interval = f"mean and half the 95% interval over {seeds} seeds ({INTERVALS[self.interval]})"
-        spread = interval if seeds > 1 else "one seed"
+        interval = f"mean ± half of its 95% interval over {seeds} {self._runs} ({INTERVALS[self.interval]})"
+        spread = interval if seeds > 1 else f"one {self._runs[:-1]}, so no intervals"
         spread += self._caution
         return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 
@@ -140,6 +148,7 @@ def comparison_results(
     interval: IntervalConvention = "sample",
     advice: Sequence[Statement] = (),
     recommended: str = "",
+    row_spread: RowSpread | None = None,
 ) -> Results:
     """The results of a comparison.
 
@@ -149,12 +158,14 @@ def comparison_results(
         interval: convention of the confidence intervals over the seeds.
         advice: further statements of the verdict, see `recommendation`.
         recommended: name of the recommended line; "" for none.
+        row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
     said = Verdict((verdict(lines), *advice))
-    return Results((section,), tuple(result_row(record) for record in records), said, recommended=recommended)
+    rows = tuple(result_row(record) for record in records)
+    return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
 
 
 def run_results(records: Sequence[Record]) -> Results:

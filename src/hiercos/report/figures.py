@@ -13,6 +13,7 @@ from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
 from hiercos.report.results import Estimate, Line
+from hiercos.report.shipping import wilson_interval
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
@@ -39,12 +40,10 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     lines = results.sections[0].lines
     top1, distance = metric_spec("top1"), metric_spec("ahd_at_1")
     panels = [
-        DotPanel("top-1 accuracy, %", [_scaled(line, top1) for line in lines]),
-        DotPanel("mean tree distance", [_scaled(line, distance) for line in lines]),
+        DotPanel("top-1 accuracy, %", [_scaled(line, top1, results) for line in lines]),
+        DotPanel("mean tree distance", [_scaled(line, distance, results) for line in lines]),
     ]
-    spread = "bars are 95% intervals over the seeds" if len(results.seeds) > 1 else "one seed, so no intervals"
-    meaning = "Tree distance: the levels to climb until answer and truth meet; 0 is right"
-    note = f"{meaning}. {spread[0].upper()}{spread[1:]}."
+    note = f"Tree distance: the levels to climb until answer and truth meet; 0 is right. {_bars(results)}"
     texts = [
         f"{line.name} {' and '.join(spec.text(line.estimate(spec.name).mean) for spec in (top1, distance))}"
         for line in lines
@@ -55,9 +54,21 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     return Figure("The lines compared", note, drawing)
 
 
-def _scaled(line: Line, spec: MetricSpec) -> Estimate:
+def _bars(results: Results) -> str:
+    """Sentences on the bars of the picture of a comparison."""
+    if results.row_spread:
+        return (
+            "Bars are 95% intervals over the test rows; the verdict compares row by row, so lines whose bars overlap "
+            "can still differ for certain."
+        )
+    return "Bars are 95% intervals over the seeds." if len(results.seeds) > 1 else "One seed, so no intervals."
+
+
+def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
+    """Mean of a line with its interval over the test rows, or over the seeds if that is not known."""
     found = line.estimate(spec.name)
-    return Estimate(spec.scale * found.mean, spec.scale * found.half_width)
+    half_width = results.row_spread.get(line.name, {}).get(spec.name, found.half_width)
+    return Estimate(spec.scale * found.mean, spec.scale * half_width)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Figure:
@@ -105,7 +116,7 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
     lines = results.sections[0].lines
     estimates = {
         line.name: [
-            _scaled(next(each for each in section.lines if each.name == line.name), column)
+            _scaled(next(each for each in section.lines if each.name == line.name), column, results)
             for section in results.sections
         ]
         for line in lines
@@ -241,6 +252,7 @@ def _coverage(analysis: Analysis) -> Figure:
             f"{analysis.line} at level {each.level}",
             [each.answered],
             [each.answered_precision],
+            [wilson_interval(each.answered_precision, round(each.answered * sum(each.samples)))],
             colour=_tone(each.level),
             style=3,
             has_line=False,
@@ -251,7 +263,7 @@ def _coverage(analysis: Analysis) -> Figure:
     drawing = line_chart([*lines, *points], x_title="share of samples answered", y_title="precision")
     note = (
         "Precision if only the most confident answers of a level are given. A diamond is the operating point: the "
-        "share of samples that the rule answers at the level, and the precision of these answers."
+        "share of samples that the rule answers at the level, and the precision of these answers with its 95% interval."
     )
     return Figure("Precision against coverage", note, drawing)
 

@@ -42,6 +42,7 @@ def results_json(results: Results) -> str:
         "verdict": str(results.verdict),
         "statements": [statement.to_dict() for statement in results.verdict.statements],
         "recommended": results.recommended,
+        "row_spread": {line: dict(values) for line, values in results.row_spread.items()},
         "rows": [{name: _null_for_nan(value) for name, value in row.items()} for row in results.rows],
         "tables": [_table(results, section) for section in results.sections],
     }

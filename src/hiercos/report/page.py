@@ -158,7 +158,7 @@ def _table(grid: Grid, explained: str) -> list[str]:
     ]
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead><tr>{head}</tr></thead>'
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="figures"><thead><tr>{head}</tr></thead>'
         f"<tbody>{''.join(rows)}</tbody></table></div>",
         f'<p class="small">{grid.shading}. {explained}</p>',
     ]

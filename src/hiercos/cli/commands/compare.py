@@ -98,10 +98,11 @@ def compare(
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
-            advised = recommended(records, dataset, out)
+            advised, spread = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
             command = command_statement(advised.record, data, training, *groups)
             said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.line.name}
+            said["row_spread"] = spread
             results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)

@@ -69,4 +69,5 @@ def _results(source: "ReportSource") -> "Results":
         interval=interval,
         advice=read_statements(source.statements, source.verdict)[1:],
         recommended=source.recommended,
+        row_spread=source.row_spread,
     )

@@ -191,8 +191,10 @@ class ShipOptions:
         typer.echo(f"The model {record.name} of seed {record.seed} is in {self.ship}.", err=True)
 
 
-def recommended(records: "Sequence[Record]", dataset: "Dataset", out: Path) -> "Recommendation":
-    """The line to ship, from the answers of all lines to the test rows."""
+def recommended(
+    records: "Sequence[Record]", dataset: "Dataset", out: Path
+) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
+    """The line to ship, from the answers of all lines to the test rows, and the intervals over these rows."""
     import numpy as np
 
     from hiercos.benchmark import AnswerTable
@@ -200,7 +202,8 @@ def recommended(records: "Sequence[Record]", dataset: "Dataset", out: Path) -> "
 
     counts = np.bincount(dataset.labels[dataset.rows("train")])
     share = float((dataset.labels[dataset.rows("test")] == counts.argmax()).mean())
-    return recommendation(summarize(records), AnswerTable.of(records, out).difference, most_frequent=share)
+    answers = AnswerTable.of(records, out)
+    return recommendation(summarize(records), answers.difference, most_frequent=share), answers.spread()
 
 
 def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":

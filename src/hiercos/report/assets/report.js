@@ -211,11 +211,12 @@ function pathList(title, node, mistake, other) {
 
 const contentOf = shown => shown && (shown.image ?? shown.text);
 
-// Mistakes with the same input, truth and answer, such as copies of a photo, in one group.
+// Mistakes with the same input, truth and answer, such as copies of a photo, in one group. In a report without inputs,
+// those with the same probabilities on both paths.
 function grouped(mistakes) {
   const groups = new Map();
   for (const mistake of mistakes) {
-    const content = contentOf(data.inputs[mistake.row]), key = content ? `${mistake.true} ${mistake.answer} ${content}` : mistake.row;
+    const content = hasInputs ? contentOf(data.inputs[mistake.row]) : JSON.stringify(mistake.probabilities), key = content ? `${mistake.true} ${mistake.answer} ${content}` : mistake.row;
     groups.set(key, [...(groups.get(key) ?? []), mistake]);
   }
   return [...groups.values()];
@@ -252,7 +253,7 @@ function showPairs() {
     const cell = element("td", { class: "wide" });
     examples.forEach((shown, at) => cell.append(...(at && !shown.image ? [element("br")] : []), inputNode(shown)));
     body.append(element("tr", {}, element("td", { class: "wide" }, pathText(pair.true)), element("td", { class: "wide" }, pathText(pair.answer)),
-      element("td", {}, String(pair.count)), cell));
+      element("td", {}, String(pair.count)), ...(hasInputs ? [cell] : [])));
   }
 }
 
