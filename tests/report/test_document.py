@@ -31,9 +31,10 @@ def test_a_curve_has_the_mean_of_each_point_and_its_interval() -> None:
     ours = learning_curve_series(RESULTS, metric_spec("top1"))[0]
     assert (ours.name, list(ours.x), RESULTS.points) == ("hier-cos", [0, 1], ("2", "all"))
     assert list(ours.y) == pytest.approx([45, 70])
-    assert ours.intervals[0][1] - ours.y[0] == pytest.approx(
-        12.7062 * 5, rel=1e-3
-    )  # t(0.975, 1) = 12.7062, deviation / sqrt 2
+    assert list(ours.intervals) == []  # two draws are too few
+    three = learning_curve_results([point("hier-cos", "all", seed, 0.4 + 0.1 * seed) for seed in range(3)])
+    (ours,) = learning_curve_series(three, metric_spec("top1"))
+    assert ours.intervals[0][1] - ours.y[0] == pytest.approx(4.3027 * 10 / 3**0.5, rel=1e-3)  # t(0.975, 2)
 
 
 def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:

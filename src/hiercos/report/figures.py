@@ -13,7 +13,7 @@ from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
 from hiercos.report.results import Estimate, Line
-from hiercos.report.shipping import wilson_interval
+from hiercos.report.shipping import FEWEST_SEEDS, wilson_interval
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
@@ -108,7 +108,9 @@ def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
         x_title="training samples of a class",
         y_title=column.heading,
     )
-    return Figure(column.directed_heading, column.meaning, drawing)
+    draws = len(results.seeds)
+    bars = f"Bars are 95% intervals over {draws} draws." if draws >= FEWEST_SEEDS else "Too few draws for intervals."
+    return Figure(column.directed_heading, f"{column.meaning} {bars}", drawing)
 
 
 def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
@@ -123,30 +125,39 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
     spread = {name: [(each.low, each.high) for each in found] for name, found in estimates.items()}
-    return _by_method(lines, values, spread)
+    return _by_method(lines, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
 
 
 def _by_method(
     lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[tuple[float, float]]] | None = None
 ) -> list[Series]:
-    """Series with one colour for each method, and one dash and marker for each rule."""
-    methods = list(dict.fromkeys(line.records[0].method for line in lines))
+    """Series with one colour for each method, or setting of a method, and one dash and marker for each rule."""
+    keys = _colour_keys(lines)
+    order = list(dict.fromkeys(keys.values()))
     return [
         Series(
             line.name,
             range(len(values[line.name])),
             values[line.name],
             spread[line.name] if spread else (),
-            f"series-{1 + methods.index(line.records[0].method) % 8}",
+            f"series-{1 + order.index(keys[line.name]) % 8}",
             RULE_STYLES.get(line.records[0].rule, 3),
         )
         for line in lines
     ]
 
 
+def _colour_keys(lines: Sequence[Line]) -> dict[str, str]:
+    """What the colour of each line stands for: its method, or its own name if lines differ in settings alone."""
+    kinds = [(line.records[0].method, line.records[0].rule) for line in lines]
+    is_ablation = len(set(kinds)) < len(kinds)
+    return {line.name: line.name if is_ablation else line.records[0].method for line in lines}
+
+
 def training_figures(lines: Sequence[Line]) -> dict[str, Figure]:
     """Accuracy and log-loss on validation after every epoch, of the first seed of each method that has epochs."""
-    runs = {line.records[0].method: line.records[0].history for line in reversed(lines)}
+    keys = _colour_keys(lines)
+    runs = {keys[line.name]: line.records[0].history for line in reversed(lines)}
     longer = {method: history for method, history in reversed(runs.items()) if len(history) > 1}
     figures = {}
     for key, title, scale in (("top1", "top-1 on validation, %", 100), ("log_loss", "log-loss on validation", 1)):

@@ -29,6 +29,7 @@ RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
+HEADLINES = ("ship", "note")  # kinds of statements that are short enough for a headline
 FIRST = ("ship", "few-rows", "tree", "rule")  # kinds of statements before the picture
 
 
@@ -91,8 +92,11 @@ def _verdict(results: Results, analysis: Analysis | None) -> str:
     first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
     head, others = first[0], first[1:]
     errs = [mistake_summary(analysis)] if analysis else []
-    body = [f'<p class="first">{html.escape(str(replace(head, reason="")))}</p>']
-    body += [f"<p>{html.escape(head.reason)}</p>"] if head.reason else []
+    if head.kind in HEADLINES:
+        body = [f'<p class="first">{html.escape(str(replace(head, reason="")))}</p>']
+        body += [f"<p>{html.escape(head.reason)}</p>"] if head.reason else []
+    else:
+        body = [f"<p>{_sentence(head)}</p>"]
     body += [f"<p>{_sentence(statement)}</p>" for statement in (*errs, *others)]
     more = [f"<p>{_sentence(statement)}</p>" for statement in said.statements if statement not in first]
     picture = _verdict_picture(results) if is_comparison else ""
@@ -158,26 +162,27 @@ def _table(grid: Grid, explained: str) -> list[str]:
     ]
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="figures"><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>",
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="figures">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
         f'<p class="small">{grid.shading}. {explained}</p>',
     ]
 
 
 def _cell(cell: Cell) -> str:
-    mark = ' class="best"' if cell.merit == 1 else ""
-    colour = f' style="background:#{cell.colour}"' if cell.colour else ""
+    names = [*["best"] * (cell.merit == 1), *["loss"] * (cell.merit < 0)]
+    mark = f' class="{" ".join(names)}"' if names else ""
+    colour = f' style="--merit:{100 * abs(cell.merit):.0f}%"' if cell.merit else ""
     interval = f" <small>±{cell.half_width}</small>" if cell.half_width else ""
     return f"<td{mark}{colour}>{cell.mean or '–'}{interval}</td>"
 
 
 def _facts(results: Results) -> str:
-    record, seeds = results.records[0], len(results.seeds)
+    record, seeds = results.records[-1], len(results.seeds)  # the last point of learning curves has the most samples
     data, tree, sizes = record.data, record.taxonomy, record.data["sizes"]
     return (
         f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}; "
         f"{sizes['train']} training, {sizes['val']} validation and {sizes['test']} test samples; "
-        f"{data['features']} features; {seeds} seed{'s' if seeds > 1 else ''}"
+        f"{data['features']} features; {seeds} {'draw' if results.points else 'seed'}{'s' if seeds > 1 else ''}"
     )
 
 
