@@ -8,12 +8,20 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
+from hiercos.cli.options.groups import (
+    DataOptions,
+    DeviceOptions,
+    PriorOptions,
+    TrainingOptions,
+    grouped,
+    is_first_process,
+)
 from hiercos.cli.options.names import check_method_names
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
+    from hiercos.data import Dataset
     from hiercos.decisions import Rule
     from hiercos.records import Record
 
@@ -58,6 +66,7 @@ def train(
     inputs.check_name()
     _check_method(method, method_options, inputs)
     dataset = columns.read(data)
+    _note_targets(dataset)
     from hiercos.cli.display.training import training_callback
     from hiercos.engine import train_run
 
@@ -85,6 +94,18 @@ def train(
         )
         if fabric.is_global_zero:
             _show(records[chosen.name], out, format)
+
+
+def _note_targets(dataset: "Dataset") -> None:
+    """Say on stderr if too few rows are set aside for the usual targets of back-off."""
+    from hiercos.data import LEAST_CALIBRATION
+    from hiercos.decisions import target_note
+
+    aside, val = len(dataset.run_rows("calibration")), len(dataset.rows("val"))
+    note = target_note(aside, LEAST_CALIBRATION)
+    if note and is_first_process():
+        part = f"{aside} (a third)" if aside else "None"
+        typer.echo(f"{part} of the {val} validation rows set aside for targets when predicting: {note}.", err=True)
 
 
 def _trained_method(method: str, inputs: FineTuningOptions) -> str:
