@@ -106,12 +106,7 @@ def predict(
     probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
     """
     chosen = chosen_format(format, output, "csv")
-    if chosen != FIFTYONE:
-        check_format(chosen, output)
-    elif top is not None:
-        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
-    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
-        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+    _check_table(chosen, output, top, explain=explain, probabilities=probabilities)
     check_target("--output", output)
     answers.request()  # raises for impossible values
     reading = columns.settings()
@@ -147,6 +142,16 @@ def predict(
         with in_background(answer) as answer_later:  # while the network computes the next batch
             for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=explain):
                 answer_later(batch, posterior)
+
+
+def _check_table(chosen: str, output: Path | None, top: int | None, *, explain: bool, probabilities: bool) -> None:
+    """Raise for a format that cannot be written, and for kinds of answers that exclude each other."""
+    if chosen != FIFTYONE:
+        check_format(chosen, output)
+    elif top is not None:
+        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
+    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
+        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

@@ -62,9 +62,7 @@ def train(
     device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
-    options.check_rules([rule or "none"])
-    inputs.check_name()
-    _check_method(method, method_options, inputs)
+    _check_names(method, method_options, inputs, rule)
     dataset = columns.read(data)
     _note_targets(dataset)
     from hiercos.cli.display.training import training_callback
@@ -115,8 +113,10 @@ def _trained_method(method: str, inputs: FineTuningOptions) -> str:
     return FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method
 
 
-def _check_method(method: str, method_options: dict[str, Any], inputs: FineTuningOptions) -> None:
-    """Raise for an unknown method, or an option that it lacks, before the data are read."""
+def _check_names(method: str, method_options: dict[str, Any], inputs: FineTuningOptions, rule: str | None) -> None:
+    """Raise for an unknown rule, backbone or method, or an option that it lacks, before the data are read."""
+    options.check_rules([rule or "none"])
+    inputs.check_name()
     check_method_names([method])
     if not method_options:
         return  # nothing else to check, so torch is not imported yet
