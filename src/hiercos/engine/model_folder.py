@@ -255,11 +255,11 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
     }
 
 
-def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool = False) -> StoredModel:
+def load_model(folder: str | Path | Manifest, *, verify: bool = True, trust_backbone: bool = False) -> StoredModel:
     """Read a model folder; each file is checked against its SHA-256 in the manifest.
 
     Args:
-        folder: model folder.
+        folder: model folder, or its manifest.
         verify: whether to check the weights too, which takes about a second for each gigabyte.
         trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
 
@@ -267,13 +267,13 @@ def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool 
         ModelError: if files are missing or do not fit together, or the version is unknown.
         ManifestError: if a file was changed after it was written.
     """
-    files = Manifest.of(Path(folder))
+    files = Manifest.at(folder)
     config = read_config(files)
     with ExitStack() as stack:
         try:
             content = stack.enter_context(files.verified_in_background(WEIGHTS, verify=verify))
         except OSError as error:
-            raise ModelError(f"{folder}: the weights cannot be read: {error}") from error
+            raise ModelError(f"{files.folder}: the weights cannot be read: {error}") from error
         model, memory = _load_network(files, config, content, verify=verify)
         described = config["kind"], config.get("backbone")
         encoder = load_encoder(files, *described, verify=verify, trust_backbone=trust_backbone)
@@ -333,14 +333,14 @@ def _load_projection(files: Manifest, config: dict[str, Any], *, verify: bool) -
     return None
 
 
-def stored_rule(folder: Path) -> Rule:
+def stored_rule(folder: Path | Manifest) -> Rule:
     """Decision rule of a model folder, read without the weights."""
-    return rule_from_dict(read_config(Manifest.of(folder))["rule"])
+    return rule_from_dict(read_config(Manifest.at(folder))["rule"])
 
 
-def stored_calibration(folder: Path) -> tuple[float, Sequence[float] | None]:
+def stored_calibration(folder: Path | Manifest) -> tuple[float, Sequence[float] | None]:
     """Temperature and class weights of a model folder, read without the weights of the model."""
-    config = read_config(Manifest.of(folder))
+    config = read_config(Manifest.at(folder))
     return float(config["temperature"]), config.get("class_weights")
 
 
