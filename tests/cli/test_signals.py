@@ -24,20 +24,45 @@ def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
     return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
 
 
-def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "word"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "Interrupted")], ids=["SIGTERM", "SIGINT"]
+)
+def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: signal.Signals, word: str) -> None:
+    out = tmp_path / "out"
     with started(tmp_path) as process:
         assert process.stderr is not None
+        while process.poll() is None and not (out / "checkpoint.safetensors").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)  # some epochs further
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert process.returncode == 128 + number
+    end = f"error: {word}. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
+    assert rest.endswith(end)
+    assert "Traceback" not in rest
+    epoch = len((out / "log.csv").read_text().splitlines()) - 1
+    assert f"note: {out}: saved after epoch {epoch}\n{end}" in rest
+    left = {file.name for file in out.iterdir()}
+    assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
+
+
+def test_a_terminated_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    settings = ("--epochs", "12", "--dropout", "0.2")
+    with started(tmp_path, *settings) as process:
         while process.poll() is None and not (tmp_path / "out" / "checkpoint.safetensors").exists():
             time.sleep(0.01)
+        time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        rest = process.stderr.read()
+        process.communicate()
     assert process.returncode == 143
-    assert rest.endswith(
-        "error: Terminated. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
-    )
-    assert "Traceback" not in rest
-    left = {file.name for file in (tmp_path / "out").iterdir()}
-    assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
+    with started(tmp_path, *settings, "--resume") as resumed:
+        resumed.communicate()
+    assert resumed.returncode == 0
+    (tmp_path / "out").rename(tmp_path / "resumed")
+    with started(tmp_path, *settings) as whole:
+        whole.communicate()
+    for name in ("model.safetensors", "scores.npz", "config.json"):
+        assert (tmp_path / "resumed" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -3,9 +3,10 @@
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from types import FrameType
 from typing import Annotated, Any
 
@@ -42,10 +43,16 @@ class TerminatedError(BaseException):
     """The signal SIGTERM, raised in the main thread so that temporary files are removed and the user is told."""
 
 
+class StoppedByUserError(BaseException):
+    """The signal SIGINT; unlike a KeyboardInterrupt, it reaches `run` with its notes about what was saved."""
+
+
 STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
-    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, KeyboardInterrupt),
+    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, StoppedByUserError),
     signal.SIGTERM: (TERMINATED_MESSAGE, TERMINATED, TerminatedError),
 }
+IMPORT_SECONDS = 0.5  # longest wait for an import that a signal interrupts
+_import_ends: dict[int, float] = {}  # latest end of such a wait by signal, on the clock of `time.monotonic`
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file name of its functions in tracebacks
 
 app = typer.Typer(
@@ -118,15 +125,21 @@ def main() -> None:
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Handler of SIGINT and SIGTERM: raise an exception, or end at once in the middle of an import.
+    """Handler of SIGINT and SIGTERM: raise an exception, after an import that takes up to `IMPORT_SECONDS` more.
 
-    C++ code that imports Python modules cannot pass an exception on and would abort the process. An import holds no
-    unfinished file; what the command wrote before is swept by the next run.
+    C++ code that imports Python modules cannot pass an exception on and would abort the process. A longer import is one
+    at the beginning, where nothing is finished yet: the process ends at once.
     """
     message, code, error = STOPS[number]
     if _is_importing(frame):
+        now = time.monotonic()
+        if now < _import_ends.setdefault(number, now + IMPORT_SECONDS) and hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, lambda _, later: stop(number, later))
+            signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS / 50)
+            return
         os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
         os._exit(code)
+    _import_ends.pop(number, None)
     if number == signal.SIGTERM:
         signal.signal(number, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
     raise error
@@ -151,19 +164,28 @@ def run(arguments: list[str]) -> int:
         return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
-    except (TerminatedError, KeyboardInterrupt, typer.Abort) as error:
+    except (TerminatedError, StoppedByUserError, KeyboardInterrupt, typer.Abort) as error:
         return _report_stop(error, debug=debug)
     except Exception as error:  # any other error is one sentence, too
-        return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
+        return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug, notes=_notes(error))
 
 
 def _report_stop(error: BaseException, *, debug: bool) -> int:
     """Report a signal, or the end of a file, which typer turns into the same `Abort` as Ctrl-C."""
     if isinstance(error, TerminatedError):
-        return _report(TERMINATED_MESSAGE, TERMINATED)
+        return _report(TERMINATED_MESSAGE, TERMINATED, notes=_notes(error))
     if isinstance(error.__cause__ or error.__context__, EOFError):
         return _report("EOFError: a file ends where more was expected", FAILED, debug=debug)
-    return _report(INTERRUPTED_MESSAGE, INTERRUPTED)
+    return _report(INTERRUPTED_MESSAGE, INTERRUPTED, notes=_notes(error))
+
+
+def _notes(error: BaseException | None) -> list[str]:
+    """Notes of an error and of those that led to it, such as what was saved."""
+    found: list[str] = []
+    while error is not None:
+        found += [note for note in getattr(error, "__notes__", ()) if note not in found]
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def _message(error: typer.TyperException) -> str:
@@ -183,8 +205,9 @@ def _sentence(error: Exception) -> str:
     return str(error)
 
 
-def _report(message: str, code: int, *, debug: bool = False) -> int:
+def _report(message: str, code: int, *, debug: bool = False, notes: Sequence[str] = ()) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write("".join(f"{visible(line)}\n" for line in f"error: {message}".split("\n")))
+    lines = [*(f"note: {note}" for note in notes), *f"error: {message}".split("\n")]
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
     return code
