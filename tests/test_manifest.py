@@ -146,3 +146,23 @@ def test_a_missing_file_is_named_when_it_is_read(tmp_path: Path) -> None:
     assert found.is_removed("b")
     with pytest.raises(ManifestError, match=r"b: the file is missing, but manifest\.json lists it"):
         found.content("b")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_the_manifest_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST)
+    with pytest.raises(ManifestError, match=r"manifest\.json: expected a file"):
+        Manifest.of(tmp_path)
+
+
+def test_a_check_reads_every_file_but_missing_optional_ones(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "1")
+        write("b", "2")
+    (tmp_path / "b").unlink()
+    Manifest.of(tmp_path).check(optional=("b",))
+    with pytest.raises(ManifestError, match="b: the file is missing"):
+        Manifest.of(tmp_path).check()
+    (tmp_path / "a").write_text("2")
+    with pytest.raises(ManifestError, match="a: the file was changed"):
+        Manifest.of(tmp_path).check(optional=("b",))

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hiercos.errors import DataError
+from hiercos.errors import DataError, FaultsError
 
 try:
     import fcntl
@@ -267,7 +267,7 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
         return False
 
 
-def check_regular(path: str | Path, error: type[DataError] = DataError) -> None:
+def check_regular(path: str | Path, error: type[FaultsError] = DataError) -> None:
     """Raise an error for a pipe, a device or a socket, which could block or never end.
 
     Args:

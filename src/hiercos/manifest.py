@@ -18,7 +18,7 @@ import os
 import stat
 import time
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -94,7 +94,7 @@ class Manifest:
             ManifestError: for a damaged manifest, or a folder that is replaced all the time.
         """
         path, end = folder / MANIFEST, time.monotonic() + PATIENCE
-        while path.is_file():
+        while path.exists():
             try:
                 current = OpenFile(path)
             except FileNotFoundError:  # removed meanwhile
@@ -114,6 +114,19 @@ class Manifest:
 
     def __contains__(self, name: str) -> bool:
         return (self.folder / name).is_file() if self.files is None else name in self.files
+
+    def check(self, optional: Container[str] = ()) -> None:
+        """Compare all listed files with their checksums.
+
+        Args:
+            optional: names of files that may be missing.
+
+        Raises:
+            ManifestError: if a file is missing or was changed.
+        """
+        for name in self.files or ():
+            if name in self.opened or name not in optional:
+                self.content(name)
 
     def is_removed(self, name: str) -> bool:
         """Whether a listed file does not exist any more."""

@@ -35,7 +35,7 @@ from hiercos.manifest import MANIFEST, Manifest, ManifestError, Write, committed
 from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
-from hiercos.options import json_object, positive_fault, schema_faults
+from hiercos.options import fits, json_object, positive_fault, schema_faults
 from hiercos.records import CONFIG, MANIFEST_VERSION, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
@@ -116,7 +116,10 @@ def _stores_weights(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
 
 def _load_backbone(files: Manifest, expected: dict[str, Any], *, verify: bool) -> Backbone:
     """Backbone of a configuration, checked to have the same weights."""
-    backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
+    try:
+        backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
+    except BackboneError as error:
+        raise ModelError(f"{files.folder}: {fault}" for fault in error.faults) from error
     if expected["in_folder"]:
         try:
             backbone.load_state_dict(safetensors.torch.load(files.content(BACKBONE_WEIGHTS, verify=verify)))
@@ -347,7 +350,7 @@ def stored_calibration(folder: Path | Manifest) -> tuple[float, Sequence[float] 
 def read_config(files: Manifest) -> dict[str, Any]:
     """Checked configuration of a model folder."""
     config, path = read_model_json(files, CONFIG), files.folder / CONFIG
-    if config.get("format") != FORMAT or config.get("version") not in READABLE:
+    if config.get("format") != FORMAT or type(config.get("version")) is not int or config["version"] not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise ModelError(f"{path}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
     if files.files is None and config["version"] >= MANIFEST_VERSION:
@@ -375,7 +378,7 @@ def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     asked = math.prod(sorted(max(1, size) for size in sizes)[-2:])  # a layer has two of these sizes
     stored = sum(tensor.numel() for tensor in tensors.values())
     if asked > max(UNCHECKED_SIZE, LARGER * stored):
-        raise ModelError(
+        raise ValueError(
             f"expected a model of the {stored:,} numbers of {WEIGHTS}, the configuration asks for {asked:,}"
         )
 
@@ -383,8 +386,7 @@ def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
 def _are_weights(values: Any) -> bool:
     if values is None:
         return True
-    numbers = isinstance(values, list) and all(isinstance(value, int | float) for value in values)
-    return numbers and all(math.isfinite(value) and value > 0 for value in values)
+    return isinstance(values, list) and all(fits(value, float) and value > 0 for value in values)
 
 
 def _rule_faults(rule: dict[str, Any] | str) -> Iterator[str]:

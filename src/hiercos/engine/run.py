@@ -47,7 +47,7 @@ from hiercos.engine.model_folder import (
 )
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
-from hiercos.engine.shown_inputs import shown_inputs, telling_rows
+from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
@@ -423,10 +423,12 @@ def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, r
         )
     if not holds_finished_run(folder):
         return None
-    record = Record.read(folder)
+    files = Manifest.of(folder)
+    files.check(optional=(INPUTS,))
+    record = Record.read(files)
     found = record.identity
     changed = sorted(key for key in identity.keys() | found.keys() if found.get(key) != identity.get(key))
-    if (earlier := stored_rule(folder)).name != rule.name or earlier.parameters != rule.parameters:
+    if (earlier := stored_rule(files)).name != rule.name or earlier.parameters != rule.parameters:
         changed.append("rule")
     if changed:
         raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")
