@@ -25,7 +25,9 @@ def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.parametrize(
-    ("number", "word"), [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "Interrupted")], ids=["SIGTERM", "SIGINT"]
+    ("number", "word"),
+    [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "Interrupted"), (signal.SIGHUP, "Terminated")],
+    ids=["SIGTERM", "SIGINT", "SIGHUP"],
 )
 def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: signal.Signals, word: str) -> None:
     out = tmp_path / "out"

@@ -25,9 +25,10 @@ from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
 from hiercos.errors import FaultsError, HiercosWarning, visible
+from hiercos.files import FULL
 from hiercos.turns import share_cores
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
 INTERRUPTED_MESSAGE = (
     "Interrupted. Finished work is kept; rerun the command to continue (train and extend: with --resume)."
 )
@@ -51,6 +52,8 @@ STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
     signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, StoppedByUserError),
     signal.SIGTERM: (TERMINATED_MESSAGE, TERMINATED, TerminatedError),
 }
+if hasattr(signal, "SIGHUP"):  # the terminal was closed
+    STOPS[signal.SIGHUP] = (TERMINATED_MESSAGE, HUNG_UP, TerminatedError)
 IMPORT_SECONDS = 0.5  # longest wait for an import that a signal interrupts
 _import_ends: dict[int, float] = {}  # latest end of such a wait by signal, on the clock of `time.monotonic`
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file name of its functions in tracebacks
@@ -116,12 +119,23 @@ def main() -> None:
     limit_spinning(os.environ)
     share_cores(os.environ)
     for number in STOPS:
-        signal.signal(number, stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     warnings.showwarning = print_warning
     code = run(sys.argv[1:])
     for number in STOPS:  # all is done: the exit code is known
         signal.signal(number, signal.SIG_IGN)
-    sys.exit(code)
+    sys.exit(_flushed(code))
+
+
+def _flushed(code: int) -> int:
+    """Exit code after the standard output is written; Python itself would print a traceback if that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer is lost
+        return code or _report(f"standard output: {error.strerror}", BAD_INPUT)
+    return code
 
 
 def stop(number: int, frame: FrameType | None) -> None:
@@ -140,9 +154,9 @@ def stop(number: int, frame: FrameType | None) -> None:
         os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
         os._exit(code)
     _import_ends.pop(number, None)
-    if number == signal.SIGTERM:
+    if number != signal.SIGINT:
         signal.signal(number, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
-    raise error
+    raise error(code)
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -173,7 +187,7 @@ def run(arguments: list[str]) -> int:
 def _report_stop(error: BaseException, *, debug: bool) -> int:
     """Report a signal, or the end of a file, which typer turns into the same `Abort` as Ctrl-C."""
     if isinstance(error, TerminatedError):
-        return _report(TERMINATED_MESSAGE, TERMINATED, notes=_notes(error))
+        return _report(TERMINATED_MESSAGE, error.args[0] if error.args else TERMINATED, notes=_notes(error))
     if isinstance(error.__cause__ or error.__context__, EOFError):
         return _report("EOFError: a file ends where more was expected", FAILED, debug=debug)
     return _report(INTERRUPTED_MESSAGE, INTERRUPTED, notes=_notes(error))
@@ -201,7 +215,8 @@ def _help(error: typer.TyperException) -> str:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        name = error.filename or ("standard output" if error.errno in FULL else "")  # files are named by their writer
+        return f"{name}: {error.strerror}" if name else error.strerror
     return str(error)
 
 
