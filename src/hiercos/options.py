@@ -145,8 +145,8 @@ def json_object(
             that is not finite, or more than `MOST_LEVELS` levels.
     """
     try:
-        strict = {"parse_constant": _refuse_constant, "parse_float": _finite_float} if finite else {}
-        value = json.loads(content, **strict)
+        constant, number = (_refuse_constant, _finite_float) if finite else (None, None)
+        value = json.loads(content, parse_constant=constant, parse_float=number)
     except (ValueError, RecursionError) as fault:
         reason = "nested too deeply" if isinstance(fault, RecursionError) else str(fault)
         raise error(f"{path}: not JSON ({reason})") from fault

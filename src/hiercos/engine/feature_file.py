@@ -110,9 +110,9 @@ def checked_blocks(path: Path, shape: tuple[int, int]) -> list[Block]:
     Raises:
         DataError: for a folder, a pipe or a device in place of a file.
     """
-    for file in (path, sums_file(path)):
-        if file.exists():
-            check_regular(file)
+    for each in (path, sums_file(path)):
+        if each.exists():
+            check_regular(each)
     blocks: list[Block] = []
     header, row_bytes, start = _header(shape), 4 * shape[1], 0
     entries = sums_file(path).read_bytes() if sums_file(path).is_file() else b""

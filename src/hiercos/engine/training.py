@@ -434,9 +434,13 @@ def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
     place = f" in batch {wrong[0] + 1} of {len(losses)}" if wrong else ""
     found = float(losses[wrong[0]]) if wrong else mean
     raise TrainingError(
-        f"epoch {number}: the loss is {found}{place}; the checkpoint of the epoch before is kept; "
+        f"epoch {number}: the loss is {found}{place}; {_earlier_epochs(number)}"
         "try a smaller learning rate or weight decay"
     )
+
+
+def _earlier_epochs(number: int) -> str:
+    return "" if number == 1 else "the checkpoint of the epoch before is kept; "
 
 
 def check_scale(model: Model) -> None:
@@ -455,7 +459,7 @@ def check_weights(model: Model, epoch: int) -> None:
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise TrainingError(
-                f"epoch {epoch}: the weights {name} are no longer finite; the checkpoint of the epoch before is kept; "
+                f"epoch {epoch}: the weights {name} are no longer finite; {_earlier_epochs(epoch)}"
                 "try a smaller learning rate"
             )
 
