@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
-from hiercos.data import BUILT_IN, load_dataset, load_test_samples
+from hiercos.data import BUILT_IN, SourceOptions, load_dataset, load_test_samples
 from hiercos.data.images.collections import Images
 from hiercos.errors import DataError
 from pictures import TREE, photos, write
@@ -268,5 +268,5 @@ def test_faulty_images_to_test_on_are_fatal_or_left_out(tmp_path: Path) -> None:
     write(photos(tmp_path, top=("test",)) / "test" / "pet" / "cat" / "0.png", b"text")
     with pytest.raises(DataError, match="not an image"):
         load_test_samples(tmp_path, TREE)
-    samples = load_test_samples(tmp_path, TREE, on_error="skip")
+    samples = load_test_samples(tmp_path, TREE, options=SourceOptions(on_error="skip"))
     assert (samples.labels.tolist(), len(samples.notes)) == ([0, 1, 1, 2, 2], 2)

@@ -111,20 +111,19 @@ def test_realised_containment_follows_its_beta_law(target: float) -> None:
 def test_a_precision_holds_for_most_calibration_sets_and_an_overshoot_too() -> None:
     taxonomy = random_tree(5, 60)
     posterior, labels = sampled(taxonomy, 2, 6000)
-    generator, failed = np.random.default_rng(0), {"target_precision": 0, "max_overshoot": 0}
+    test, truth = posterior.rows(np.arange(3000, 6000)), labels[3000:]
+    chains, generator = held_out_chains(test, truth), np.random.default_rng(0)
+    failed = {"target_precision": 0, "max_overshoot": 0}
     for _ in range(60):
-        order = generator.permutation(6000)
-        cal, test = order[:400], order[400:]
-        for name, value in (("target_precision", 0.8), ("max_overshoot", 0.3)):
-            fitted = rule("back-off", delta=0.1, **{name: value}).fit(posterior.rows(cal), labels[cal])
-            nodes = fitted(posterior.rows(test)).nodes
-            if name == "target_precision":
-                answered = nodes >= 0
-                failed[name] += contained(nodes[answered], labels[test][answered], taxonomy) < value
-            else:
-                failed[name] += (
-                    held_out_chains(posterior.rows(test), labels[test]).overshoots(fitted.threshold).mean() > value
-                )  # type: ignore[attr-defined]
+        cal = generator.permutation(3000)[:400]
+        precise, near = (
+            rule("back-off", delta=0.1, **limit).fit(posterior.rows(cal), labels[cal])
+            for limit in ({"target_precision": 0.8}, {"max_overshoot": 0.3})
+        )
+        nodes = precise(test).nodes
+        answered = nodes >= 0
+        failed["target_precision"] += contained(nodes[answered], truth[answered], taxonomy) < 0.8
+        failed["max_overshoot"] += chains.overshoots(near.threshold).mean() > 0.3  # type: ignore[attr-defined]
     assert failed["target_precision"] <= 12
     assert failed["max_overshoot"] <= 12
 

@@ -44,7 +44,7 @@ def seen_in(found: Analysis, actions: str, folder: Path, *, width: int = 1280) -
     profile = f"--user-data-dir={folder / 'profile'}"
     size = f"--window-size={width},900"
     command = [str(BROWSER), *FLAGS, profile, size, "--dump-dom", (folder / "report.html").as_uri()]
-    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     content = re.search(r'<pre id="seen">(.*?)</pre>', page, flags=re.DOTALL)
     assert content is not None
     return json.loads(html.unescape(content[1]))

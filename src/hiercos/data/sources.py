@@ -218,13 +218,7 @@ def load_test_samples(
     *,
     trained_on: str | None = None,
     embedded_from: str | None = None,
-    text_column: str | None = None,
-    path_column: str | None = None,
-    label_column: str = LABEL_COLUMN,
-    split_column: str = SPLIT_COLUMN,
-    root: str | Path | None = None,
-    on_error: str = "fail",
-    callback: CheckCallback | None = None,
+    options: SourceOptions | None = None,
 ) -> TestSamples:
     """Samples to test a model on: the rows of the test split, or every row of a file without splits.
 
@@ -235,24 +229,18 @@ def load_test_samples(
         taxonomy: taxonomy of the model, whose classes the labels name.
         trained_on: fingerprint of the data set the model was trained on, from its record.
         embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
-        text_column: name of the column of texts in a table, "text" by default.
-        path_column: name of the column of image paths in a table without texts, "path" by default.
-        label_column: name of the column of labels in a table.
-        split_column: name of the column of splits in a table.
-        root: folder with the files of built-in data sets, or the folder that paths in a table are relative to.
-        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
-        callback: progress callback of the check for faulty images; None for no reports.
+        options: columns, folders and what to do with faulty inputs, as in `load_dataset`; its defaults if None.
 
     Raises:
         DataError: for unusable data, another taxonomy than the model's, or a split without test rows.
     """
+    options = options or SourceOptions()
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source, root=root, on_error=on_error, callback=callback)
+        dataset = load_dataset(source, root=options.root, on_error=options.on_error, callback=options.callback)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         rows = dataset.rows("test")
         return TestSamples(dataset.inputs.take(rows), dataset.labels[rows])
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
 

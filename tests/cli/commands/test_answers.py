@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "data.npz", features=noisy, labels=labels.numpy())
     np.savez(folder / "new.npz", features=noisy[:40])
     command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--out", str(folder / "m")]
-    assert run([*command, "--epochs", "3", "--device", "cpu"]) == 0
+    assert run([*command, "--epochs", "3", "--width", "64", "--device", "cpu"]) == 0
     return folder
 
 
