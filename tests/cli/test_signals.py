@@ -51,7 +51,7 @@ def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: s
 
 @pytest.mark.long
 def test_a_terminated_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
-    settings = ("--epochs", "12", "--dropout", "0.2")
+    settings = ("--epochs", "30", "--batch-size", "64", "--dropout", "0.2")
     with started(tmp_path, *settings) as process:
         while process.poll() is None and not (tmp_path / "out" / "checkpoint.safetensors").exists():
             time.sleep(0.01)
