@@ -133,6 +133,27 @@ def test_faults_of_a_table_name_its_rows(tmp_path: Path, rows: list[tuple[str, .
     assert fault_of(table(tmp_path, rows), taxonomy=TOY) == message
 
 
+def test_empty_texts_unknown_labels_and_splits_are_reported_together(tmp_path: Path) -> None:
+    rows = [*ROWS, *[("", "cat", "test")] * 30, ("x", "cow", "test"), ("y", "cat", "dev")]
+    path = table(tmp_path, rows)
+    shown = fault_of(path, taxonomy=TOY).splitlines()
+    assert shown[:3] == [
+        "toy.csv: row 6: the text is empty",
+        "toy.csv: row 36: unknown label 'cow'",
+        "toy.csv: row 37: expected train, val or test as the split, got 'dev'; did you mean 'val'?",
+    ]
+    assert shown[3:5] == ["toy.csv: row 7: the text is empty", "toy.csv: row 8: the text is empty"]
+    assert shown[-1] == "and 12 more faults"
+    with pytest.raises(DataError, match=r"row 6: the text is empty\n.*unknown label 'cow'"):
+        load_test_samples(path, TOY)
+
+
+def test_empty_texts_are_reported_with_labels_that_make_no_taxonomy(tmp_path: Path) -> None:
+    shown = fault_of(table(tmp_path, [("", "cat", "train")])).splitlines()
+    assert shown[0] == "toy.csv: row 2: the text is empty"
+    assert shown[1].startswith("toy.csv: the labels (such as 'cat') are not paths")
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [

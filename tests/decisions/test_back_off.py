@@ -12,7 +12,7 @@ from decisions.distributions import random_probabilities
 from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import BackOff, HeldOutChains, Posterior, RuleError, held_out_chains, rule, rule_from_dict
-from hiercos.decisions.back_off import mean_p_value
+from hiercos.decisions.back_off import containment_samples, mean_p_value, precision_samples, target_note
 from hiercos.taxonomy import IntArray, is_at_or_above
 from trees import TOY, TOY17, random_tree, taxonomies
 
@@ -197,3 +197,29 @@ def test_in_a_graph_containment_counts_every_ancestor() -> None:
     above = [{-1, *graph.ancestors.list(int(leaf)).tolist()} for leaf in graph.leaves]
     expected = [[node in own for node in row] for row, own in zip(nodes.tolist(), above, strict=True)]
     assert is_at_or_above(nodes, graph.leaves, graph).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("samples", "note"),
+    [
+        (59, ""),
+        (58, "too few for --target-precision 0.95, which needs 59"),
+        (28, "too few for --target-precision 0.9, which needs 29; --target-precision 0.95, which needs 59"),
+        (18, "too few for --target-containment 0.95, which needs 19; --target-precision 0.9, which needs 29; "),
+    ],
+)
+def test_a_note_says_how_many_samples_the_usual_targets_need(samples: int, note: str) -> None:
+    assert target_note(samples).startswith(note)
+    assert bool(target_note(samples)) == bool(note)
+
+
+def test_as_many_samples_as_the_note_asks_for_are_enough_and_one_less_is_not() -> None:
+    def right(count: int) -> HeldOutChains:
+        return HeldOutChains((0.999,) * count, ((),) * count, height=2)  # the leaf of every chain is right
+
+    for name, count in (("target_containment", containment_samples), ("target_precision", precision_samples)):
+        for target in (0.9, 0.95):
+            wanted = rule("back-off", **{name: target})
+            assert wanted.calibrated(right(count(target))).has_target
+            with pytest.raises(RuleError, match=f"{name} {target}"):
+                wanted.calibrated(right(count(target) - 1))
