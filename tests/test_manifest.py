@@ -1,5 +1,7 @@
 """Manifests: files that are checked while their content is used, and folders that are replaced whole."""
 
+import json
+import os
 from contextlib import suppress
 from pathlib import Path
 
@@ -103,3 +105,64 @@ def test_a_small_file_is_checked_before_it_is_used(tmp_path: Path) -> None:
         Manifest.of(tmp_path).verified_in_background("weights"),
     ):
         pytest.fail("its content was used")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_a_file_is_refused_at_once(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("weights", b"1")
+    (tmp_path / "weights").unlink()
+    os.mkfifo(tmp_path / "weights")
+    with pytest.raises(ManifestError, match="weights: expected a file, this is a folder, a pipe or a device"):
+        Manifest.of(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/hostname", "..", "", "a\\b", "a/b"])
+def test_a_manifest_lists_only_files_of_its_own_folder(name: str, tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", b"1")
+    values = json.loads((tmp_path / MANIFEST).read_text())
+    (tmp_path / MANIFEST).write_text(json.dumps(values | {"files": {name: ["0" * 64]}}))
+    with pytest.raises(ManifestError, match="it was changed"):
+        Manifest.of(tmp_path)
+
+
+def test_a_folder_that_gets_a_manifest_while_it_is_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("old")
+    early = Manifest.of(tmp_path)
+    with committed(tmp_path, earlier="a") as write:
+        write("a", "new")
+    with pytest.raises(ManifestError, match="another process wrote this folder at the same time"):
+        early.content("a")
+
+
+def test_a_missing_file_is_named_when_it_is_read(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "1")
+        write("b", "2")
+    (tmp_path / "b").unlink()
+    found = Manifest.of(tmp_path)
+    assert found.content("a") == b"1"
+    assert found.is_removed("b")
+    with pytest.raises(ManifestError, match=r"b: the file is missing, but manifest\.json lists it"):
+        found.content("b")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_the_manifest_is_named(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / MANIFEST)
+    with pytest.raises(ManifestError, match=r"manifest\.json: expected a file"):
+        Manifest.of(tmp_path)
+
+
+def test_a_check_reads_every_file_but_missing_optional_ones(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("a", "1")
+        write("b", "2")
+    (tmp_path / "b").unlink()
+    Manifest.of(tmp_path).check(optional=("b",))
+    with pytest.raises(ManifestError, match="b: the file is missing"):
+        Manifest.of(tmp_path).check()
+    (tmp_path / "a").write_text("2")
+    with pytest.raises(ManifestError, match="a: the file was changed"):
+        Manifest.of(tmp_path).check(optional=("b",))

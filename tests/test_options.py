@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice, check_count, kind_fault, option_faults
+from hiercos.options import check_choice, check_count, json_object, kind_fault, option_faults
 
 
 def test_a_value_outside_the_choices_is_a_value_error_that_lists_them() -> None:
@@ -30,3 +30,10 @@ def test_every_option_that_is_unknown_or_of_a_wrong_kind_has_a_fault() -> None:
         "method 'm' has no option 'alhpa'; did you mean 'alpha'?",
         "method 'm': option beta: expected an integer, got True",
     ]
+
+
+@pytest.mark.parametrize("number", ["NaN", "-Infinity", "1e999", "-1.5e400"])
+def test_numbers_of_json_are_finite(number: str) -> None:
+    assert json_object("file", '{"a": [1e300, -2.5]}', FaultsError) == {"a": [1e300, -2.5]}
+    with pytest.raises(FaultsError, match=f"file: not JSON .expected finite numbers, got {number}"):
+        json_object("file", f'{{"a": [{number}]}}', FaultsError)

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from hiercos.errors import DataError
+from hiercos.errors import DataError, FaultsError
 
 try:
     import fcntl
@@ -25,6 +25,7 @@ except ImportError:  # Windows has no such locks: temporary files of other proce
 
 PREFIX, ENDING = ".hiercos-", ".tmp"  # of temporary files; short, because the longest names leave no room
 DAY = 86400.0  # seconds
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC))  # of writing
 _swept: set[str] = set()  # folders whose stale temporary files this process has removed
 
 
@@ -82,13 +83,13 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         OSError: if the file cannot be written; the message names `path`, never the temporary file.
     """
     if _is_stream(Path(path)):
-        with open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
+        with named_when_full(path), open(os.open(path, os.O_WRONLY | os.O_APPEND), "wb") as stream:
             yield stream
         return
     with _named(path) as target:
         temporary = target.with_name(f"{PREFIX}{secrets.token_hex(6)}{ENDING}")
     try:
-        with _named(path), temporary.open("xb") as stream:
+        with _named(path), named_when_full(path), temporary.open("xb") as stream:
             _lock(stream)
             _copy_ownership(target, stream.fileno())
             yield stream
@@ -99,6 +100,17 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def named_when_full(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give errors of a full disk or a closed stream, which come without a name, that of a path."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno not in FULL:
+            raise
+        raise OSError(error.errno, error.strerror, os.fspath(path)) from error
 
 
 @contextmanager
@@ -267,7 +279,7 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
         return False
 
 
-def check_regular(path: str | Path, error: type[DataError] = DataError) -> None:
+def check_regular(path: str | Path, error: type[FaultsError] = DataError) -> None:
     """Raise an error for a pipe, a device or a socket, which could block or never end.
 
     Args:

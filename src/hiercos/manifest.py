@@ -6,14 +6,22 @@ checked as it is read. A file that the manifest does not list is no part of the 
 A folder that has a manifest is replaced without being lost: the new files are written under other names, a manifest
 that says so is the commit point, and then they are renamed one by one. A manifest that is read before or after a crash
 gives the old folder or the new one, never a mixture.
+
+A reader opens all listed files together with the manifest, and opens them again if another manifest has come meanwhile.
+The open files outlive a rename, so what is read later belongs to this manifest whatever other processes do.
 """
 
 import hashlib
+import io
 import json
-from collections.abc import Callable, Iterator, Mapping
+import os
+import stat
+import time
+import weakref
+from collections.abc import Callable, Container, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,10 +33,40 @@ MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
 SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
 NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
+PATIENCE = 10.0  # seconds to wait for a moment in which nobody replaces the folder
+READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
 
 
 class ManifestError(FaultsError):
     """A folder whose files are not those that were written, or that was not written completely."""
+
+
+class OpenFile:
+    """A file that stays open, and so readable, when its name is given to another one; closed with this object.
+
+    Raises:
+        FileNotFoundError: if there is no such file.
+        ManifestError: for a folder, a pipe or a device.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, READING)
+        weakref.finalize(self, os.close, self._descriptor)
+        if not stat.S_ISREG(os.fstat(self._descriptor).st_mode):
+            raise ManifestError(f"{path}: expected a file, this is a folder, a pipe or a device")
+
+    def content(self) -> bytes:
+        """Content of the file."""
+        os.lseek(self._descriptor, 0, os.SEEK_SET)
+        with io.FileIO(self._descriptor, closefd=False) as stream:
+            return stream.readall()
+
+    def is_at(self, path: Path) -> bool:
+        """Whether a path leads to this file."""
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), os.stat(path))
+        except FileNotFoundError:
+            return False
 
 
 @dataclass(frozen=True)
@@ -40,35 +78,59 @@ class Manifest:
         files: SHA-256 of each file by name; two of them while the file is being replaced. None for a folder without a
             manifest, whose files are read unchecked: one of an earlier version, or an unfinished one.
         is_pending: whether files may still have the names that they were written under, see `NEXT`.
+        opened: listed files that exist, by name.
     """
 
     folder: Path
     files: Mapping[str, tuple[str, ...]] | None
     is_pending: bool = False
+    opened: Mapping[str, OpenFile] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
-        """Read the manifest of a folder.
+        """Read the manifest of a folder and open its files, all of them old or all new if the folder is replaced.
 
         Raises:
-            ManifestError: for a damaged manifest.
+            ManifestError: for a damaged manifest, or a folder that is replaced all the time.
         """
-        path = folder / MANIFEST
-        if not path.is_file():
-            return cls(folder, None)
-        values = json_object(path, path.read_bytes(), ManifestError)
-        if (values.get("format"), values.get("version")) != (FORMAT, VERSION) or not _are_checksums(values):
-            raise ManifestError(f"{path}: expected a {FORMAT} of version {VERSION}, it was changed")
-        sums = {name: tuple(sums) for name, sums in values["files"].items()}
-        return cls(folder, sums, is_pending=values.get(PENDING) is True)
+        path, end = folder / MANIFEST, time.monotonic() + PATIENCE
+        while path.exists():
+            try:
+                current = OpenFile(path)
+            except FileNotFoundError:  # removed meanwhile
+                continue
+            sums, is_pending = _listed(path, current.content())
+            opened = {name: file for name in sums if (file := _opened(folder, name, is_pending=is_pending))}
+            if current.is_at(path):  # files are renamed only after another manifest has come
+                return cls(folder, sums, is_pending, opened)
+            if time.monotonic() > end:
+                raise ManifestError(f"{folder}: other processes replace this folder all the time; try again later")
+        return cls(folder, None)
+
+    @classmethod
+    def at(cls, folder: "str | Path | Manifest") -> "Manifest":
+        """The manifest of a folder; one that was read before is returned, so that its files belong together."""
+        return folder if isinstance(folder, Manifest) else cls.of(Path(folder))
 
     def __contains__(self, name: str) -> bool:
         return (self.folder / name).is_file() if self.files is None else name in self.files
 
-    def path(self, name: str) -> Path:
-        """Current path of a file of the folder: under its temporary name (see `NEXT`) until it is renamed."""
-        following = self.folder / f"{NEXT}{name}"
-        return following if self.is_pending and following.is_file() else self.folder / name
+    def check(self, optional: Container[str] = ()) -> None:
+        """Compare all listed files with their checksums.
+
+        Args:
+            optional: names of files that may be missing.
+
+        Raises:
+            ManifestError: if a file is missing or was changed.
+        """
+        for name in self.files or ():
+            if name in self.opened or name not in optional:
+                self.content(name)
+
+    def is_removed(self, name: str) -> bool:
+        """Whether a listed file does not exist any more."""
+        return self.files is not None and name in self.files and name not in self.opened
 
     def content(self, name: str, *, verify: bool = True) -> bytes:
         """Content of a file, checked against its SHA-256.
@@ -108,15 +170,17 @@ class Manifest:
                 self._compare(name, digest.result())
 
     def _read(self, name: str) -> bytes:
-        path = self.path(name)
+        path = self.folder / name
         if self.files is None:
-            return path.read_bytes()
+            content = path.read_bytes()
+            if (self.folder / MANIFEST).exists():
+                raise ManifestError(f"{self.folder}: another process wrote this folder at the same time; try again")
+            return content
         if name not in self.files:
             raise ManifestError(f"{path}: not listed in {MANIFEST}, so it is no part of this folder")
-        try:
-            return path.read_bytes()
-        except FileNotFoundError as error:
-            raise ManifestError(f"{path}: the file is missing, but {MANIFEST} lists it") from error
+        if name not in self.opened:
+            raise ManifestError(f"{path}: the file is missing, but {MANIFEST} lists it")
+        return self.opened[name].content()
 
     def _compare(self, name: str, digest: str) -> None:
         if self.files is not None and digest not in self.files[name]:
@@ -124,11 +188,35 @@ class Manifest:
             raise ManifestError(f"{path}: the file was changed after it was written (its SHA-256 differs)")
 
 
+def _listed(path: Path, content: bytes) -> tuple[dict[str, tuple[str, ...]], bool]:
+    """Checksums by name in a manifest, and whether its files are being renamed; a `ManifestError` if it is damaged."""
+    values = json_object(path, content, ManifestError)
+    if (values.get("format"), values.get("version")) != (FORMAT, VERSION) or not _are_checksums(values):
+        raise ManifestError(f"{path}: expected a {FORMAT} of version {VERSION}, it was changed")
+    return {name: tuple(sums) for name, sums in values["files"].items()}, values.get(PENDING) is True
+
+
 def _are_checksums(values: Mapping[str, Any]) -> bool:
     files = values.get("files")
     return isinstance(files, dict) and all(
-        isinstance(sums, list) and sums and all(isinstance(each, str) for each in sums) for sums in files.values()
+        _is_file_name(name) and isinstance(sums, list) and sums and all(isinstance(each, str) for each in sums)
+        for name, sums in files.items()
     )
+
+
+def _is_file_name(name: str) -> bool:
+    """Whether a name is that of a file in the folder itself: a manifest opens nothing elsewhere."""
+    return name not in ("", os.curdir, os.pardir) and not any(each in name for each in ("/", "\\", "\0"))
+
+
+def _opened(folder: Path, name: str, *, is_pending: bool) -> OpenFile | None:
+    """A listed file, under its temporary name if it has not been renamed; None if there is none."""
+    for each in (f"{NEXT}{name}", name) if is_pending else (name,):
+        try:
+            return OpenFile(folder / each)
+        except FileNotFoundError:
+            continue
+    return None
 
 
 def sha256(content: bytes) -> str:

@@ -145,7 +145,8 @@ def json_object(
             that is not finite, or more than `MOST_LEVELS` levels.
     """
     try:
-        value = json.loads(content, parse_constant=_refuse_constant if finite else None)
+        constant, number = (_refuse_constant, _finite_float) if finite else (None, None)
+        value = json.loads(content, parse_constant=constant, parse_float=number)
     except (ValueError, RecursionError) as fault:
         reason = "nested too deeply" if isinstance(fault, RecursionError) else str(fault)
         raise error(f"{path}: not JSON ({reason})") from fault
@@ -158,6 +159,11 @@ def json_object(
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"expected finite numbers, got {name}")
+
+
+def _finite_float(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refuse_constant(text)  # such as 1e999
 
 
 def levels(value: object) -> int:
@@ -202,6 +208,12 @@ def _shown(value: object) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+LEAST, MOST = 1e-30, 1e30  # a float32 divided by a number between them does not overflow in float64
+
+
 def positive_fault(name: str, value: float) -> list[str]:
-    """The fault of a number that is not finite or not above 0, or an empty list."""
-    return [] if math.isfinite(value) and value > 0 else [f"{name}: expected a number above 0, got {value!r}"]
+    """The fault of a number that is not above 0, or so small or large that scores overflow, or an empty list."""
+    if LEAST <= value <= MOST:
+        return []
+    wanted = f"from {LEAST:g} to {MOST:g}" if math.isfinite(value) and value > 0 else "above 0"
+    return [f"{name}: expected a number {wanted}, got {value!r}"]

@@ -127,24 +127,26 @@ class Record:
         replace_file(folder, record_file(self.rule), self.to_json())
 
     @classmethod
-    def read(cls, folder: Path, rule: str = "none") -> "Record":
+    def read(cls, folder: Path | Manifest, rule: str = "none") -> "Record":
         """Read the record of a folder under a rule.
 
         Raises:
             RecordError: for a file that is not a record.
             ManifestError: for a file that was changed after it was written.
         """
-        path = folder / record_file(rule)
-        values = json_object(path, Manifest.of(folder).content(path.name), RecordError, finite=False)
+        files = Manifest.at(folder)
+        path = files.folder / record_file(rule)
+        values = json_object(path, files.content(path.name), RecordError, finite=False)
         if faults := record_faults(values):
             raise RecordError(f"{path}: not a record of a run: {fault}" for fault in faults)
         metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}
         return cls(**{**values, "metrics": metrics})
 
     @classmethod
-    def find(cls, folder: Path, rule: str) -> "Record | None":
+    def find(cls, folder: Path | Manifest, rule: str) -> "Record | None":
         """Record of a folder under a rule, see `read`; None if the folder has none."""
-        return cls.read(folder, rule) if record_file(rule) in Manifest.of(folder) else None
+        files = Manifest.at(folder)
+        return cls.read(files, rule) if record_file(rule) in files else None
 
 
 SCHEMA: dict[str, Any] = {

@@ -25,20 +25,48 @@ def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
 
 
 @pytest.mark.long
-def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("number", "word"),
+    [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "Interrupted"), (signal.SIGHUP, "Terminated")],
+    ids=["SIGTERM", "SIGINT", "SIGHUP"],
+)
+def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: signal.Signals, word: str) -> None:
+    out = tmp_path / "out"
     with started(tmp_path) as process:
         assert process.stderr is not None
+        while process.poll() is None and not (out / "checkpoint.safetensors").exists():
+            time.sleep(0.01)
+        time.sleep(0.5)  # some epochs further
+        process.send_signal(number)
+        rest = process.stderr.read()
+    assert process.returncode == 128 + number
+    end = f"error: {word}. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
+    assert rest.endswith(end)
+    assert "Traceback" not in rest
+    epoch = len((out / "log.csv").read_text().splitlines()) - 1
+    assert f"note: {out}: saved after epoch {epoch}\n{end}" in rest
+    left = {file.name for file in out.iterdir()}
+    assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
+
+
+@pytest.mark.long
+def test_a_terminated_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    settings = ("--epochs", "30", "--batch-size", "64", "--dropout", "0.2")
+    with started(tmp_path, *settings) as process:
         while process.poll() is None and not (tmp_path / "out" / "checkpoint.safetensors").exists():
             time.sleep(0.01)
+        time.sleep(0.3)
         process.send_signal(signal.SIGTERM)
-        rest = process.stderr.read()
+        process.communicate()
     assert process.returncode == 143
-    assert rest.endswith(
-        "error: Terminated. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
-    )
-    assert "Traceback" not in rest
-    left = {file.name for file in (tmp_path / "out").iterdir()}
-    assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
+    with started(tmp_path, *settings, "--resume") as resumed:
+        resumed.communicate()
+    assert resumed.returncode == 0
+    (tmp_path / "out").rename(tmp_path / "resumed")
+    with started(tmp_path, *settings) as whole:
+        whole.communicate()
+    for name in ("model.safetensors", "scores.npz", "config.json"):
+        assert (tmp_path / "resumed" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
 
 
 TELLS_WHEN_IT_BEGINS = """import sys

@@ -77,6 +77,7 @@ def test_the_root_has_probability_one() -> None:
         ([[1.0, 2.0, 3.0], [-np.inf, np.inf, 0.0]], 1.0, "row 2: a score is infinite, expected a finite one"),
         ([[1.0, 2.0, 3.0]], 0.0, "expected a temperature above 0, got 0"),
         ([[1.0, 2.0, 3.0]], np.inf, "expected a temperature above 0, got inf"),
+        ([[1.0, 2.0, 3.0]], 1e-320, r"expected a temperature from 1e-30 to 1e\+30, got 1e-320"),
     ],
 )
 def test_scores_of_no_posterior_are_refused(scores: list[list[float]], temperature: float, message: str) -> None:

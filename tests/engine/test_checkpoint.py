@@ -1,3 +1,4 @@
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -102,3 +103,10 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> No
 
 def test_a_folder_without_checkpoints_has_none(tmp_path: Path) -> None:
     assert find_checkpoint(tmp_path, CONFIG) is None
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_the_checkpoint_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / CHECKPOINT)
+    with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: expected a file, this is a pipe"):
+        write_checkpoint(tmp_path / CHECKPOINT, Checkpoint({}, {}, {}, {}, {}))

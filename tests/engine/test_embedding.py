@@ -223,6 +223,20 @@ def test_damaged_features_in_the_cache_are_found_named_and_computed_again(fabric
         assert path.with_suffix(".sums").is_file()
 
 
+def test_a_wrong_end_of_a_block_gives_the_same_features(fabric: Fabric, cache: Path) -> None:
+    config, images = ReadConfig(fabric, batch_size=8), colour_images(COUNT)
+    path = embed(config, small_backbone(), images).path
+    whole, sums = path.read_bytes(), path.with_suffix(".sums").read_bytes()
+    for entry in (0, 80, 160):  # the place of each end is in the first bytes of 40
+        for change in (1, 2, 3, 7, 64):
+            damaged = sums[:entry] + bytes([sums[entry] ^ change]) + sums[entry + 1 :]
+            path.with_suffix(".sums").write_bytes(damaged)
+            with pytest.warns(HiercosWarning, match="cached features are damaged"):
+                embed(config, small_backbone(), images)
+            assert path.read_bytes() == whole
+            assert path.with_suffix(".sums").read_bytes() == sums
+
+
 def test_a_damaged_batch_of_an_interrupted_embedding_is_computed_again(fabric: Fabric, cache: Path) -> None:
     images = colour_images(COUNT)
     with pytest.raises(KeyboardInterrupt):

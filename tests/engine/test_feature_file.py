@@ -1,4 +1,5 @@
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,8 @@ import torch
 
 from colours import TREE, colour_data
 from hiercos.data import FeatureOrigin, load_dataset
-from hiercos.engine.feature_file import GrowingFeatures, mapped_features, write_features
+from hiercos.engine.feature_file import GrowingFeatures, checked_blocks, mapped_features, write_features
+from hiercos.errors import DataError
 
 ROWS = torch.arange(12, dtype=torch.float32).reshape(6, 2)
 
@@ -60,3 +62,14 @@ def test_an_npz_of_features_stands_for_the_data_set(tmp_path: Path) -> None:
     assert read.origin == FeatureOrigin({"name": "small", "options": {}}, data.fingerprint)
     assert np.array_equal(read.labels, data.labels)
     assert np.array_equal(read.split, data.split)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", ["f.npy", "f.sums"])
+def test_a_pipe_in_the_cache_is_named_and_not_read(tmp_path: Path, name: str) -> None:
+    with GrowingFeatures(tmp_path / "f.npy", (6, 2)) as file:
+        file.append(ROWS)
+    (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match=f"{name}: expected a file, this is a pipe"):
+        checked_blocks(tmp_path / "f.npy", (6, 2))

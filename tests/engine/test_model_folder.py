@@ -206,11 +206,31 @@ def test_weights_are_read_unchecked_if_asked_for_and_the_rest_never(tmp_path: Pa
         load_model(tmp_path / "m", verify=False)
 
 
-@pytest.mark.parametrize("value", [0, -1.5, True, "1"])
+@pytest.mark.parametrize("value", [0, -1.5, True, "1", 1e-320, 1e300])
 def test_a_temperature_out_of_range_is_refused(tmp_path: Path, value: object) -> None:
     stored(tmp_path / "m")
     path = tmp_path / "m" / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "temperature": value}))
     resealed(tmp_path / "m")
     with pytest.raises(ModelError, match="temperature: expected a number"):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("change", [{"version": True}, {"version": 5.0}, {"class_weights": [True] * 17}])
+def test_a_truth_value_is_no_number_of_a_configuration(tmp_path: Path, change: dict[str, object]) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    resealed(tmp_path / "m")
+    with pytest.raises(ModelError, match=rf"config\.json: .*{next(iter(change))}"):
+        load_model(tmp_path / "m")
+
+
+def test_an_unknown_backbone_is_named_with_its_folder(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    path = tmp_path / "m" / "config.json"
+    backbone = {"name": "/etc", "options": {}, "fine_tuned": False, "in_folder": True}
+    path.write_text(json.dumps({**json.loads(path.read_text()), "backbone": backbone}))
+    resealed(tmp_path / "m")
+    with pytest.raises(ModelError, match=r"m: unknown backbone '/etc'"):
         load_model(tmp_path / "m")

@@ -88,7 +88,7 @@ def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(fabric: Fab
 def test_a_damaged_file_of_a_finished_run_is_named(fabric: Fabric, tmp_path: Path) -> None:
     folder = tmp_path / "run"
     train_run(fabric, blob_data(), CONFIG, folder)
-    for name in ("record.json", "scores.npz"):
+    for name in ("record.json", "scores.npz", "model.safetensors", "taxonomy.json"):
         content = (folder / name).read_bytes()
         (folder / name).write_bytes(content + b" ")
         with pytest.raises(ManifestError, match=f"{name}: the file was changed after it was written"):

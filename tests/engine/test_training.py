@@ -1,6 +1,10 @@
 import math
+import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import FrameType
+from typing import Any
 
 import pytest
 import torch
@@ -9,6 +13,7 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
+from hiercos.engine.checkpoint import CHECKPOINT, read_checkpoint
 from hiercos.engine.optimization import Plateau
 from hiercos.engine.training import RunProgress, RunState, TrainingError, check_weights, validate
 from hiercos.methods import Model
@@ -64,6 +69,74 @@ def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, m
     assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
     figures = [(epoch.loss, epoch.top1, epoch.hops) for epoch in history.history]
     assert [(epoch.loss, epoch.top1, epoch.hops) for epoch in again.history] == figures
+
+
+@pytest.mark.parametrize("epoch", [1, 2, 3, 4])
+@pytest.mark.parametrize("optimizer", ["adamw", "sgd"])
+def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, epoch: int
+) -> None:
+    monkeypatch.setattr("hiercos.engine.training.WRITING", 1e-6)  # only the first epoch has a checkpoint
+    config = TrainConfig("hier-cos", options=OPTIONS, epochs=6, batch_size=32, optimizer=optimizer)
+    train, val = data()
+    whole, resumed = model_of(config), model_of(config)
+    fit(fabric, whole, train, val, config)
+    with pytest.raises(KeyboardInterrupt) as stopped:
+        fit(fabric, model_of(config), train, val, config, folder=tmp_path, callback=StopAfter(epoch))
+    assert stopped.value.__notes__ == [f"{tmp_path}: saved after epoch {epoch}"]
+    assert len(read_checkpoint(tmp_path / CHECKPOINT, {}).progress["history"]) == epoch
+    fit(fabric, resumed, train, val, config, folder=tmp_path, resume=True)
+    assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
+
+
+def test_a_run_interrupted_at_any_line_resumes_to_the_same_bits(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hiercos.engine.training.WRITING", 1e-6)
+    config = TrainConfig("cross-entropy", epochs=4, batch_size=200)
+    train, val = data()
+    whole = model_of(config)
+    fit(fabric, whole, train, val, config)
+    lines = counted_lines(lambda: fit(fabric, model_of(config), train, val, config, folder=tmp_path))
+    least = 0
+    for number in range(1, lines, max(1, lines // 30)):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        counted_lines(lambda: fit(fabric, model_of(config), train, val, config, folder=folder), stop=number)  # noqa: B023
+        if (folder / CHECKPOINT).is_file():
+            epochs = len(read_checkpoint(folder / CHECKPOINT, {}).progress["history"])
+            assert epochs >= least  # a later end keeps more
+            least = epochs
+        resumed = model_of(config)
+        fit(fabric, resumed, train, val, config, folder=folder, resume=True)
+        assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
+    assert least == config.epochs
+
+
+def counted_lines(work: Callable[[], object], stop: int = 0) -> int:
+    """Number of lines of the training and its checkpoints that are run; interrupted at line `stop`, as by Ctrl-C."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, _: object) -> Any:
+        nonlocal count
+        if not frame.f_code.co_filename.endswith(("engine/training.py", "engine/checkpoint.py", "hiercos/files.py")):
+            return None
+        if event == "line":
+            count += 1
+            if count == stop:
+                sys.settrace(None)
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        assert stop
+    finally:
+        sys.settrace(before)
+    return count
 
 
 def test_checkpoints_take_a_small_share_of_the_time(

@@ -6,14 +6,33 @@ import sys
 
 __all__ = ["main"]
 
+STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+
 
 def main() -> None:
     """Run the command line; a signal while the modules are still being imported ends it without a traceback."""
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _end)
+    _open_closed_streams()
+    for number in STOPPING:
+        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and shells let background jobs ignore some
+            signal.signal(number, _end)
     from hiercos.cli.app import main as run_command
 
     run_command()
+
+
+def _open_closed_streams() -> None:
+    """Open the streams that the caller closed, or the next file that is opened would be taken for one of them.
+
+    Messages are then lost, and writing to the standard output is an error.
+    """
+    for descriptor, flags in enumerate((os.O_RDONLY, os.O_RDONLY, os.O_WRONLY)):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, flags)  # gets the lowest free number, which is this one
+    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(descriptor, "w", encoding="utf-8", errors="backslashreplace", closefd=False))  # noqa: SIM115
 
 
 def _end(number: int, _frame: object) -> None:

@@ -3,9 +3,10 @@
 import os
 import signal
 import sys
+import time
 import traceback
 import warnings
-from collections.abc import MutableMapping
+from collections.abc import MutableMapping, Sequence
 from types import FrameType
 from typing import Annotated, Any
 
@@ -24,9 +25,10 @@ from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
 from hiercos.errors import FaultsError, HiercosWarning, visible
+from hiercos.files import FULL
 from hiercos.turns import share_cores
 
-FAILED, BAD_INPUT, INTERRUPTED, TERMINATED = 1, 2, 130, 143
+FAILED, BAD_INPUT, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
 INTERRUPTED_MESSAGE = (
     "Interrupted. Finished work is kept; rerun the command to continue (train and extend: with --resume)."
 )
@@ -42,10 +44,18 @@ class TerminatedError(BaseException):
     """The signal SIGTERM, raised in the main thread so that temporary files are removed and the user is told."""
 
 
+class StoppedByUserError(BaseException):
+    """The signal SIGINT; unlike a KeyboardInterrupt, it reaches `run` with its notes about what was saved."""
+
+
 STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
-    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, KeyboardInterrupt),
+    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, StoppedByUserError),
     signal.SIGTERM: (TERMINATED_MESSAGE, TERMINATED, TerminatedError),
 }
+if hasattr(signal, "SIGHUP"):  # the terminal was closed
+    STOPS[signal.SIGHUP] = (TERMINATED_MESSAGE, HUNG_UP, TerminatedError)
+IMPORT_SECONDS = 0.5  # longest wait for an import that a signal interrupts
+_import_ends: dict[int, float] = {}  # latest end of such a wait by signal, on the clock of `time.monotonic`
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file name of its functions in tracebacks
 
 app = typer.Typer(
@@ -109,27 +119,44 @@ def main() -> None:
     limit_spinning(os.environ)
     share_cores(os.environ)
     for number in STOPS:
-        signal.signal(number, stop)
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, stop)
     warnings.showwarning = print_warning
     code = run(sys.argv[1:])
     for number in STOPS:  # all is done: the exit code is known
         signal.signal(number, signal.SIG_IGN)
-    sys.exit(code)
+    sys.exit(_flushed(code))
+
+
+def _flushed(code: int) -> int:
+    """Exit code after the standard output is written; Python itself would print a traceback if that fails."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what is left in the buffer is lost
+        return code or _report(f"standard output: {error.strerror}", BAD_INPUT)
+    return code
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Handler of SIGINT and SIGTERM: raise an exception, or end at once in the middle of an import.
+    """Handler of SIGINT and SIGTERM: raise an exception, after an import that takes up to `IMPORT_SECONDS` more.
 
-    C++ code that imports Python modules cannot pass an exception on and would abort the process. An import holds no
-    unfinished file; what the command wrote before is swept by the next run.
+    C++ code that imports Python modules cannot pass an exception on and would abort the process. A longer import is one
+    at the beginning, where nothing is finished yet: the process ends at once.
     """
     message, code, error = STOPS[number]
     if _is_importing(frame):
+        now = time.monotonic()
+        if now < _import_ends.setdefault(number, now + IMPORT_SECONDS) and hasattr(signal, "setitimer"):
+            signal.signal(signal.SIGALRM, lambda _, later: stop(number, later))
+            signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS / 50)
+            return
         os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
         os._exit(code)
-    if number == signal.SIGTERM:
+    _import_ends.pop(number, None)
+    if number != signal.SIGINT:
         signal.signal(number, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
-    raise error
+    raise error(code)
 
 
 def _is_importing(frame: FrameType | None) -> bool:
@@ -151,19 +178,28 @@ def run(arguments: list[str]) -> int:
         return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug)
-    except (TerminatedError, KeyboardInterrupt, typer.Abort) as error:
+    except (TerminatedError, StoppedByUserError, KeyboardInterrupt, typer.Abort) as error:
         return _report_stop(error, debug=debug)
     except Exception as error:  # any other error is one sentence, too
-        return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug)
+        return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug, notes=_notes(error))
 
 
 def _report_stop(error: BaseException, *, debug: bool) -> int:
     """Report a signal, or the end of a file, which typer turns into the same `Abort` as Ctrl-C."""
     if isinstance(error, TerminatedError):
-        return _report(TERMINATED_MESSAGE, TERMINATED)
+        return _report(TERMINATED_MESSAGE, error.args[0] if error.args else TERMINATED, notes=_notes(error))
     if isinstance(error.__cause__ or error.__context__, EOFError):
         return _report("EOFError: a file ends where more was expected", FAILED, debug=debug)
-    return _report(INTERRUPTED_MESSAGE, INTERRUPTED)
+    return _report(INTERRUPTED_MESSAGE, INTERRUPTED, notes=_notes(error))
+
+
+def _notes(error: BaseException | None) -> list[str]:
+    """Notes of an error and of those that led to it, such as what was saved."""
+    found: list[str] = []
+    while error is not None:
+        found += [note for note in getattr(error, "__notes__", ()) if note not in found]
+        error = error.__cause__ or error.__context__
+    return found
 
 
 def _message(error: typer.TyperException) -> str:
@@ -179,12 +215,14 @@ def _help(error: typer.TyperException) -> str:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
-        return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
+        name = error.filename or ("standard output" if error.errno in FULL else "")  # files are named by their writer
+        return f"{name}: {error.strerror}" if name else error.strerror
     return str(error)
 
 
-def _report(message: str, code: int, *, debug: bool = False) -> int:
+def _report(message: str, code: int, *, debug: bool = False, notes: Sequence[str] = ()) -> int:
     if debug:
         traceback.print_exc()
-    sys.stderr.write("".join(f"{visible(line)}\n" for line in f"error: {message}".split("\n")))
+    lines = [*(f"note: {note}" for note in notes), *f"error: {message}".split("\n")]
+    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
     return code

@@ -166,7 +166,7 @@ class HeldOutChains:
             first = tuple(map(float, values["first"]))
             wrong = tuple(tuple(map(float, chain)) for chain in values["wrong"])
             height = int(values["height"])
-        except (KeyError, TypeError) as error:
+        except (KeyError, OverflowError, TypeError) as error:
             raise ValueError(f"not calibration samples ({error})") from error
         if len(first) != len(wrong):
             raise ValueError(f"expected as many chains as first nodes, got {len(wrong)} and {len(first)}")

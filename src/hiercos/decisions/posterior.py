@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import FaultsError, RowName, row_name
+from hiercos.options import LEAST, MOST
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_sums, check_is_taxonomy, descendant_sums, node_values
 
 ROWS_AT_ONCE = 1024  # samples whose node probabilities are in memory at a time
@@ -88,8 +89,9 @@ class Posterior:
             class_weights: factor above 0 of each class's probability, shape (C,), see `prior_weights`; 1 by default.
             energies: see `Posterior`.
         """
-        if not (np.isfinite(temperature) and temperature > 0):
-            raise PosteriorError(f"expected a temperature above 0, got {temperature}")
+        if not LEAST <= temperature <= MOST:
+            wanted = f"from {LEAST:g} to {MOST:g}" if np.isfinite(temperature) and temperature > 0 else "above 0"
+            raise PosteriorError(f"expected a temperature {wanted}, got {temperature}")
         given = _checked(scores, taxonomy, dtype=None)
         if class_weights is not None:
             given = given + score_offsets(class_weights, temperature)

@@ -18,7 +18,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from hiercos.errors import FaultsError, HiercosWarning
-from hiercos.files import write_atomically
+from hiercos.files import check_regular, write_atomically
 
 CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 SHA256 = "sha256"  # metadata key of the checksum
@@ -61,7 +61,8 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     }
     texts = {"progress": json.dumps(checkpoint.progress), "config": json.dumps(checkpoint.config, sort_keys=True)}
     content = safetensors.torch.save(tensors, metadata={**texts, SHA256: _checksum(tensors, texts)})
-    if path.is_file():
+    if path.exists():
+        check_regular(path, CheckpointError)  # a pipe would be written to, and wait for a reader
         os.replace(path, path.with_name(PREVIOUS))
     write_atomically(path, content)
 

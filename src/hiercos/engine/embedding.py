@@ -6,8 +6,9 @@ import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -144,14 +145,29 @@ def _repair(path: Path, config: ReadConfig, backbone: Backbone, inputs: Inputs) 
         stacklevel=3,
     )
     samples = FrozenEncoder(backbone).samples(inputs, config)
+    blocks = list(_rebatched(blocks, samples.at_once))
     replace_blocks(path, shape, ((block, None if block.is_whole else _features(samples, block)) for block in blocks))
     return damaged
 
 
+def _rebatched(blocks: Iterable[Block], size: int) -> Iterator[Block]:
+    """Whole blocks, and batches of at most `size` rows in place of the damaged ones between them.
+
+    A damaged list of checksums gives wrong ends of blocks, and other batches would give other last bits.
+    """
+    for is_whole, group in groupby(blocks, key=lambda block: block.is_whole):
+        run = list(group)
+        if is_whole:
+            yield from run
+        else:
+            for start in range(run[0].start, run[-1].stop, size):
+                yield Block(start, min(start + size, run[-1].stop), b"", is_whole=False)
+
+
 def _features(samples: EmbeddedSamples, block: Block) -> torch.Tensor:
-    """Features of the rows of a block, shape (B, F)."""
-    parts = torch.split(torch.arange(block.start, block.stop), samples.at_once)
-    return torch.cat([features.cpu() for features in samples.batches(parts)])
+    """Features of the rows of a block, which is one batch, shape (B, F)."""
+    (features,) = samples.batches([torch.arange(block.start, block.stop)])
+    return features.cpu()
 
 
 def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:

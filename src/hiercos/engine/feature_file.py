@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hiercos.data import Dataset
-from hiercos.files import write_atomically, written_atomically
+from hiercos.files import check_regular, write_atomically, written_atomically
 from hiercos.taxonomy.formats import taxonomy_to_dict
 
 CHUNK = 1 << 20  # bytes copied at a time
@@ -106,7 +106,13 @@ def checked_blocks(path: Path, shape: tuple[int, int]) -> list[Block]:
     """The blocks of a file of features, each compared with its checksum; a missing or damaged file has none.
 
     Rows without a checksum are one last block that is not whole.
+
+    Raises:
+        DataError: for a folder, a pipe or a device in place of a file.
     """
+    for each in (path, sums_file(path)):
+        if each.exists():
+            check_regular(each)
     blocks: list[Block] = []
     header, row_bytes, start = _header(shape), 4 * shape[1], 0
     entries = sums_file(path).read_bytes() if sums_file(path).is_file() else b""

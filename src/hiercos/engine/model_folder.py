@@ -35,7 +35,7 @@ from hiercos.manifest import MANIFEST, Manifest, ManifestError, Write, committed
 from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
-from hiercos.options import json_object, positive_fault, schema_faults
+from hiercos.options import fits, json_object, positive_fault, schema_faults
 from hiercos.records import CONFIG, MANIFEST_VERSION, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
@@ -116,7 +116,10 @@ def _stores_weights(encoder: FrozenEncoder | FineTunedEncoder) -> bool:
 
 def _load_backbone(files: Manifest, expected: dict[str, Any], *, verify: bool) -> Backbone:
     """Backbone of a configuration, checked to have the same weights."""
-    backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
+    try:
+        backbone = seeded_backbone(expected["name"], expected["options"], pretrained=not expected["in_folder"])
+    except BackboneError as error:
+        raise ModelError(f"{files.folder}: {fault}" for fault in error.faults) from error
     if expected["in_folder"]:
         try:
             backbone.load_state_dict(safetensors.torch.load(files.content(BACKBONE_WEIGHTS, verify=verify)))
@@ -255,11 +258,11 @@ def _configuration(stored: StoredModel) -> dict[str, Any]:
     }
 
 
-def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool = False) -> StoredModel:
+def load_model(folder: str | Path | Manifest, *, verify: bool = True, trust_backbone: bool = False) -> StoredModel:
     """Read a model folder; each file is checked against its SHA-256 in the manifest.
 
     Args:
-        folder: model folder.
+        folder: model folder, or its manifest.
         verify: whether to check the weights too, which takes about a second for each gigabyte.
         trust_backbone: whether the configuration may name a path or a model of the Hub to load the backbone from.
 
@@ -267,13 +270,13 @@ def load_model(folder: str | Path, *, verify: bool = True, trust_backbone: bool 
         ModelError: if files are missing or do not fit together, or the version is unknown.
         ManifestError: if a file was changed after it was written.
     """
-    files = Manifest.of(Path(folder))
+    files = Manifest.at(folder)
     config = read_config(files)
     with ExitStack() as stack:
         try:
             content = stack.enter_context(files.verified_in_background(WEIGHTS, verify=verify))
         except OSError as error:
-            raise ModelError(f"{folder}: the weights cannot be read: {error}") from error
+            raise ModelError(f"{files.folder}: the weights cannot be read: {error}") from error
         model, memory = _load_network(files, config, content, verify=verify)
         described = config["kind"], config.get("backbone")
         encoder = load_encoder(files, *described, verify=verify, trust_backbone=trust_backbone)
@@ -333,21 +336,21 @@ def _load_projection(files: Manifest, config: dict[str, Any], *, verify: bool) -
     return None
 
 
-def stored_rule(folder: Path) -> Rule:
+def stored_rule(folder: Path | Manifest) -> Rule:
     """Decision rule of a model folder, read without the weights."""
-    return rule_from_dict(read_config(Manifest.of(folder))["rule"])
+    return rule_from_dict(read_config(Manifest.at(folder))["rule"])
 
 
-def stored_calibration(folder: Path) -> tuple[float, Sequence[float] | None]:
+def stored_calibration(folder: Path | Manifest) -> tuple[float, Sequence[float] | None]:
     """Temperature and class weights of a model folder, read without the weights of the model."""
-    config = read_config(Manifest.of(folder))
+    config = read_config(Manifest.at(folder))
     return float(config["temperature"]), config.get("class_weights")
 
 
 def read_config(files: Manifest) -> dict[str, Any]:
     """Checked configuration of a model folder."""
     config, path = read_model_json(files, CONFIG), files.folder / CONFIG
-    if config.get("format") != FORMAT or config.get("version") not in READABLE:
+    if config.get("format") != FORMAT or type(config.get("version")) is not int or config["version"] not in READABLE:
         found = f"{config.get('format')!r} version {config.get('version')!r}"
         raise ModelError(f"{path}: expected {FORMAT!r} version {READABLE[0]} to {VERSION}, got {found}")
     if files.files is None and config["version"] >= MANIFEST_VERSION:
@@ -375,7 +378,7 @@ def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
     asked = math.prod(sorted(max(1, size) for size in sizes)[-2:])  # a layer has two of these sizes
     stored = sum(tensor.numel() for tensor in tensors.values())
     if asked > max(UNCHECKED_SIZE, LARGER * stored):
-        raise ModelError(
+        raise ValueError(
             f"expected a model of the {stored:,} numbers of {WEIGHTS}, the configuration asks for {asked:,}"
         )
 
@@ -383,8 +386,7 @@ def _check_size(config: dict[str, Any], tensors: Mapping[str, Tensor]) -> None:
 def _are_weights(values: Any) -> bool:
     if values is None:
         return True
-    numbers = isinstance(values, list) and all(isinstance(value, int | float) for value in values)
-    return numbers and all(math.isfinite(value) and value > 0 for value in values)
+    return isinstance(values, list) and all(fits(value, float) and value > 0 for value in values)
 
 
 def _rule_faults(rule: dict[str, Any] | str) -> Iterator[str]:

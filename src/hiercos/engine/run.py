@@ -47,7 +47,7 @@ from hiercos.engine.model_folder import (
 )
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
-from hiercos.engine.shown_inputs import shown_inputs, telling_rows
+from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
 from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
@@ -306,12 +306,13 @@ def _earlier_records(
     missing = {name: rule for name, rule in rules.items() if name not in records}
     if not missing:
         return records
-    scores, labels = _stored_scores(folder, data.taxonomy)
-    fitted, weights = stored_calibration(folder)
+    files = Manifest.of(folder)
+    scores, labels = _stored_scores(files, data.taxonomy)
+    fitted, weights = stored_calibration(files)
     temperature = fitted if temperature is None else temperature
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
     if any(rule.fitted for rule in missing.values()):
-        val, model = data.for_method(record.method).samples("val"), load_model(folder)
+        val, model = data.for_method(record.method).samples("val"), load_model(files)
         known = val.labels < data.taxonomy.num_classes
         val_scores = class_scores(fabric, model.model, val)[known]
         held_out = Posterior.from_scores(val_scores, data.taxonomy, **calibration)
@@ -326,30 +327,30 @@ def _earlier_records(
 
 def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
     """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
-    temperature, weights = stored_calibration(folder)
-    taxonomy = taxonomy_from_dict(read_model_json(Manifest.of(folder), TAXONOMY))
-    scores, labels = _stored_scores(folder, taxonomy)
+    files = Manifest.of(folder)
+    temperature, weights = stored_calibration(files)
+    taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
+    scores, labels = _stored_scores(files, taxonomy)
     return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
 
 
-def _stored_scores(folder: Path, taxonomy: Taxonomy) -> tuple[NDArray[np.floating[Any]], IntArray]:
+def _stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.floating[Any]], IntArray]:
     """Class scores of the test samples of a finished run, shape (M, C), and their labels, shape (M,).
 
     Raises:
         DataError: for a file that cannot be read.
         RunError: for arrays that do not fit the taxonomy.
     """
-    files = Manifest.of(folder)
-    files.content(SCORES)  # compared with its checksum
-    arrays = read_npz(files.path(SCORES), arrays=("scores", "labels"))
+    path = files.folder / SCORES
+    arrays = read_npz(path, arrays=("scores", "labels"), content=files.content(SCORES))
     scores, labels = arrays["scores"], arrays["labels"]
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         shape = f"(samples, {taxonomy.num_classes})"
-        raise RunError(f"{folder / SCORES}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
+        raise RunError(f"{path}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
     if labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
-        raise RunError(f"{folder / SCORES}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
+        raise RunError(f"{path}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
     if len(labels) and not 0 <= labels.min() <= labels.max() < taxonomy.num_classes + taxonomy.num_nodes:
-        raise RunError(f"{folder / SCORES}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
+        raise RunError(f"{path}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
     return scores, labels.astype(np.int64, copy=False)
 
 
@@ -422,10 +423,12 @@ def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, r
         )
     if not holds_finished_run(folder):
         return None
-    record = Record.read(folder)
+    files = Manifest.of(folder)
+    files.check(optional=(INPUTS,))
+    record = Record.read(files)
     found = record.identity
     changed = sorted(key for key in identity.keys() | found.keys() if found.get(key) != identity.get(key))
-    if (earlier := stored_rule(folder)).name != rule.name or earlier.parameters != rule.parameters:
+    if (earlier := stored_rule(files)).name != rule.name or earlier.parameters != rule.parameters:
         changed.append("rule")
     if changed:
         raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")

@@ -64,7 +64,7 @@ def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
 def read_shown_inputs(folder: Path) -> dict[int, dict[str, Any]]:
     """Stored inputs of a run by row of the test split, each with its name and a "text" or an "image"; may be empty."""
     path, files = folder / INPUTS, Manifest.of(folder)
-    if INPUTS not in files or not files.path(INPUTS).is_file():  # removed to keep the inputs private
+    if INPUTS not in files or files.is_removed(INPUTS):  # removed to keep the inputs private
         return {}
     stored = json_object(path, files.content(INPUTS), RunError).get("inputs")
     if not isinstance(stored, list) or any(not isinstance(each, dict) for each in stored):

@@ -7,8 +7,8 @@ import csv
 import io
 import math
 import time
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, closing, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
@@ -191,8 +191,10 @@ def fit(
     if resume and folder is not None and (earlier := find_checkpoint(folder, state.identity)):
         state.restore(earlier)  # onto the device of the model
     step = partial(train_epoch, fabric, wrapped, optimizer, train.to(fabric.device), config)
-    with _closing(callback):
+    own = folder if fabric.is_global_zero else None  # one process writes
+    with state.kept_on_failure(own), _closing(callback):
         while not state.finished:
+            state.begin_epoch(own)
             start = time.perf_counter()
             number = len(state.progress.history) + 1
             loss = step(number=number, plateau=state.plateau, weights=weights, callback=callback)
@@ -201,8 +203,8 @@ def fit(
             seconds = state.progress.seconds + time.perf_counter() - start
             measured = {name: metrics[name] for name in MEASURES if name in metrics}
             state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
-            if folder is not None and fabric.is_global_zero:
-                state.write_if_due(folder)
+            if own is not None:
+                state.write_if_due(own)
             if callback:
                 callback.epoch(state.progress, config)
     model.load_state_dict(state.best)
@@ -239,7 +241,11 @@ def _solve(  # noqa: PLR0917  # all are needed, and it is called once
 
 
 class RunState:
-    """State of a run: current and best weights, optimiser and history."""
+    """State of a run: current and best weights, optimiser and history.
+
+    Checkpoints are written rarely. In between, the state after the last epoch is copied before the next one changes it,
+    so that it can be written when the run is interrupted.
+    """
 
     def __init__(
         self, model: Model, optimizer: torch.optim.Optimizer, config: TrainConfig, identity: Mapping[str, Any]
@@ -248,6 +254,9 @@ class RunState:
         self.progress = RunProgress()
         self.best: Mapping[str, Tensor] = model.state_dict()
         self._next_write = 0.0  # on the clock of `time.perf_counter`
+        self._written = 0  # epochs of the last checkpoint
+        self._copy: Checkpoint | None = None  # state after the last epoch, while the next one changes the model
+        self._is_changing = False
 
     @property
     def plateau(self) -> Plateau:
@@ -264,12 +273,13 @@ class RunState:
 
     def add(self, epoch: Epoch) -> None:
         """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
-        is_best = not self.progress.history or self._is_better(epoch, self.progress.best)
-        self.progress.history.append(epoch)
-        self.progress.seconds = epoch.seconds
-        if is_best:
-            self.progress.best_epoch = epoch.number
-            self.best = copy.deepcopy(self.model.state_dict())
+        earlier = self.progress
+        is_best = not earlier.history or self._is_better(epoch, earlier.best)
+        best = copy.deepcopy(self.model.state_dict()) if is_best else self.best
+        progress = RunProgress(
+            [*earlier.history, epoch], epoch.number if is_best else earlier.best_epoch, epoch.seconds
+        )
+        self.progress, self.best, self._is_changing = progress, best, False  # a signal comes before all or after all
 
     def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
         if self.config.patience is not None or math.isnan(epoch.average_precision):
@@ -285,17 +295,57 @@ class RunState:
             self._next_write = ended + (ended - began) / WRITING
 
     def write(self, folder: Path) -> None:
-        """Write the log and the checkpoint."""
+        """Write the log and the checkpoint of the last finished epoch."""
+        state = self._copy if self._is_changing and self._copy is not None else self._current()
         write_atomically(folder / LOG, self.progress.to_csv())
-        tensors = optimizer_tensors(self.optimizer)
-        state = Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), self.identity)
         write_checkpoint(folder / CHECKPOINT, state)
+        self._written = len(self.progress.history)
+
+    def _current(self) -> Checkpoint:
+        tensors = optimizer_tensors(self.optimizer)
+        return Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), self.identity)
+
+    def begin_epoch(self, folder: Path | None) -> None:
+        """Copy the state, unless it is in a checkpoint or there is no folder for one; the model may change from now."""
+        is_needed = folder is not None and self._written < len(self.progress.history)
+        state = self._current() if is_needed else None
+        self._copy = state and replace(state, model=_copied(state.model), optimizer=_copied(state.optimizer))
+        self._is_changing = True
+
+    @contextmanager
+    def kept_on_failure(self, folder: Path | None) -> Iterator[None]:
+        """Write the checkpoint of the last finished epoch if the block fails or is interrupted; the error gets a note.
+
+        It takes as long as the other checkpoints, and can be interrupted once more.
+        """
+        try:
+            yield
+        except BaseException as error:
+            if folder is not None and self.progress.history:
+                error.add_note(self._keep(folder))
+            raise
+
+    def _keep(self, folder: Path) -> str:
+        """Write the checkpoint unless it is written; the outcome as a sentence."""
+        epochs = len(self.progress.history)
+        try:
+            if self._written < epochs:
+                self.write(folder)
+        except OSError as error:
+            return f"{folder}: the epochs {self._written + 1} to {epochs} could not be saved ({error.strerror})"
+        return f"{folder}: saved after epoch {epochs}"
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore the state of a checkpoint."""
         self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best
+        self._written = len(self.progress.history)
         self.model.load_state_dict(checkpoint.model)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
+
+
+def _copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Copies of tensors in main memory."""
+    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
@@ -384,9 +434,13 @@ def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
     place = f" in batch {wrong[0] + 1} of {len(losses)}" if wrong else ""
     found = float(losses[wrong[0]]) if wrong else mean
     raise TrainingError(
-        f"epoch {number}: the loss is {found}{place}; the checkpoint of the epoch before is kept; "
+        f"epoch {number}: the loss is {found}{place}; {_earlier_epochs(number)}"
         "try a smaller learning rate or weight decay"
     )
+
+
+def _earlier_epochs(number: int) -> str:
+    return "" if number == 1 else "the checkpoint of the epoch before is kept; "
 
 
 def check_scale(model: Model) -> None:
@@ -405,7 +459,7 @@ def check_weights(model: Model, epoch: int) -> None:
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise TrainingError(
-                f"epoch {epoch}: the weights {name} are no longer finite; the checkpoint of the epoch before is kept; "
+                f"epoch {epoch}: the weights {name} are no longer finite; {_earlier_epochs(epoch)}"
                 "try a smaller learning rate"
             )
 

@@ -11,6 +11,7 @@ from hiercos.engine import ModelError, StoredModel, load_model, save_model
 from hiercos.errors import FaultsError
 from hiercos.files import write_atomically
 from hiercos.hub.card import model_card, published_source
+from hiercos.manifest import Manifest
 from hiercos.records import Record, line_name, record_file
 from hiercos.taxonomy import Taxonomy
 
@@ -59,9 +60,9 @@ class PretrainedModel:
             HubError: if there is no such folder and the repository cannot be downloaded.
             ModelError: if the folder or repository is not a model of this package.
         """
-        folder = _folder(str(name_or_folder), revision)
-        stored = load_model(folder, trust_backbone=trust_backbone)
-        return cls(stored, Record.find(folder, stored.rule.name))
+        files = Manifest.of(_folder(str(name_or_folder), revision))
+        stored = load_model(files, trust_backbone=trust_backbone)
+        return cls(stored, Record.find(files, stored.rule.name))
 
     def save_pretrained(self, folder: str | Path, *, name: str | None = None) -> None:
         """Write the model, its taxonomy, its record and a model card to a folder, which is created if missing.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hiercos.data import Float32Array, Kind, TextFeatures
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
 from hiercos.errors import FaultsError
-from hiercos.options import check_choice, fits
+from hiercos.options import check_choice, fits, positive_fault
 from hiercos.pixels import PixelTransform
 from hiercos.taxonomy import Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
@@ -186,7 +186,7 @@ def _description(values: Mapping[str, str]) -> OnnxDescription:
 
 
 def _temperature(value: object) -> float:
-    if not fits(value, float) or float(value) <= 0:  # type: ignore[arg-type]  # a number
+    if not fits(value, float) or positive_fault("", float(value)):  # type: ignore[arg-type]  # a number
         raise OnnxError(f"temperature: expected a number above 0, got {value!r}")
     return float(value)  # type: ignore[arg-type]
 

@@ -69,10 +69,10 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
         ModelError: a folder that is not a model, or whose model takes texts or images.
     """
     folder = Path(folder)
-    model = load_model(folder)
+    files = Manifest.of(folder)
+    model = load_model(files)
     if model.kind != "vectors":
         raise ModelError(f"{folder}: expected a model of vectors, got one of {model.kind}; open it with load_pipeline")
-    files = Manifest.of(folder)
     if ESTIMATOR not in files:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
         return StoredEstimator(model, codec, {}, model.model.input_width)

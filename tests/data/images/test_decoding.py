@@ -1,4 +1,5 @@
 import io
+import logging
 import struct
 import threading
 import warnings
@@ -200,3 +201,14 @@ def test_decoding_in_many_threads_leaves_the_filters_of_warnings_as_they_were() 
         for thread in threads:
             thread.join()
         assert list(warnings.filters) == before
+
+
+def test_nothing_but_the_error_is_printed_of_a_damaged_image(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])  # as in a program that has set up no logging
+    content = bytearray(encoded(Image.fromarray(LEFT_RED), "TIFF"))
+    place = content.index(struct.pack("<HHI", 277, 3, 1)) + 8  # samples per pixel
+    content[place : place + 2] = struct.pack("<H", 99)
+    assert fault_of(bytes(content)).startswith("it: not an image")
+    assert capfd.readouterr().err == ""

@@ -74,7 +74,7 @@ def check_out(folder: Path, option: str = "--out") -> None:
         check_unlocked(folder)
     except OSError as error:
         raise OptionError(
-            f"{option} {folder}: nothing can be written to {error.filename} ({error.strerror})"
+            f"{option} {folder}: nothing can be written to {error.filename or folder} ({error.strerror})"
         ) from error
 
 

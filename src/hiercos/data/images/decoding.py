@@ -1,6 +1,7 @@
 """Decoding of one image: complete, upright, three channels of eight bits. docs/data/images.md states the rules."""
 
 import io
+import logging
 import threading
 import warnings
 from collections.abc import Iterator
@@ -154,9 +155,11 @@ class _QuietPillow:
     """Context manager that silences Pillow's warnings while any thread decodes.
 
     `warnings.catch_warnings` alone, entered and left by several threads in turn, would leave the filters changed.
+    Pillow's log gets a handler that does nothing, or Python would print it where the user has set up no logging.
     """
 
     def __init__(self) -> None:
+        logging.getLogger("PIL").addHandler(logging.NullHandler())
         self._lock = threading.Lock()
         self._inside = 0
         self._caught = warnings.catch_warnings()

@@ -1,5 +1,6 @@
 """Arrays in .npz files, read without pickle: labelled vectors, and features streamed row by row."""
 
+import io
 import json
 import math
 import zipfile
@@ -23,30 +24,39 @@ from hiercos.taxonomy.formats import taxonomy_from_json
 OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays beside features and labels
 
 
-def read_npz(path: Path, *, arrays: Sequence[str], optional: Sequence[str] = ()) -> Mapping[str, AnyArray]:
+def read_npz(
+    path: Path, *, arrays: Sequence[str], optional: Sequence[str] = (), content: bytes | None = None
+) -> Mapping[str, AnyArray]:
     """Read the named arrays of a file, bytes as UTF-8 text; pickled objects are refused.
+
+    Args:
+        path: the .npz file.
+        arrays: names of arrays that it must have.
+        optional: names of further arrays to read.
+        content: content of the file, if it was read before; None to read it.
 
     Raises:
         DataError: for a file that is not .npz, a missing or damaged array, an array of Python objects, or arrays
             larger than the limit.
     """
-    with opened_npz(path) as archive:
+    with opened_npz(path, content) as archive:
         names = array_names(archive)
         require_arrays(path, names, arrays)
         wanted = [name for name in (*arrays, *optional) if name in names]
-        check_array_sizes(path, archive, wanted)
+        check_array_sizes(path, archive, wanted, len(content) if content is not None else None)
         return {name: _array(path, name, archive) for name in wanted}
 
 
 @contextmanager
-def opened_npz(path: Path) -> Iterator[zipfile.ZipFile]:
-    """Open a file of arrays; a DataError unless it is .npz with an allowed number of members."""
-    check_regular(path)
+def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.ZipFile]:
+    """Open a file of arrays, or its content; a DataError unless it is .npz with an allowed number of members."""
+    if content is None:
+        check_regular(path)
     with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
-        with path.open("rb") as file:
+        with path.open("rb") if content is None else io.BytesIO(content) as file:
             if file.read(len(npy.MAGIC_PREFIX)) == npy.MAGIC_PREFIX:
                 raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
-        archive = zipfile.ZipFile(path)
+        archive = zipfile.ZipFile(path if content is None else io.BytesIO(content))
     with archive:
         if fault := limit_fault("members", len(archive.infolist())):
             raise DataError(f"{path}: {fault}")
@@ -58,10 +68,17 @@ def array_names(archive: zipfile.ZipFile) -> list[str]:
     return [name.removesuffix(".npy") for name in archive.namelist()]
 
 
-def check_array_sizes(path: Path, archive: zipfile.ZipFile, names: Sequence[str]) -> None:
-    """Raise a DataError if arrays would take more memory than the limit, before any is allocated."""
+def check_array_sizes(path: Path, archive: zipfile.ZipFile, names: Sequence[str], size: int | None = None) -> None:
+    """Raise a DataError if arrays would take more memory than the limit, before any is allocated.
+
+    Args:
+        path: the .npz file.
+        archive: the same, open.
+        names: names of the arrays.
+        size: bytes of the file; None to look.
+    """
     sizes = [array_header(path, name, archive).num_bytes for name in names]
-    allowed = max(limit("array_bytes"), EXPANSION * path.stat().st_size)
+    allowed = max(limit("array_bytes"), EXPANSION * (path.stat().st_size if size is None else size))
     if fault := limit_fault("array_bytes", sum(sizes), allowed):
         raise DataError(f"{path}: {fault}")
 
