@@ -24,6 +24,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -47,6 +48,7 @@ from hiercos.methods import METHODS
 from hiercos.taxonomy import IntArray, Taxonomy
 
 WIDTH, MEMORY = 256, 20
+Figures = TypeVar("Figures")  # of a run, as JSON values
 
 
 def config_of(method: str, seed: int, epochs: int) -> TrainConfig:
@@ -108,7 +110,7 @@ class Records:
         lines = path.read_text().splitlines() if path is not None and path.exists() else []
         self.found = {json.dumps(record["run"]): record["figures"] for record in map(json.loads, lines)}
 
-    def result(self, run: list[str | int], measure: Callable[[], dict[str, float]]) -> dict[str, float]:
+    def result(self, run: list[str | int], measure: Callable[[], Figures]) -> Figures:
         """The figures of a run, measured if they are not there."""
         key = json.dumps(run)
         if key not in self.found:

