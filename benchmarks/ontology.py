@@ -28,6 +28,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import obonet
 import torch
+from labels import Records, check, print_row
 
 from hiercos.cli.app import run
 from hiercos.data import Texts
@@ -35,7 +36,6 @@ from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
 from hiercos.metrics import functional as HF
 from hiercos.taxonomy import IntArray, Taxonomy, read_terms
-from labels import Records, check, print_row
 
 ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
 LEAST_TEXTS = 3
