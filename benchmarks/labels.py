@@ -50,7 +50,7 @@ from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.taxonomy import IntArray, Taxonomy
 
-WIDTH, MEMORY = 256, 20
+WIDTH = 256
 Figures = TypeVar("Figures")  # of a run, as JSON values
 
 
@@ -159,7 +159,9 @@ def grow(asked: argparse.Namespace) -> None:
         runs = []
         for seed in range(asked.seeds):
             run_of = partial(grown, method, everything, old.taxonomy, seed, asked)
-            runs.append(finished.result(["grow", asked.chapters, asked.split, asked.epochs, method, seed], run_of))
+            runs.append(
+                finished.result(["grow", asked.chapters, asked.split, asked.epochs, asked.memory, method, seed], run_of)
+            )
         for name in runs[0]:
             columns = zip(*(run[name] for run in runs), strict=True)
             print_row(f"`{method}`", name, *(spread(column) for column in columns))
@@ -176,7 +178,7 @@ def grown(
     with TemporaryDirectory() as name:
         folder = Path(name)
         write_growth(folder, everything, old, texts, is_old)
-        for number, (model, command) in enumerate(growth_commands(method, folder, seed, asked.epochs).items()):
+        for number, (model, command) in enumerate(growth_commands(method, folder, seed, asked).items()):
             start, out = time.process_time(), folder / str(number)
             check(run([*command, "--out", str(out)]))
             seconds = time.process_time() - start
@@ -192,16 +194,16 @@ def write_growth(folder: Path, everything: Dataset, old: Taxonomy, texts: Sequen
         write_table(folder / f"{name}.csv", everything, texts, np.flatnonzero(rows))
 
 
-def growth_commands(method: str, folder: Path, seed: int, epochs: int | None) -> dict[str, list[str]]:
+def growth_commands(method: str, folder: Path, seed: int, asked: argparse.Namespace) -> dict[str, list[str]]:
     """Command of each model without its `--out`; the first one's is to be the folder 0."""
-    length = [] if epochs is None else ["--epochs", str(epochs)]
+    length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
     settings = [*length, "--width", str(WIDTH), "--device", "cpu", "--effort", "quick", "--seed", str(seed)]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
-    train = ["--method", method, *settings, "--memory", str(MEMORY)]
+    train = ["--method", method, *settings, "--memory", str(asked.memory)]
     extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],
-        f"extended, memory of {MEMORY}": extend,
+        f"extended, memory of {asked.memory}": extend,
         "extended, no memory": [*extend, "--memory", "0"],
         "everything from scratch": ["train", str(folder / "all.csv"), *of_all, *train],
     }
@@ -277,7 +279,9 @@ def main() -> None:
     coarse_options = command(coarse, "cross-entropy,hier-cos,default")
     coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     coarse_options.add_argument("--shares", default="0.3,0.7")
-    command(grow, "cross-entropy,hier-cos,path-softmax,default").add_argument("--chapters", default="9,10,11,13")
+    grow_options = command(grow, "cross-entropy,hier-cos,path-softmax,default")
+    grow_options.add_argument("--chapters", default="9,10,11,13")
+    grow_options.add_argument("--memory", type=int, default=20, help="remembered samples of each label")
     command(levels).add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     asked = parser.parse_args()
     torch.set_num_threads(1)
