@@ -95,7 +95,7 @@ class HierCOSLoss(nn.Module):
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
         self.taxonomy = taxonomy
-        deepest = descendant_maxima(taxonomy.depths[None], taxonomy)[0].astype(np.int64)
+        deepest = descendant_maxima(taxonomy.depths[None].astype(np.float64), taxonomy)[0].astype(np.int64)
         self.register_buffer("deepest", torch.from_numpy(deepest), persistent=False)
         self.paths = LabelPaths(taxonomy, inner=True) if taxonomy.is_tree else LabelAncestors(taxonomy)
 
