@@ -5,6 +5,7 @@ epoch, answers 100,000 vectors under the default rule, into a CSV file. Prints, 
   (a) rows a second of the whole command, and of the command less the same command on one row, which is its start;
   (b) rows a second of a bare torch loop over the same network and batches (no gradients, argmax), and the ratios to it;
   (c) the peak memory of the command at 100,000 rows and, with --million, at 1,000,000.
+With --effort quick the model has linear heads alone, so that (c) takes minutes on a slow machine.
 """
 
 import argparse
@@ -36,7 +37,7 @@ def write_features(file: Path, rows: int) -> None:
     np.savez(file, features=np.random.default_rng(0).normal(size=(rows, FEATURES)).astype(np.float32))
 
 
-def train_model(folder: Path) -> Path:
+def train_model(folder: Path, effort: str) -> Path:
     """One epoch of the default method, with its default rule."""
     taxonomy, rows = layered_tree(CHAPTER_LEVELS), 20 * CHAPTER_LEVELS[-1]
     labels, model = np.arange(rows) % taxonomy.num_classes, folder / "model"
@@ -45,7 +46,7 @@ def train_model(folder: Path) -> Path:
     features = centres[labels] + np.random.default_rng(2).normal(size=(rows, FEATURES))
     np.savez(folder / "data.npz", features=features.astype(np.float32), labels=labels)
     data = [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json")]
-    run_command(["train", *data, "--out", str(model), "--epochs", "1", "--device", "cpu"])
+    run_command(["train", *data, "--out", str(model), "--epochs", "1", "--effort", effort, "--device", "cpu"])
     return model
 
 
@@ -92,12 +93,16 @@ def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument(
+        "--effort", choices=("quick", "normal", "best"), default="normal", help="of the model's training"
+    )
     parser.add_argument("--million", action="store_true", help="peak memory at 1,000,000 rows, too")
     options = parser.parse_args()
-    print(f"torch {torch.__version__}, {torch.get_num_threads()} threads, {os.cpu_count()} cores, batches of {BATCH}\n")
+    threads, cores = torch.get_num_threads(), os.cpu_count()
+    print(f"torch {torch.__version__}, {threads} threads, {cores} cores, batches of {BATCH}, {options.effort} effort\n")
     with TemporaryDirectory() as made:
         folder = Path(made)
-        model = train_model(folder)
+        model = train_model(folder, options.effort)
         one, many = folder / "one.npz", folder / "many.npz"
         write_features(one, 1)
         write_features(many, ROWS)

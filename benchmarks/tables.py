@@ -2,7 +2,8 @@
 
 python benchmarks/tables.py                    # rewrite the tables in docs/
 python benchmarks/tables.py --check            # exit code 1 if a table is not what the records say
-python benchmarks/tables.py collect OUT TABLE  # copy the records of `hiercos compare --out OUT` to TABLE
+python benchmarks/tables.py collect OUT TABLE  # copy the records of `hiercos compare --out OUT` to TABLE; records there
+                                               # of methods that are not in OUT are kept
 """
 
 import argparse
@@ -69,7 +70,7 @@ def file_name(record: Record) -> str:
 
 
 def collect(out: Path, target: Path) -> int:
-    """Copy the records of a comparison to the folder of a table, replacing what is there; returns their number."""
+    """Copy the records of a comparison to the folder of a table, replacing those of its methods; return how many."""
     runs = sorted(path.parent for path in out.glob("runs/*/seed-*/record.json"))
     runs += sorted(path.parent for path in out.glob("shots/*/*/seed-*/record.json"))
     if not runs:
@@ -83,8 +84,9 @@ def collect(out: Path, target: Path) -> int:
     target.mkdir(parents=True, exist_ok=True)
     for name, stored in found.items():
         write_atomically(target / name, stored.to_json())
+    methods = {stored.record.method for stored in found.values()}
     for path in target.glob("*.json"):
-        if path.name not in found:
+        if path.name not in found and Stored.from_json(path.read_text(encoding="utf-8")).record.method in methods:
             path.unlink()
     return len(found)
 

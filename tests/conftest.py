@@ -15,3 +15,8 @@ def _caches_of_the_tests_alone(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIERCOS_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long tests first: none of them is left to one process when the others are done."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)

@@ -49,6 +49,7 @@ def run_block(kind: str, text: str, names: dict[str, object]) -> None:
         assert run(arguments) == 0, line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", TUTORIALS, ids=lambda page: page.stem)
 def test_the_commands_and_examples_of_a_tutorial_run(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -92,6 +93,7 @@ def run_with_input(line: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert run(shlex.split(command, comments=True)[1:]) == 0, line
 
 
+@pytest.mark.long
 def test_the_five_minute_start_runs_as_printed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = (ROOT / "docs" / "start.md").read_text(encoding="utf-8")
@@ -106,6 +108,7 @@ def test_the_five_minute_start_runs_as_printed(tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / "comparison" / "report.html").exists()
 
 
+@pytest.mark.long
 def test_the_commands_of_the_readme_print_what_it_shows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -77,7 +77,7 @@ def test_a_pipe_receives_the_content_and_stays_a_pipe(tmp_path: Path) -> None:
     with ThreadPoolExecutor(1) as pool:
         read = pool.submit(pipe.read_bytes)
         write_atomically(pipe, "text")
-        assert read.result(timeout=5) == b"text"
+        assert read.result(timeout=60) == b"text"
     assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 

@@ -74,7 +74,7 @@ def test_a_waiting_lock_is_held_by_one_after_the_other(tmp_path: Path) -> None:
     )
     (tmp_path / "count").write_text("0")
     processes = [subprocess.Popen([sys.executable, "-c", code, str(tmp_path)]) for _ in range(4)]
-    assert [process.wait(timeout=60) for process in processes] == [0] * 4
+    assert [process.wait(timeout=300) for process in processes] == [0] * 4
     assert (tmp_path / "count").read_text() == "200"
     with waiting_lock(tmp_path / "lock"):
         pass

@@ -51,4 +51,6 @@ def test_a_difference_has_the_interval_of_its_rows() -> None:
     assert mean == pytest.approx(ours[:, 0].mean())
     half = 1.96 * ours[:, 0].std() / np.sqrt(2000)
     assert [low, high] == pytest.approx([mean - half, mean + half], abs=0.003)
+    assert table.spread()["ours"]["top1"] == pytest.approx(half)
+    assert table.spread()["flat"] == {"top1": 0.0, "ahd_at_1": 0.0}
     assert table.difference("flat", "ours", "ahd_at_1")[0] == pytest.approx(-ours[:, 1].mean())

@@ -70,6 +70,7 @@ def test_every_method_meets_every_seed_and_nothing_runs_twice(fabric: Fabric, tm
     assert written_times(tmp_path) == files
 
 
+@pytest.mark.long
 def test_runs_and_trials_at_once_give_the_same_records_as_in_turn(
     fabric: Fabric, tmp_path: Path, one_thread: None
 ) -> None:

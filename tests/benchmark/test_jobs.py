@@ -68,6 +68,7 @@ def of_task(lines: list[str], number: int) -> list[str]:
     return [line.removeprefix(f"task {number} ") for line in lines if line.startswith(f"task {number} ")]
 
 
+@pytest.mark.long
 def test_two_processes_share_the_features_the_threads_and_the_tasks_and_end_when_one_dies(
     fabric: Fabric, tmp_path: Path, two_threads: None
 ) -> None:

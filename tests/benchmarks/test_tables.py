@@ -77,6 +77,16 @@ def test_collected_records_have_the_metrics_and_rows_of_the_runs(tables: ModuleT
     assert not tables.read_table("curves", collected)[0].distances
 
 
+def test_collecting_again_keeps_the_records_of_other_methods(
+    tables: ModuleType, collected: Path, tmp_path: Path
+) -> None:
+    for made in (record("haframe", 0), record("hier-cos", 7)):
+        (tmp_path / tables.file_name(made)).write_text(tables.Stored(made).to_json())
+    assert tables.collect(collected / "out", tmp_path) == 3
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"cross-entropy-0+crm.json", "cross-entropy-0.json", "hier-cos-0.json", "haframe-0.json"}
+
+
 def test_a_table_has_the_selected_lines_and_columns(tables: ModuleType, collected: Path) -> None:
     request = tables.Request.read("toys lines=hier-cos,cross-entropy+crm columns=top1,hops")
     head, _, *rows = tables.render(request, collected).splitlines()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
-from hiercos.data import BUILT_IN, load_dataset, load_test_samples
+from hiercos.data import BUILT_IN, SourceOptions, load_dataset, load_test_samples
 from hiercos.data.images.collections import Images
 from hiercos.errors import DataError
 from pictures import TREE, photos, write
@@ -131,6 +131,27 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
 )
 def test_faults_of_a_table_name_its_rows(tmp_path: Path, rows: list[tuple[str, ...]], message: str) -> None:
     assert fault_of(table(tmp_path, rows), taxonomy=TOY) == message
+
+
+def test_empty_texts_unknown_labels_and_splits_are_reported_together(tmp_path: Path) -> None:
+    rows = [*ROWS, *[("", "cat", "test")] * 30, ("x", "cow", "test"), ("y", "cat", "dev")]
+    path = table(tmp_path, rows)
+    shown = fault_of(path, taxonomy=TOY).splitlines()
+    assert shown[:3] == [
+        "toy.csv: row 6: the text is empty",
+        "toy.csv: row 36: unknown label 'cow'",
+        "toy.csv: row 37: expected train, val or test as the split, got 'dev'; did you mean 'val'?",
+    ]
+    assert shown[3:5] == ["toy.csv: row 7: the text is empty", "toy.csv: row 8: the text is empty"]
+    assert shown[-1] == "and 12 more faults"
+    with pytest.raises(DataError, match=r"row 6: the text is empty\n.*unknown label 'cow'"):
+        load_test_samples(path, TOY)
+
+
+def test_empty_texts_are_reported_with_labels_that_make_no_taxonomy(tmp_path: Path) -> None:
+    shown = fault_of(table(tmp_path, [("", "cat", "train")])).splitlines()
+    assert shown[0] == "toy.csv: row 2: the text is empty"
+    assert shown[1].startswith("toy.csv: the labels (such as 'cat') are not paths")
 
 
 @pytest.mark.parametrize(
@@ -268,5 +289,5 @@ def test_faulty_images_to_test_on_are_fatal_or_left_out(tmp_path: Path) -> None:
     write(photos(tmp_path, top=("test",)) / "test" / "pet" / "cat" / "0.png", b"text")
     with pytest.raises(DataError, match="not an image"):
         load_test_samples(tmp_path, TREE)
-    samples = load_test_samples(tmp_path, TREE, on_error="skip")
+    samples = load_test_samples(tmp_path, TREE, options=SourceOptions(on_error="skip"))
     assert (samples.labels.tolist(), len(samples.notes)) == ([0, 1, 1, 2, 2], 2)

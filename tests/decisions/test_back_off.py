@@ -12,7 +12,7 @@ from decisions.distributions import random_probabilities
 from decisions.node_search import ROOT, AllNodes
 from hiercos import Taxonomy
 from hiercos.decisions import BackOff, HeldOutChains, Posterior, RuleError, held_out_chains, rule, rule_from_dict
-from hiercos.decisions.back_off import mean_p_value
+from hiercos.decisions.back_off import containment_samples, mean_p_value, precision_samples, target_note
 from hiercos.taxonomy import IntArray, is_at_or_above
 from trees import TOY, TOY17, random_tree, taxonomies
 
@@ -111,20 +111,19 @@ def test_realised_containment_follows_its_beta_law(target: float) -> None:
 def test_a_precision_holds_for_most_calibration_sets_and_an_overshoot_too() -> None:
     taxonomy = random_tree(5, 60)
     posterior, labels = sampled(taxonomy, 2, 6000)
-    generator, failed = np.random.default_rng(0), {"target_precision": 0, "max_overshoot": 0}
+    test, truth = posterior.rows(np.arange(3000, 6000)), labels[3000:]
+    chains, generator = held_out_chains(test, truth), np.random.default_rng(0)
+    failed = {"target_precision": 0, "max_overshoot": 0}
     for _ in range(60):
-        order = generator.permutation(6000)
-        cal, test = order[:400], order[400:]
-        for name, value in (("target_precision", 0.8), ("max_overshoot", 0.3)):
-            fitted = rule("back-off", delta=0.1, **{name: value}).fit(posterior.rows(cal), labels[cal])
-            nodes = fitted(posterior.rows(test)).nodes
-            if name == "target_precision":
-                answered = nodes >= 0
-                failed[name] += contained(nodes[answered], labels[test][answered], taxonomy) < value
-            else:
-                failed[name] += (
-                    held_out_chains(posterior.rows(test), labels[test]).overshoots(fitted.threshold).mean() > value
-                )  # type: ignore[attr-defined]
+        cal = generator.permutation(3000)[:400]
+        precise, near = (
+            rule("back-off", delta=0.1, **limit).fit(posterior.rows(cal), labels[cal])
+            for limit in ({"target_precision": 0.8}, {"max_overshoot": 0.3})
+        )
+        nodes = precise(test).nodes
+        answered = nodes >= 0
+        failed["target_precision"] += contained(nodes[answered], truth[answered], taxonomy) < 0.8
+        failed["max_overshoot"] += chains.overshoots(near.threshold).mean() > 0.3  # type: ignore[attr-defined]
     assert failed["target_precision"] <= 12
     assert failed["max_overshoot"] <= 12
 
@@ -198,3 +197,29 @@ def test_in_a_graph_containment_counts_every_ancestor() -> None:
     above = [{-1, *graph.ancestors.list(int(leaf)).tolist()} for leaf in graph.leaves]
     expected = [[node in own for node in row] for row, own in zip(nodes.tolist(), above, strict=True)]
     assert is_at_or_above(nodes, graph.leaves, graph).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    ("samples", "note"),
+    [
+        (59, ""),
+        (58, "too few for --target-precision 0.95, which needs 59"),
+        (28, "too few for --target-precision 0.9, which needs 29; --target-precision 0.95, which needs 59"),
+        (18, "too few for --target-containment 0.95, which needs 19; --target-precision 0.9, which needs 29; "),
+    ],
+)
+def test_a_note_says_how_many_samples_the_usual_targets_need(samples: int, note: str) -> None:
+    assert target_note(samples).startswith(note)
+    assert bool(target_note(samples)) == bool(note)
+
+
+def test_as_many_samples_as_the_note_asks_for_are_enough_and_one_less_is_not() -> None:
+    def right(count: int) -> HeldOutChains:
+        return HeldOutChains((0.999,) * count, ((),) * count, height=2)  # the leaf of every chain is right
+
+    for name, count in (("target_containment", containment_samples), ("target_precision", precision_samples)):
+        for target in (0.9, 0.95):
+            wanted = rule("back-off", **{name: target})
+            assert wanted.calibrated(right(count(target))).has_target
+            with pytest.raises(RuleError, match=f"{name} {target}"):
+                wanted.calibrated(right(count(target) - 1))

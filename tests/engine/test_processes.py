@@ -7,11 +7,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from blobs import cloud
 from trees import TOY17
 
 
+@pytest.mark.long
 def test_two_processes_train_one_model(tmp_path: Path) -> None:
     TOY17.write(tmp_path / "tree.json")
     features, labels = cloud(TOY17, 680)

@@ -88,7 +88,7 @@ def test_a_folder_with_code_is_refused_and_asks_nothing_on_standard_input(tmp_pa
         "print('next', sys.stdin.readline().strip())"
     )
     command = [sys.executable, "-c", code, f"transformers:{folder}"]
-    done = subprocess.run(command, input="y\n", capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(command, input="y\n", capture_output=True, text=True, check=True, timeout=300)
     assert done.stdout.splitlines()[-1] == "next y"  # nobody read the answer
     assert "cannot be loaded" in done.stdout
     assert not mark.exists()

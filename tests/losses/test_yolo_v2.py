@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hiercos import Taxonomy
-from hiercos.losses.conditional_softmax import YOLOv2Loss
+from hiercos.losses import YOLOv2Loss
 from losses.batches import random_node_batch, sample_mean
 from trees import TOY, taxonomies
 

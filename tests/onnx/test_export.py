@@ -52,6 +52,7 @@ class EveryMethod(nn.Module):
         return tuple(scores for pair in answers for scores in pair)
 
 
+@pytest.mark.long
 def test_every_method_gives_the_same_in_onnxruntime_for_any_batch() -> None:
     methods = EveryMethod().eval()
     sample = 3 + 2 * torch.randn(7, FEATURES, generator=torch.Generator().manual_seed(2))

@@ -1,8 +1,16 @@
 import numpy as np
 import pytest
 
-from hiercos.decisions import Posterior, rule
-from hiercos.predictions import explanation_columns, explanations
+from hiercos.data import InputBatch, Texts
+from hiercos.decisions import LeastCost, Posterior, rule
+from hiercos.predictions import (
+    answer_columns,
+    explanation_columns,
+    explanations,
+    kept_names,
+    named_answers,
+    with_kept_columns,
+)
 from trees import TOY
 
 POSTERIOR = Posterior([[0.5, 0.125, 0.375], [0.4, 0.35, 0.25], [0.3, 0.3, 0.4]], TOY)
@@ -40,3 +48,32 @@ def test_energies_stand_beside_the_probabilities() -> None:
     assert [step["energy"] for step in found["runner_up"]] == [0.1, 0.1]
     columns = explanation_columns(posterior.rows([0]), rule("none")(posterior))
     assert (columns["energy_2"], columns["runner_up_energy_1"]) == ([0.2], [0.1])
+
+
+def test_an_answer_that_cannot_say_has_no_confidence() -> None:
+    batch, back_off = InputBatch([2, 3, 4], Texts(["a", "b", "c"])), rule("back-off", confidence=0.7)
+    columns = answer_columns(batch, POSTERIOR, back_off)
+    assert columns["level"] == [0, 1, 0]
+    assert columns["confidence"] == columns["score"] == [None, 0.75, None]
+    assert [answer["probability"] for answer in named_answers(POSTERIOR, back_off)] == [None, pytest.approx(0.75), None]
+    costs = LeastCost((-1,), ((2.0, 2.0, 2.0),))  # always the root, at a cost of 2: that is a score, no probability
+    columns = answer_columns(batch, POSTERIOR, costs)
+    assert (columns["confidence"], columns["score"]) == ([None] * 3, [-2.0] * 3)
+
+
+def test_kept_columns_stand_after_the_row_and_are_repeated_in_a_list() -> None:
+    batch = InputBatch([2, 5], Texts(["a", "b"]), {"shop": ["x", "y"], "class": ["old", "older"]})
+    columns = with_kept_columns(answer_columns(batch, POSTERIOR.rows([0, 1]), rule("none"), top=2), batch)
+    assert list(columns)[:5] == ["row", "shop", "input_class", "text", "rank"]
+    assert columns["row"] == [2, 2, 5, 5]
+    assert columns["shop"] == ["x", "x", "y", "y"]
+    assert columns["input_class"] == ["old", "old", "older", "older"]
+    assert columns["class"] == ["cat", "car", "cat", "dog"]
+
+
+def test_a_kept_column_never_takes_the_name_of_another() -> None:
+    assert kept_names(["id", "input_id", "shop"], ["row", "id"]) == {
+        "id": "input_input_id",
+        "input_id": "input_id",
+        "shop": "shop",
+    }

@@ -53,6 +53,11 @@ def test_our_own_table_is_read_by_its_named_levels(tmp_path: Path) -> None:
     assert found(tmp_path, ours) == [("a.jpg", [("c1", "pet > cat", "cat")])]
 
 
+def test_our_own_table_may_have_columns_of_the_input_and_answers_that_cannot_say(tmp_path: Path) -> None:
+    ours = "row,shop,image,species,class,score,confidence\n1,x,a.jpg,cat,cat,0.7,0.7\n2,y,b.jpg,,,,\n"
+    assert found(tmp_path, ours) == [("a.jpg", [("cat", "cat")]), ("b.jpg", [()])]
+
+
 @pytest.mark.parametrize(
     ("names", "expected"),
     [

@@ -171,3 +171,13 @@ def test_what_keeps_a_table_from_being_predictions_by_image_is_named(
     with pytest.raises(DataError) as error:
         read_scores(path, TOY, LabelledImages(("a.jpg",), np.array([0]), "labels.csv"))
     assert list(error.value.faults) == [f"{path}: {fault}" for fault in faults]
+
+
+def test_scores_without_names_are_read_in_the_order_of_the_taxonomy_and_a_note_says_so(tmp_path: Path) -> None:
+    path = npz(tmp_path, labels=[0], scores=[[1.0, 2.0, 0.0]])
+    assert read_scores(path, TOY).notes == (
+        f"{path} has no array 'classes': its score columns are read in the taxonomy's order of classes "
+        "('cat', 'dog', 'car').",
+    )
+    named = npz(tmp_path, labels=[0], scores=[[1.0, 2.0, 0.0]], classes=["cat", "dog", "car"])
+    assert read_scores(named, TOY).notes == ()

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from analyses import MARKUP, analysis
+from hiercos import Taxonomy
 from hiercos.analysis import Analysis
 from hiercos.report import comparison_results
 from hiercos.report.page import report_html
@@ -37,14 +38,16 @@ $("seen").textContent = JSON.stringify(seen);
 
 def seen_in(found: Analysis, actions: str, folder: Path, *, width: int = 1280) -> Any:
     """What a script reports after its actions on the page of an analysis, in a window of some width."""
-    records = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
+    records = [
+        record(name, seed, hops=0.4 + 0.1 * seed) for name in ("hier-cos", "cross-entropy") for seed in (0, 1, 2)
+    ]
     text = report_html(comparison_results(records), found)
     text = text.replace("<head>", "<head>" + LISTEN).replace("</body>", ACT.replace("ACTIONS", actions) + "</body>")
     (folder / "report.html").write_text(text, encoding="utf-8")
     profile = f"--user-data-dir={folder / 'profile'}"
     size = f"--window-size={width},900"
     command = [str(BROWSER), *FLAGS, profile, size, "--dump-dom", (folder / "report.html").as_uri()]
-    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120).stdout
+    page = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
     content = re.search(r'<pre id="seen">(.*?)</pre>', page, flags=re.DOTALL)
     assert content is not None
     return json.loads(html.unescape(content[1]))
@@ -117,7 +120,27 @@ def test_a_phone_sees_the_whole_width_and_the_narrow_picture(tmp_path: Path) -> 
     seen = seen_in(analysis(), actions, tmp_path, width=500)
     assert seen["overflow"] <= 0
     assert seen["pictures"] == [False, True]
-    assert seen_in(analysis(), actions, tmp_path, width=1280)["pictures"] == [True, False]
+    actions += """
+    const tables = [...document.querySelectorAll(".scroll")].filter(each => each.scrollWidth > each.clientWidth);
+    seen.scrolling = tables.map(each => each.textContent.slice(0, 40));"""
+    wide = seen_in(analysis(), actions, tmp_path, width=1280)
+    assert (wide["pictures"], wide["scrolling"]) == ([True, False], [])
+
+
+def test_nodes_too_narrow_to_be_seen_share_bars_of_their_mean(tmp_path: Path) -> None:
+    tree = Taxonomy.from_paths([("all", f"n{number}") for number in range(4000)])
+    actions = """
+    const narrow = [...document.querySelectorAll("#icicle rect")].filter(bar => bar.getAttribute("y") > 0);
+    seen.widths = narrow.reduce((sum, bar) => sum + Number(bar.getAttribute("width")) + 0.5, 0);
+    seen.wide = $("icicle").clientWidth; seen.bars = narrow.length; seen.nodes = [...new Set(bars())];
+    seen.title = narrow[0].textContent; seen.note = $("merged").textContent;"""
+    seen = seen_in(analysis(tree, 40), actions, tmp_path)
+    assert seen["faults"] == []
+    assert 250 < seen["bars"] < 700
+    assert seen["widths"] == pytest.approx(seen["wide"], rel=0.02)
+    assert seen["nodes"] == [0]  # they lead to their parent
+    assert "nodes below all: mean" in seen["title"]
+    assert "zoom in" in seen["note"]
 
 
 def test_a_screen_reader_finds_names_roles_and_an_order(tmp_path: Path) -> None:

@@ -31,9 +31,10 @@ def test_a_curve_has_the_mean_of_each_point_and_its_interval() -> None:
     ours = learning_curve_series(RESULTS, metric_spec("top1"))[0]
     assert (ours.name, list(ours.x), RESULTS.points) == ("hier-cos", [0, 1], ("2", "all"))
     assert list(ours.y) == pytest.approx([45, 70])
-    assert ours.intervals[0][1] - ours.y[0] == pytest.approx(
-        12.7062 * 5, rel=1e-3
-    )  # t(0.975, 1) = 12.7062, deviation / sqrt 2
+    assert list(ours.intervals) == []  # two draws are too few
+    three = learning_curve_results([point("hier-cos", "all", seed, 0.4 + 0.1 * seed) for seed in range(3)])
+    (ours,) = learning_curve_series(three, metric_spec("top1"))
+    assert ours.intervals[0][1] - ours.y[0] == pytest.approx(4.3027 * 10 / 3**0.5, rel=1e-3)  # t(0.975, 2)
 
 
 def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
@@ -44,7 +45,7 @@ def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
 
 
 def test_the_verdict_names_every_point() -> None:
-    lines = RESULTS.verdict.splitlines()
+    lines = str(RESULTS.verdict).splitlines()
     assert [line.partition(":")[0] for line in lines] == ["2 a class (10 training samples)", "All 10 training samples"]
     assert "hier-cos" in lines[0]
 
@@ -69,9 +70,9 @@ def test_every_axis_has_its_tables_beside_the_published_setting() -> None:
     results = ablation_results(GROUPS)
     grids = results.grids()
     assert [(grid.caption.partition(",")[0], grid.names) for grid in grids] == [
-        ("regulariser: mean and half the 95% interval over 2 seeds (Student's t", ("off", "published")),
+        ("regulariser: mean ± half of its 95% interval over 2 seeds (Student's t", ("off", "published")),
         ("regulariser: differences to published", ("off",)),
-        ("span: mean and half the 95% interval over 2 seeds (Student's t", ("both (published)", "neither")),
+        ("span: mean ± half of its 95% interval over 2 seeds (Student's t", ("both (published)", "neither")),
         ("span: differences to both (published)", ("neither",)),
     ]
     headings = [column.heading for column in grids[0].columns]
@@ -80,7 +81,7 @@ def test_every_axis_has_its_tables_beside_the_published_setting() -> None:
 
 
 def test_the_cosine_with_and_without_the_regulariser_is_said() -> None:
-    first, second = ablation_results(GROUPS).verdict.splitlines()
+    first, second = str(ablation_results(GROUPS).verdict).splitlines()
     assert first == (
         "regulariser: no setting has a higher HOPS than published; "
         "mean cosine with the regulariser 0.970, without 0.870."
@@ -91,7 +92,7 @@ def test_the_cosine_with_and_without_the_regulariser_is_said() -> None:
 def test_a_setting_with_more_hops_is_said_with_its_intervals() -> None:
     better = [run(seed, hops=0.95, subspace_cosine=0.9) for seed in (0, 1)]
     groups = [*GROUPS[2:], AblationGroup("span", "Axes.", "more", False, better)]
-    assert "span: against both (published), more gains 0.050 of HOPS" in ablation_results(groups).verdict
+    assert "span: against both (published), more gains 0.050 of HOPS" in str(ablation_results(groups).verdict)
 
 
 def test_the_rows_name_axis_setting_and_seed() -> None:

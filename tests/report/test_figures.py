@@ -4,12 +4,14 @@ import numpy as np
 import pytest
 
 from analyses import analysis
-from hiercos.report import comparison_results, learning_curve_results, report_figures, summarize
+from hiercos.report import Results, comparison_results, learning_curve_results, line_of, report_figures, summarize
 from hiercos.report.drawing import Drawing, Polygon, Raster, Stroke, Text, svg
 from hiercos.report.figures import correct_order_figure, level_accuracy_figure, training_figures, verdict_figure
 from hiercos.report.maps import Icicle, shades
 from records import record
 from trees import TOY
+
+EPOCHS = [{"number": number, "top1": 0.1 * number, "log_loss": 1 / number} for number in (1, 2, 3)]
 
 
 def texts(drawing: Drawing) -> list[str]:
@@ -41,6 +43,28 @@ def test_a_method_keeps_its_colour_under_a_rule_and_the_line_is_dashed() -> None
     assert [bool(stroke.dash) for stroke in drawn] == [False, True, False]
 
 
+def test_settings_of_one_method_have_colours_of_their_own() -> None:
+    settings = [replace(record("a"), history=EPOCHS), replace(record("a"), history=EPOCHS)]
+    lines = [line_of(name, [each]) for name, each in zip(("off", "on"), settings, strict=True)]
+    assert [stroke.colour for stroke in curves(correct_order_figure(lines).drawing)] == ["series-1", "series-2"]
+    assert len(curves(training_figures(lines)["training-top1"].drawing)) == 2
+
+
+def test_learning_curves_of_two_draws_have_no_intervals() -> None:
+    def results(draws: int) -> Results:
+        runs = [record("a", seed, top1=0.2 * seed) for seed in range(draws)]
+        return learning_curve_results([replace(each, data={**each.data, "shots": "all"}) for each in runs])
+
+    two, three = (report_figures(results(draws), None)["learning-curve-top1"] for draws in (2, 3))
+    assert two.note.endswith("Too few draws for intervals.")
+    assert three.note.endswith("Bars are 95% intervals over 3 draws.")
+    thin = [
+        [shape for shape in each.drawing.shapes if isinstance(shape, Stroke) and shape.width == 1.2]
+        for each in (two, three)
+    ]
+    assert [len(shapes) for shapes in thin] == [0, 1]
+
+
 def test_levels_are_labelled_from_the_coarsest() -> None:
     assert {"1", "2", "accuracy, %"} <= set(texts(level_accuracy_figure(summarize([record("a")])).drawing))
 
@@ -51,9 +75,21 @@ def test_the_recommended_line_stands_out() -> None:
     assert [shape.text for shape in names if shape.is_bold and shape.anchor == "end"] == ["hier-cos"]
 
 
+def test_the_bars_are_intervals_over_the_test_rows_where_these_are_known() -> None:
+    records = [record("hier-cos", seed, top1=0.5 + 0.1 * seed) for seed in range(2)]
+    by_seed = verdict_figure(comparison_results(records))
+    spread = {"hier-cos": {"top1": 0.04, "ahd_at_1": 0.1}}
+    by_row = verdict_figure(comparison_results(records, row_spread=spread))
+    assert "over the seeds" in by_seed.note
+    assert "over the test rows" in by_row.note
+    ticks = [
+        [float(text) for text in texts(each.drawing) if text.replace(".", "").isdecimal()] for each in (by_seed, by_row)
+    ]
+    assert max(ticks[0]) >= 100 > max(ticks[1])  # two seeds: an interval of 55 ± 64 points
+
+
 def test_training_curves_have_the_epochs_of_each_method() -> None:
-    epochs = [{"number": number, "top1": 0.1 * number, "log_loss": 1 / number} for number in (1, 2, 3)]
-    lines = summarize([replace(record("a"), history=epochs), record("b")])
+    lines = summarize([replace(record("a"), history=EPOCHS), record("b")])
     figures = training_figures(lines)
     assert sorted(figures) == ["training-log-loss", "training-top1"]
     assert len(curves(figures["training-top1"].drawing)) == 1  # the other has no epochs

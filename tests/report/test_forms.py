@@ -86,7 +86,7 @@ def test_differences_are_to_the_reference_that_was_named() -> None:
     assert section.reference is section.lines[2]
     grid = results.differences(section)
     assert grid is not None
-    caption, caution = "Test split: differences to hier_cos + crm, seed by seed", "two seeds: the intervals say little"
+    caption, caution = "Test split: differences to hier_cos + crm, seed by seed", "with two seeds these say little"
     assert grid.caption == f"{caption}; {caution}, use three or more"
     assert grid.names == ("cross-entropy", "hier_cos")
 

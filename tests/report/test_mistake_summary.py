@@ -17,7 +17,7 @@ def test_wrong_answers_are_counted_by_nearness_branch_and_pair() -> None:
     if len(wrong) - pets > pets:
         name, most, among = MARKUP.names[1], len(wrong) - pets, len(true) - among
     pair = max(set(wrong), key=wrong.count)
-    text = mistake_summary(found)
+    text = str(mistake_summary(found))
     assert text.startswith(
         f"Where it errs: {len(wrong)} of 80 answers are wrong; {siblings} of these name a sibling of the truth. "
         f"The branch with the most is {name}: {most} of its {among} samples. Most often "
@@ -27,16 +27,18 @@ def test_wrong_answers_are_counted_by_nearness_branch_and_pair() -> None:
 
 def test_a_single_top_node_is_no_branch() -> None:
     tree = Taxonomy.from_paths([("all", "pet", "cat"), ("all", "pet", "dog"), ("all", "car"), ("all", "bus")])
-    assert "the most is all" not in mistake_summary(analysis(tree))
+    assert "the most is all" not in str(mistake_summary(analysis(tree)))
 
 
 def test_no_mistake_is_said_in_one_sentence() -> None:
     found = analysis()
     right = replace(found, answers=replace(found.answers, nodes=MARKUP.leaves[found.answers.labels]))
-    assert mistake_summary(right) == "Where it errs: none of 80 answers is wrong."
+    assert str(mistake_summary(right)) == "Where it errs: none of 80 answers is wrong."
 
 
 def test_the_answer_cannot_say_is_wrong_and_no_sibling() -> None:
     found = analysis()
     silent = replace(found, answers=replace(found.answers, nodes=np.full(80, -1)), pairs=())
-    assert mistake_summary(silent).startswith("Where it errs: 80 of 80 answers are wrong; 0 of these name a sibling")
+    assert str(mistake_summary(silent)).startswith(
+        "Where it errs: 80 of 80 answers are wrong; 0 of these name a sibling"
+    )

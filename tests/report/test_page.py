@@ -5,12 +5,15 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 from analyses import MARKUP, analysis
-from hiercos.report import comparison_results, run_results, write_report
+from hiercos.report import Statement, comparison_results, run_results, write_report
 from hiercos.report.page import report_html
 from records import record
 
 RECORDS = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
-ADVICE = ["Ship hier-cos: near.", "To train it: hiercos train 'a <b>.csv'"]
+ADVICE = [
+    Statement("ship", "near.", subject="Ship hier-cos"),
+    Statement("command", "hiercos train 'a <b>.csv'", subject="To train it"),
+]
 RESULTS = comparison_results(RECORDS, advice=ADVICE, recommended="hier-cos")
 
 
@@ -70,7 +73,11 @@ def test_the_recommendation_comes_first_and_its_command_is_code() -> None:
 
 
 def test_the_verdict_says_where_the_line_errs_and_shows_its_reasons_before_the_picture() -> None:
-    advice = ["Ship hier-cos: top-1 50.00%. It ties with none.", "Few test rows: over 3.", "The features: good."]
+    advice = [
+        Statement("few-rows", "over 3.", subject="Few test rows"),
+        Statement("features", "good.", subject="The features"),
+        Statement("ship", "top-1 50.00%.", subject="Ship hier-cos", reason="It ties with none."),
+    ]
     page = report_html(comparison_results([record("hier-cos"), record("cross-entropy")], advice=advice), analysis())
     verdict, _, rest = page.partition('<div class="verdict">')[2].partition("</div>")
     assert verdict.startswith('<p class="first">Ship hier-cos: top-1 50.00%.</p><p>It ties with none.</p>')
@@ -144,6 +151,6 @@ def test_settings_that_a_search_chose_stand_with_their_methods() -> None:
 
 def test_the_report_of_a_run_starts_with_its_figures() -> None:
     results = run_results([record("hier-cos", hops=0.9), record("hier-cos", rule="crm")])
-    assert results.verdict == "hier-cos: top-1 50.00%, mean tree distance 0.500, HOPS 0.900 on 3 test samples."
+    assert str(results.verdict) == "hier-cos: top-1 50.00%, mean tree distance 0.500, HOPS 0.900 on 3 test samples."
     assert [line.name for line in results.sections[0].lines] == ["hier-cos", "hier-cos + crm"]
-    assert results.verdict in report_html(results)
+    assert str(results.verdict) in report_html(results)

@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 from hiercos.records import Record
-from hiercos.report import recommendation, summarize
+from hiercos.report import Recommendation, recommendation, summarize
 from hiercos.report.shipping import RowDifference
 from records import record
 
@@ -17,6 +17,11 @@ def rows_of(**gaps: float) -> RowDifference:
     return difference
 
 
+def texts_of(found: Recommendation) -> list[str]:
+    """The statements as text."""
+    return list(map(str, found.statements))
+
+
 def compared(**distances: float) -> list[Record]:
     kinds = {"cross_entropy": "cross-entropy", "hier_cos": "hier-cos", "hier_cos_crm": "hier-cos"}
     return [
@@ -29,23 +34,23 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
     distances = {"cross_entropy": 0.5, "hier_cos": 0.4, "hier_cos_crm": 0.1}
     found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
     assert (found.line.name, found.tied) == ("hier-cos + crm", ())
-    assert found.sentences[0] == (
+    assert texts_of(found)[0] == (
         "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100. "
         "Its answers are certainly nearer than those of all others over the 3 test rows."
     )
-    assert found.sentences[1] == (
+    assert texts_of(found)[1] == (
         "Few test rows: over 3 of them the 95% interval of its top-1 is 12.5% to 87.5%; "
         "smaller differences need more rows."
     )
-    assert found.sentences[2] == (
+    assert texts_of(found)[2] == (
         "The features: cross-entropy has top-1 50.00%, guessing the most frequent class 25.00%."
     )
-    assert found.sentences[3] == (
+    assert texts_of(found)[3] == (
         "The method that learns from the tree: hier-cos against cross-entropy: top-1 +0.00 points "
         "(95% interval over the test rows -5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050)."
     )
-    assert found.sentences[4].startswith("The rule: hier-cos + crm against hier-cos: ")
-    assert found.sentences[4].endswith("mean tree distance -0.300 (-0.350 to -0.250).")
+    assert texts_of(found)[4].startswith("The rule: hier-cos + crm against hier-cos: ")
+    assert texts_of(found)[4].endswith("mean tree distance -0.300 (-0.350 to -0.250).")
 
 
 def test_enough_test_rows_need_no_word_on_them() -> None:
@@ -53,21 +58,21 @@ def test_enough_test_rows_need_no_word_on_them() -> None:
     records = compared(**distances)
     many = [replace(each, data={**each.data, "sizes": {"train": 9, "val": 9, "test": 10_000}}) for each in records]
     found = recommendation(summarize(many), rows_of(**distances), most_frequent=0.25)
-    assert not any("Few test rows" in sentence for sentence in found.sentences)
+    assert not any("Few test rows" in sentence for sentence in texts_of(found))
 
 
 def test_a_rule_that_changes_no_answer_is_said_to_change_none() -> None:
     lines = summarize(compared(cross_entropy=0.4, hier_cos=0.4, hier_cos_crm=0.4))
     found = recommendation(lines, lambda *_: (0.0, 0.0, 0.0), most_frequent=0.25)
-    assert "The rule: hier-cos + crm answers as hier-cos does: no difference on any test row." in found.sentences
+    assert "The rule: hier-cos + crm answers as hier-cos does: no difference on any test row." in texts_of(found)
 
 
 def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:
     distances = {"cross_entropy": 0.42, "hier_cos": 0.4, "hier_cos_crm": 0.39}
     found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
     assert found.line.name == "cross-entropy"
-    assert "It ties with hier-cos, hier-cos + crm: no certain difference" in found.sentences[0]
-    assert found.sentences[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.610."
+    assert "It ties with hier-cos, hier-cos + crm: no certain difference" in texts_of(found)[0]
+    assert texts_of(found)[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.610."
 
 
 def test_a_difference_that_changes_from_seed_to_seed_is_a_tie_from_three_seeds_on() -> None:

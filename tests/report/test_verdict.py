@@ -6,7 +6,7 @@ def told(ours: list[tuple[float, float]], flat: list[tuple[float, float]]) -> st
     """The verdict for (HOPS, top-1) of each seed."""
     records = [record("hier-cos", seed, hops=hops, top1=top1) for seed, (hops, top1) in enumerate(ours)]
     records += [record("cross-entropy", seed, hops=hops, top1=top1) for seed, (hops, top1) in enumerate(flat)]
-    return verdict(summarize(records))
+    return str(verdict(summarize(records)))
 
 
 def test_a_certain_gain_and_a_certain_loss_are_called_so() -> None:
@@ -27,7 +27,7 @@ def test_one_seed_claims_no_interval() -> None:
 def test_a_rule_on_a_flat_method_counts_as_using_the_tree() -> None:
     records = [record("cross-entropy", seed, hops=0.4, top1=0.8 + seed / 100) for seed in (0, 1)]
     records += [record("cross-entropy", seed, rule="crm", hops=0.9, top1=0.8 + seed / 100) for seed in (0, 1)]
-    sentence = verdict(summarize(records))
+    sentence = str(verdict(summarize(records)))
     assert sentence.startswith("Against cross-entropy, the most accurate flat method: cross-entropy + crm gains 0.500")
     assert sentence.endswith(" and does not change top-1 (the same for every seed).")
 
@@ -37,4 +37,4 @@ def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
 
 
 def test_nothing_is_weighed_without_a_flat_method() -> None:
-    assert verdict(summarize([record("hier-cos")])).startswith("No verdict")
+    assert str(verdict(summarize([record("hier-cos")]))).startswith("No verdict")

@@ -280,5 +280,5 @@ def test_a_pickled_estimator_answers_the_same_in_another_process(tmp_path: Path)
     joblib.dump((model, X), tmp_path / "model.joblib")
     program = "import joblib, numpy, sys; m, X = joblib.load(sys.argv[1]); numpy.save(sys.argv[2], m.predict_proba(X))"
     command = [sys.executable, "-c", program, tmp_path / "model.joblib", tmp_path / "answers.npy"]
-    subprocess.run(command, check=True, timeout=120)
+    subprocess.run(command, check=True, timeout=300)
     np.testing.assert_allclose(np.load(tmp_path / "answers.npy"), model.predict_proba(X), atol=1e-12)

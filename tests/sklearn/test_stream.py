@@ -52,7 +52,7 @@ def test_batches_teach_as_much_as_all_samples_at_once(estimator: type) -> None:
 
 def test_three_passes_over_noisy_samples_come_within_two_points_of_fit() -> None:
     (learned, y), (others, true) = samples(3000, noise=3.0), samples(3000, seed=1, noise=3.0)
-    at_once = HierarchicalClassifier(UNEVEN, random_state=0).fit(learned, y)
+    at_once = HierarchicalClassifier(UNEVEN, width=64, random_state=0).fit(learned, y)
     model = HierarchicalClassifier(UNEVEN, random_state=0)
     for start in [*range(0, 3000, 500)] * 3:
         model.partial_fit(learned[start : start + 500], y[start : start + 500])

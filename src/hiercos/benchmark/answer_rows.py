@@ -14,6 +14,7 @@ from hiercos.engine import stored_rule, tested_posterior
 from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
+NORMAL = 1.96  # quantile of the normal distribution for an interval of 95%
 ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of rows
 
 
@@ -71,6 +72,16 @@ class AnswerTable:
             run = folder / RUNS / record.method / f"seed-{record.seed}"
             sums.setdefault(record.name, []).append(answer_rows(run, record.rule))
         return cls({name: np.mean(tables, axis=0) for name, tables in sums.items()})
+
+    def spread(self) -> dict[str, dict[str, float]]:
+        """Half-widths of the 95% intervals of each line's means over the test rows, by line and metric."""
+        return {
+            line: {
+                metric: float(NORMAL * values.std() / np.sqrt(len(values)))
+                for metric, values in zip(ROW_METRICS, rows.T, strict=True)
+            }
+            for line, rows in self.rows.items()
+        }
 
     @cached_property
     def _found(self) -> dict[tuple[str, str], FloatArray]:

@@ -68,7 +68,7 @@ def sample_metrics(predictions: ScoreSet, taxonomy: Taxonomy) -> SampleMetrics:
 
 
 def model_metrics(
-    fabric: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    context: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> SampleMetrics:
     """The suite's values of each sample under a model and its rule.
 
@@ -76,14 +76,16 @@ def model_metrics(
     top-ranked class.
 
     Args:
-        fabric: device and precision.
+        context: device and precision.
         stored: model with its rule and temperature.
         data: M labelled samples.
         request: request whose restriction to some classes is applied; none by default.
     """
     parts = torch.split(torch.arange(len(data)), data.at_once)
     values = [
-        _batch_values(stored, batch_scores(fabric, stored.model, inputs), data.labels[rows], request or AnswerRequest())
+        _batch_values(
+            stored, batch_scores(context, stored.model, inputs), data.labels[rows], request or AnswerRequest()
+        )
         for rows, inputs in zip(parts, data.batches(parts), strict=True)
     ]
     return SampleMetrics(suite_names(stored.model.taxonomy), np.concatenate(values), data.labels.numpy())
@@ -163,10 +165,10 @@ class LabelledPosterior:
 
 
 def labelled_posterior(
-    fabric: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
+    context: DeviceContext, stored: StoredModel, data: LabelledSamples, request: AnswerRequest | None = None
 ) -> LabelledPosterior:
     """Probabilities of a model on labelled samples, over the classes that a request allows."""
-    posterior = stored.posterior(class_scores(fabric, stored.model, data).numpy())
+    posterior = stored.posterior(class_scores(context, stored.model, data).numpy())
     nodes = nodes_of_labels(data.labels.numpy(), stored.model.taxonomy)
     return LabelledPosterior((request or AnswerRequest()).restricted(posterior), nodes)
 

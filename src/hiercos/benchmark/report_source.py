@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_shown_inputs
 from hiercos.errors import FaultsError, suggestion
-from hiercos.options import json_object, schema_faults
+from hiercos.options import fits, json_object, schema_faults
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file
 
 RESULTS = "results.json"
@@ -31,7 +31,9 @@ class ReportSource:
     Attributes:
         folder: folder of the run or comparison.
         records: records in the order of the tables.
-        verdict: verdict of the comparison; "" for a run.
+        verdict: verdict of the comparison as text; "" for a run.
+        statements: JSON values of the statements of the verdict; empty for a run and for older comparisons.
+        row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty likewise.
         recommended: name of the line to ship; "" if none was recommended.
         reference: name of the line that the others are compared with; "" for none.
         interval: convention of the intervals.
@@ -43,6 +45,8 @@ class ReportSource:
     recommended: str = ""
     reference: str = ""
     interval: str = "sample"
+    statements: Sequence[Mapping[str, Any]] = ()
+    row_spread: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, folder: Path) -> "ReportSource":
@@ -85,6 +89,8 @@ class ReportSource:
             recommended=results.get("recommended", ""),
             reference=tables[0].get("reference") or "",
             interval=results.get("interval", "sample"),
+            statements=results.get("statements") or (),
+            row_spread=results.get("row_spread") or {},
         )
 
     @property
@@ -148,7 +154,11 @@ def _results(path: Path) -> dict[str, Any]:
 
 
 _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
-_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {"tables": list | None}
+_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {
+    "tables": list | None,
+    "statements": list | None,
+    "row_spread": dict | None,
+}
 
 
 def _result_faults(results: Mapping[str, Any]) -> list[str]:
@@ -160,5 +170,10 @@ def _result_faults(results: Mapping[str, Any]) -> list[str]:
     tables = results.get("tables") or [{}]
     if not isinstance(tables[0], dict) or not isinstance(tables[0].get("reference") or "", str):
         faults.append("tables: expected the table of a comparison")
+    if not all(isinstance(each, dict) for each in results.get("statements") or ()):
+        faults.append("statements: expected a list of objects")
+    spreads = (results.get("row_spread") or {}).values()
+    if not all(isinstance(each, dict) and all(fits(value, float) for value in each.values()) for each in spreads):
+        faults.append("row_spread: expected numbers by line and metric")
     names = [str(row[key]) for row in rows for key in ("method", "rule", "shots") if key in row]
     return faults + [f"expected names without folders, got {name!r}" for name in names if not NAME.fullmatch(name)]

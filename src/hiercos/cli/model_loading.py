@@ -148,7 +148,7 @@ def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions)
 
 def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
     """The test rows of data for a model, whose record identifies its training data; notes go to stderr."""
-    from hiercos.data import load_test_samples
+    from hiercos.data import SourceOptions, load_test_samples
     from hiercos.records import Record
 
     record = Record.find(folder, stored.rule.name)
@@ -158,8 +158,7 @@ def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: Co
         stored.model.taxonomy,
         trained_on=known.get("fingerprint"),
         embedded_from=known.get("embedded_from", {}).get("fingerprint"),
-        **asdict(columns),
-        callback=checking_lines(),
+        options=SourceOptions(**asdict(columns), callback=checking_lines()),
     )
     for note in samples.notes:
         typer.echo(note, err=True)

@@ -33,7 +33,7 @@ class SourceOptions:
 
 @dataclass(frozen=True)
 class SourceSamples:
-    """Rows of a file or folder: inputs are checked, labels and splits are not yet.
+    """Rows of a file or folder: inputs are checked (see `faults`), labels and splits are not yet.
 
     Attributes:
         inputs: M texts, vectors or images.
@@ -44,6 +44,7 @@ class SourceSamples:
         taxonomy: taxonomy that came with the samples; None if none did.
         origin: origin of vectors that a backbone computed.
         path_form: form of labels that are paths, for messages.
+        faults: sentences about unusable inputs; they are raised together with the faults of labels and splits.
     """
 
     inputs: Inputs
@@ -54,6 +55,7 @@ class SourceSamples:
     taxonomy: Taxonomy | None = None
     origin: FeatureOrigin | None = None
     path_form: str = "labels such as 'a > b > c'"
+    faults: tuple[str, ...] = ()
 
     def take(self, rows: IntArray) -> "SourceSamples":
         """Samples at these rows."""

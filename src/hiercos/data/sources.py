@@ -1,6 +1,8 @@
 """Data sets, test samples and inputs from one argument: a built-in name, or a source that a registered reader takes."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from pathlib import Path
 from typing import NoReturn, TextIO
 
@@ -24,8 +26,16 @@ from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import checked_split, completed_split, hash_split
-from hiercos.errors import DataError, reading, suggestion
-from hiercos.taxonomy import IntArray, Taxonomy, counted, open_taxonomy, read_sample_labels, taxonomy_of_labels
+from hiercos.errors import DataError, FaultsError, reading, suggestion
+from hiercos.taxonomy import (
+    IntArray,
+    SampleLabels,
+    Taxonomy,
+    counted,
+    open_taxonomy,
+    read_sample_labels,
+    taxonomy_of_labels,
+)
 
 
 def load_dataset(
@@ -110,12 +120,11 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
     if tree is None and isinstance(samples.labels, np.ndarray) and samples.labels.ndim > 1:
         raise DataError(f"{source}: several labels of a sample need a taxonomy (--taxonomy FILE)")
     if tree is None:
-        form = samples.path_form
-        tree = taxonomy_of_labels(samples.labels, source=source, row_name=row_name, path_form=form)
+        tree = _tree_of_labels(samples, source)
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    found = read_sample_labels(samples.labels, tree, source=source, row_name=row_name)
+    found = _checked_labels(samples, tree, source)
     chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
     return Dataset(
         name=dataset_name(source),
@@ -128,6 +137,38 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
         source=source,
         origin=samples.origin,
     )
+
+
+def _tree_of_labels(samples: SourceSamples, source: str) -> Taxonomy:
+    """Taxonomy made from the labels; its faults are raised together with those of the inputs."""
+    try:
+        return taxonomy_of_labels(samples.labels, source=source, row_name=samples.row_name, path_form=samples.path_form)
+    except FaultsError as error:
+        if not samples.faults:
+            raise
+        raise DataError(_in_turn(samples.faults, error.faults)) from error
+
+
+def _checked_labels(samples: SourceSamples, taxonomy: Taxonomy, source: str) -> SampleLabels:
+    """The labels of samples; a DataError has every fault of the inputs, the labels and the splits."""
+    found, faults = None, [samples.faults]
+    try:
+        found = read_sample_labels(samples.labels, taxonomy, source=source, row_name=samples.row_name)
+    except DataError as error:
+        faults.append(error.faults)
+    try:
+        if samples.split is not None:
+            checked_split(samples.split, source=source, row_name=samples.row_name)
+    except DataError as error:
+        faults.append(error.faults)
+    if found is None or any(faults):
+        raise DataError(_in_turn(*faults))
+    return found
+
+
+def _in_turn(*kinds: Sequence[str]) -> list[str]:
+    """Faults of several kinds, one of each in turn, so that a message with only the first ones shows every kind."""
+    return [fault for turn in zip_longest(*kinds) for fault in turn if fault is not None]
 
 
 def dataset_name(source: str) -> str:
@@ -154,6 +195,7 @@ def read_inputs(
     path_column: str | None = None,
     root: str | Path | None = None,
     on_error: str = "fail",
+    keep_columns: Sequence[str] = (),
     callback: CheckCallback | None = None,
     stdin: TextIO | None = None,
 ) -> UnlabelledInputs:
@@ -170,6 +212,7 @@ def read_inputs(
         path_column: name of the column of image paths in a table, "path" by default.
         root: folder that paths are relative to; by default that of the table, or the current one for standard input.
         on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
+        keep_columns: names of the columns of a table to copy to the answers; only "all" for all but the texts.
         callback: progress callback of the check for faulty images; None for no reports.
         stdin: stream to read for "-"; standard input by default.
 
@@ -179,7 +222,9 @@ def read_inputs(
     reader = input_reader(str(path), kind)
     if reader is None:
         _refuse_inputs(path, kind)
-    options = InputOptions(text_column, path_column, root, on_error, callback, stdin)
+    if keep_columns and Path(path).suffix.lower() not in SAMPLE_TABLES:
+        raise DataError(f"--keep-columns: expected {EXPECTED_TABLE} as input, got {path}")
+    options = InputOptions(text_column, path_column, root, on_error, callback, stdin, keep_columns)
     with reading(f"{path}: the inputs cannot be read", DataError):
         return reader.inputs(str(path), kind, options)
 
@@ -218,13 +263,7 @@ def load_test_samples(
     *,
     trained_on: str | None = None,
     embedded_from: str | None = None,
-    text_column: str | None = None,
-    path_column: str | None = None,
-    label_column: str = LABEL_COLUMN,
-    split_column: str = SPLIT_COLUMN,
-    root: str | Path | None = None,
-    on_error: str = "fail",
-    callback: CheckCallback | None = None,
+    options: SourceOptions | None = None,
 ) -> TestSamples:
     """Samples to test a model on: the rows of the test split, or every row of a file without splits.
 
@@ -235,24 +274,18 @@ def load_test_samples(
         taxonomy: taxonomy of the model, whose classes the labels name.
         trained_on: fingerprint of the data set the model was trained on, from its record.
         embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
-        text_column: name of the column of texts in a table, "text" by default.
-        path_column: name of the column of image paths in a table without texts, "path" by default.
-        label_column: name of the column of labels in a table.
-        split_column: name of the column of splits in a table.
-        root: folder with the files of built-in data sets, or the folder that paths in a table are relative to.
-        on_error: "fail" to raise for images that cannot be decoded, "skip" to leave them out.
-        callback: progress callback of the check for faulty images; None for no reports.
+        options: columns, folders and what to do with faulty inputs, as in `load_dataset`; its defaults if None.
 
     Raises:
         DataError: for unusable data, another taxonomy than the model's, or a split without test rows.
     """
+    options = options or SourceOptions()
     if str(source).partition(":")[0] in BUILT_IN:
-        dataset = load_dataset(source, root=root, on_error=on_error, callback=callback)
+        dataset = load_dataset(source, root=options.root, on_error=options.on_error, callback=options.callback)
         if dataset.taxonomy != taxonomy:
             raise DataError(f"{source} has another taxonomy than the model")
         rows = dataset.rows("test")
         return TestSamples(dataset.inputs.take(rows), dataset.labels[rows])
-    options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
 
 
@@ -260,7 +293,7 @@ def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, train
     if samples.taxonomy not in (None, taxonomy):
         raise DataError(f"{source} has another taxonomy than the model")
     inputs, notes = samples.inputs, list(samples.notes)
-    found = read_sample_labels(samples.labels, taxonomy, source=source, row_name=samples.row_name)
+    found = _checked_labels(samples, taxonomy, source)
     if samples.split is None:
         by_hash = hash_split(inputs.split_keys())
         chosen = np.ones(len(inputs), dtype=bool)

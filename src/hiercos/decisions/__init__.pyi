@@ -1,4 +1,5 @@
 from .back_off import BackOff as BackOff
+from .back_off import target_note as target_note
 from .base import RULES as RULES
 from .base import ClassRule as ClassRule
 from .base import NodeRule as NodeRule

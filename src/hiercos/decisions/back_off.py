@@ -12,6 +12,8 @@ from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray
 
 USUAL_CONFIDENCE = 0.9  # of a rule without any threshold or target
+USUAL_DELTA = 0.05  # probability that a guarantee of precision or overshoot fails
+USUAL_TARGETS = (0.9, 0.95)
 THRESHOLDS = 1 - np.geomspace(1e-6, 1, 400)  # the fixed sequence that targets with confidence 1 - delta are tested on
 
 
@@ -53,7 +55,7 @@ class BackOff(NodeRule):
     target_containment: float | None = None
     target_precision: float | None = None
     max_overshoot: float | None = None
-    delta: float = 0.05
+    delta: float = USUAL_DELTA
     min_level: int | str = 0
     threshold: float | None = None
     samples: int = 0
@@ -183,6 +185,36 @@ class BackOff(NodeRule):
         )
 
 
+def containment_samples(target: float) -> int:
+    """Least number of calibration samples for a target of containment: target / (1 - target), rounded up."""
+    return int(np.ceil(round(target / (1 - target), 9)))
+
+
+def precision_samples(target: float, delta: float = USUAL_DELTA) -> int:
+    """Least number of answered calibration samples for a target of precision: log(delta) / log(target), rounded up."""
+    return int(np.ceil(round(np.log(delta) / np.log(target), 9)))
+
+
+def target_note(samples: int, least: int = 0) -> str:
+    """Sentence on the usual targets (0.9 and 0.95) that need more calibration samples than there are; "" for none.
+
+    Args:
+        samples: number of calibration samples.
+        least: number of samples below which none are set aside.
+
+    Example:
+        >>> target_note(40)
+        'too few for --target-precision 0.95, which needs 59'
+    """
+    needed = {
+        f"--target-{name} {target:g}": max(count(target), least)
+        for name, count in (("containment", containment_samples), ("precision", precision_samples))
+        for target in USUAL_TARGETS
+    }
+    missing = [f"{option}, which needs {count}" for option, count in needed.items() if count > samples]
+    return f"too few for {'; '.join(missing)}" if missing else ""
+
+
 def containment_threshold(chains: HeldOutChains, target: float) -> float:
     """The threshold just above the ceil((n + 1) target)-th smallest calibration score.
 
@@ -194,7 +226,7 @@ def containment_threshold(chains: HeldOutChains, target: float) -> float:
     """
     rank = int(np.ceil(round((len(chains) + 1) * target, 9)))
     if rank > len(chains):
-        needed = int(np.ceil(round(target / (1 - target), 9)))
+        needed = containment_samples(target)
         raise RuleError(
             f"target_containment {target:g}: expected at least {needed} calibration samples, got {len(chains)}"
         )
@@ -215,7 +247,7 @@ def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> f
     from scipy import stats  # late: predictions without it start sooner
 
     first, scores = np.array(chains.first), chains.scores
-    needed = int(np.ceil(round(np.log(delta) / np.log(target), 9)))
+    needed = precision_samples(target, delta)
     passed = None
     for threshold in THRESHOLDS:
         answered = first >= threshold

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -134,7 +135,16 @@ class HeldOutChains:
 
     def overshoots(self, threshold: float) -> IntArray:
         """Number of wrong nodes that each sample's chain has above a threshold, shape (n,)."""
-        return np.array([sum(value >= threshold for value in chain) for chain in self.wrong], dtype=np.int64)
+        found: IntArray = (self._wrong_rows >= threshold).sum(axis=1)
+        return found
+
+    @cached_property
+    def _wrong_rows(self) -> Floats:
+        """The probabilities of the wrong nodes as an array, shape (n, most of a sample); -inf where there are fewer."""
+        rows = np.full((len(self), max(map(len, self.wrong), default=0)), -np.inf)
+        for row, chain in zip(rows, self.wrong, strict=True):
+            row[: len(chain)] = chain
+        return rows
 
     def to_dict(self) -> dict[str, Any]:
         """The chains as JSON values, which `from_dict` reads back."""

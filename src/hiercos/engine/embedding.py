@@ -163,8 +163,8 @@ def _check_finite(features: torch.Tensor, inputs: Inputs, first: int) -> None:
         )
 
 
-def precision_of(fabric: DeviceContext) -> str:
-    """Name of a fabric's precision, such as "32-true"."""
-    if isinstance(fabric, SingleDevice):
+def precision_of(context: DeviceContext) -> str:
+    """Name of a context's precision, such as "32-true"."""
+    if isinstance(context, SingleDevice):
         return FULL_PRECISION
-    return str(cast("Fabric", fabric).strategy.precision.precision)
+    return str(cast("Fabric", context).strategy.precision.precision)

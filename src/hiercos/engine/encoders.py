@@ -262,8 +262,8 @@ def channels_last(backbone: Backbone) -> None:
 
 
 @torch.inference_mode()
-def backbone_features(fabric: DeviceContext, backbone: Backbone, batch: Any) -> Tensor:
-    """Features of a prepared batch, shape (B, F), float32, computed in the precision of the fabric."""
-    with fabric.autocast():
-        features: Tensor = backbone(fabric.to_device(batch))
+def backbone_features(context: DeviceContext, backbone: Backbone, batch: Any) -> Tensor:
+    """Features of a prepared batch, shape (B, F), float32, computed in the precision of the context."""
+    with context.autocast():
+        features: Tensor = backbone(context.to_device(batch))
     return features.float()

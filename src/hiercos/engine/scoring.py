@@ -49,28 +49,28 @@ class Evaluation:
 
 
 @torch.inference_mode()
-def model_outputs(fabric: DeviceContext, model: Model, inputs: Any) -> Tensor:
+def model_outputs(context: DeviceContext, model: Model, inputs: Any) -> Tensor:
     """Outputs of the method for one batch of model inputs, float32; the model is on the device already."""
-    with fabric.autocast():
-        outputs: Tensor = model(fabric.to_device(inputs))
+    with context.autocast():
+        outputs: Tensor = model(context.to_device(inputs))
     return outputs.float()
 
 
 @torch.inference_mode()
-def batch_scores(fabric: DeviceContext, model: Model, inputs: Any) -> Scores:
+def batch_scores(context: DeviceContext, model: Model, inputs: Any) -> Scores:
     """Scores of classes and nodes for one batch of model inputs."""
-    model.to(fabric.device).eval()
-    outputs = model_outputs(fabric, model, inputs)
+    model.to(context.device).eval()
+    outputs = model_outputs(context, model, inputs)
     return Scores(model.class_scores(outputs), model.node_scores(outputs))
 
 
-def class_score_batches(fabric: DeviceContext, model: Model, samples: Samples) -> Iterator[Tensor]:
+def class_score_batches(context: DeviceContext, model: Model, samples: Samples) -> Iterator[Tensor]:
     """Class scores of all samples in order, shape (B, C) each, on the CPU; no node score is computed."""
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
-    model.to(fabric.device).eval()
+    model.to(context.device).eval()
     for inputs in samples.batches(parts):
         with torch.inference_mode():
-            yield model.class_scores(model_outputs(fabric, model, inputs)).cpu()
+            yield model.class_scores(model_outputs(context, model, inputs)).cpu()
 
 
 @dataclass(frozen=True)
@@ -86,20 +86,20 @@ class ExplainedScores:
     energies: Tensor | None = None
 
 
-def explained_batches(fabric: DeviceContext, model: Model, samples: Samples) -> Iterator[ExplainedScores]:
+def explained_batches(context: DeviceContext, model: Model, samples: Samples) -> Iterator[ExplainedScores]:
     """Class scores and energies of all samples in order."""
     parts = torch.split(torch.arange(len(samples)), samples.at_once) if len(samples) else ()
-    model.to(fabric.device).eval()
+    model.to(context.device).eval()
     for inputs in samples.batches(parts):
-        outputs = model_outputs(fabric, model, inputs)
+        outputs = model_outputs(context, model, inputs)
         with torch.inference_mode():
             energies = None if model.energies is None else model.energies(outputs).cpu()
             yield ExplainedScores(model.class_scores(outputs).cpu(), energies)
 
 
-def class_scores(fabric: DeviceContext, model: Model, samples: Samples) -> Tensor:
+def class_scores(context: DeviceContext, model: Model, samples: Samples) -> Tensor:
     """Class scores of all samples, on the CPU, shape (M, C)."""
-    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(fabric, model, samples)])
+    return torch.cat([torch.empty(0, model.taxonomy.num_classes), *class_score_batches(context, model, samples)])
 
 
 def evaluate_scores(
@@ -159,12 +159,12 @@ def ruled_tensors(rule: Rule, posterior: Posterior) -> dict[str, Any]:
     return {name: torch.from_numpy(array) for name, array in arrays.items()}
 
 
-def node_average_precision(fabric: DeviceContext, model: Model, data: LabelledSamples) -> float:
+def node_average_precision(context: DeviceContext, model: Model, data: LabelledSamples) -> float:
     """Average precision of the node scores of samples with one or several labels, in one process."""
     from hiercos.metrics.functional import average_precision
 
     parts = torch.split(torch.arange(len(data)), data.at_once)
-    nodes = torch.cat([batch_scores(fabric, model, inputs).nodes.cpu() for inputs in data.batches(parts)])
+    nodes = torch.cat([batch_scores(context, model, inputs).nodes.cpu() for inputs in data.batches(parts)])
     labels = data.labels if data.label_sets is None else data.label_sets
     return float(average_precision(nodes, labels.cpu(), model.taxonomy))
 

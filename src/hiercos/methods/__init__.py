@@ -8,14 +8,16 @@ from hiercos.methods import (  # imported to register
     cross_entropy,
     flamingo,
     gaussian,
+    hace,
     hafeat,
     haframe,
     hier_cos,
-    hierarchical_cross_entropy,
+    hxe,
     linear_svm,
     logistic,
     path_softmax,
     soft_labels,
+    yolo_v2,
 )
 from hiercos.methods.committee import Committee
 from hiercos.methods.default import DEFAULT, DEFAULT_RULE, FINE_TUNED_DEFAULT
@@ -51,12 +53,14 @@ __all__ = [
     "cross_entropy",
     "flamingo",
     "gaussian",
+    "hace",
     "hafeat",
     "haframe",
     "hier_cos",
-    "hierarchical_cross_entropy",
+    "hxe",
     "linear_svm",
     "logistic",
     "path_softmax",
     "soft_labels",
+    "yolo_v2",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Literal
 
 import numpy as np
@@ -28,7 +29,9 @@ Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
 FLAT_LINEAR = ("logistic",)  # for a graph, whose paths are not unique
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
-TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # beside flat cross-entropy, each another view of the tree
+FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate
+TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
+BY_TURNS = (FLAT_HEAD, "barz-denzler", "hier-cos", FLAT_HEAD)  # instead, where held-out samples tell when to stop
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 IN_VAIN = 2  # wide heads in a row that must help, for the next one to be trained
@@ -97,9 +100,10 @@ class DefaultSolver(CommitteeSolver):
         if self.effort == "quick" or len(training.train[True]) < FEW:
             return found
         if self.effort == "normal" and len(training.labels) >= ENOUGH:
-            return helpful(training, found, _wide_heads(training, 10, self.dropouts))
+            return helpful(training, found, _wide_heads(training, 10, self.dropouts, BY_TURNS))
         places = (10, 20) if self.effort == "best" else (10,)
-        return [*found, *(head for place in places for head in _wide_heads(training, place, self.dropouts))]
+        wide = (_wide_heads(training, place, self.dropouts, TREE_HEADS) for place in places)
+        return [*found, *chain.from_iterable(wide)]
 
 
 def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]) -> list[Candidate]:
@@ -125,14 +129,16 @@ def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
     return LINEAR if taxonomy.is_tree else FLAT_LINEAR
 
 
-def _wide_heads(training: CommitteeTraining, place: int, dropouts: Sequence[float]) -> Iterator[Candidate]:
-    """A flat head at each dropout rate, then a head for each view of the tree at the best rate, one by one."""
+def _wide_heads(
+    training: CommitteeTraining, place: int, dropouts: Sequence[float], others: Sequence[str]
+) -> Iterator[Candidate]:
+    """A flat head at each dropout rate, then the others that the taxonomy allows at the best rate, one by one."""
     losses = []
     for index, rate in enumerate(dropouts):
-        head = training.trained("cross-entropy-mlp", place + index, dropout=rate)
+        head = training.trained(FLAT_HEAD, place + index, dropout=rate)
         losses.append(training.loss(head))
         yield head
     rate, taxonomy = dropouts[int(np.argmin(losses))], training.head.taxonomy
-    views = [name for name in TREE_HEADS if taxonomy.is_tree or METHODS.traits(name).graphs]
-    for index, name in enumerate(views):
+    names = [name for name in others if taxonomy.is_tree or METHODS.traits(name).graphs]
+    for index, name in enumerate(names):
         yield training.trained(name, place + len(dropouts) + index, dropout=rate)

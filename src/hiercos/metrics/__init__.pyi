@@ -20,9 +20,9 @@ from .ranked_metrics import MistakeSeverity as MistakeSeverity
 from .ranked_metrics import PreferenceOrderDistance as PreferenceOrderDistance
 from .ranked_metrics import TopKAccuracy as TopKAccuracy
 from .ranking import Ranking as Ranking
-from .suite import MetricSuite as MetricSuite
-from .suite import default_suite as default_suite
 from .suite import needed_depth as needed_depth
 from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
 from .suite import suite_values as suite_values
+from .suite_metric import MetricSuite as MetricSuite
+from .suite_metric import default_suite as default_suite

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics import functional as HF
-from hiercos.metrics.averages import SampleMean, TreeMetric
+from hiercos.metrics.base import SampleMean, TreeMetric
 from hiercos.metrics.functional.levels import ANSWER_METRICS, answer_values
 from hiercos.metrics.functional.probability import binned_error, calibration_bins
 from hiercos.taxonomy import Taxonomy

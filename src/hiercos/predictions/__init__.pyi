@@ -5,10 +5,12 @@ from .answers import check_top_k as check_top_k
 from .answers import explanation_columns as explanation_columns
 from .answers import explanations as explanations
 from .answers import is_level_column as is_level_column
+from .answers import kept_names as kept_names
 from .answers import level_columns as level_columns
 from .answers import named_answers as named_answers
 from .answers import node_columns as node_columns
 from .answers import probability_columns as probability_columns
+from .answers import with_kept_columns as with_kept_columns
 from .decision_tables import RowWeights as RowWeights
 from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs

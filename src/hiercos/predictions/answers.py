@@ -2,11 +2,10 @@
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
@@ -20,6 +19,7 @@ ANSWER_COLUMNS = ("row", "text", "image", "rank", "ancestors", "class", "id", "s
 EXPLANATION = re.compile(
     r"(runner_up_)?(probability|energy)_\d+|runner_up_\d+"
 )  # names of columns, see `explanation_columns`
+PROBABILITY = "probability"  # criterion of rules whose value of an answer is its probability
 STOP_COLUMNS = ("level", "next", "next_confidence", "criterion")
 
 
@@ -125,8 +125,9 @@ def answer_columns(
     The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; one for each level, see
     `level_columns`, with the names on the path ("" beyond its end), or for a graph `ancestors`, their names as a list
     in JSON; `class`, "" for an inner node; `id` if the taxonomy has ids; `score`, the rule's value; `confidence`, the
-    probability of the answer. A rule that answers with nodes of any depth adds `level`, where it stopped (0 for the
-    root), `next`, the likeliest node below, and `next_confidence`.
+    probability of the answer, None for the root, "cannot say" (and so is a score that is a probability). A rule that
+    answers with nodes of any depth adds `level`, where it stopped (0 for the root), `next`, the likeliest node below,
+    and `next_confidence`.
 
     Args:
         batch: B inputs.
@@ -144,11 +145,49 @@ def answer_columns(
         "row": list(batch.numbers),
         **_shown(batch.inputs, np.arange(len(batch))),
         **_named(posterior.taxonomy, decision.nodes, levels),
-        "score": _rounded(decision.values),
-        "confidence": _rounded(decision.probabilities),
+        "score": _rounded(_without_root(decision) if decision.criterion == PROBABILITY else decision.values.tolist()),
+        "confidence": _rounded(_without_root(decision)),
         **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
         **(explanation_columns(posterior, decision) if explain else {}),
     }
+
+
+def with_kept_columns(columns: AnswerColumns, batch: InputBatch) -> AnswerColumns:
+    """A table of answers to a batch, with the columns of the input table that are kept, after the row number.
+
+    A kept column that has the name of another column is called `input_NAME`.
+
+    Args:
+        columns: columns of `answer_columns`, `probability_columns` or `node_columns`.
+        batch: the inputs.
+    """
+    if not batch.kept:
+        return columns
+    places = {number: place for place, number in enumerate(batch.numbers)}
+    rows = [places[number] for number in columns["row"]]
+    names = kept_names(list(batch.kept), columns)
+    kept = {names[name]: [cells[row] for row in rows] for name, cells in batch.kept.items()}
+    return {"row": columns["row"], **kept, **columns}
+
+
+def kept_names(kept: Sequence[str], others: Collection[str]) -> dict[str, str]:
+    """Name of each kept column in a table of answers: its own, after `input_` if another column is called so.
+
+    Args:
+        kept: names of the columns in the input table.
+        others: names of the columns of the answers.
+
+    Example:
+        >>> kept_names(["shop", "id"], ["row", "class", "id"])
+        {'shop': 'shop', 'id': 'input_id'}
+    """
+    taken, names = {*others, *kept}, {}
+    for name in kept:
+        names[name] = name
+        while names[name] in others or (names[name] != name and names[name] in taken):
+            names[name] = f"input_{names[name]}"
+        taken.add(names[name])
+    return names
 
 
 def level_columns(taxonomy: Taxonomy, *, numbered: bool = False) -> list[str]:
@@ -187,8 +226,8 @@ def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, 
         **_shown(batch.inputs, rows),
         "rank": (ranks + 1).tolist(),
         **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]], levels),
-        "score": _rounded(listed.values[rows, ranks]),
-        "confidence": _rounded(listed.probabilities[rows, ranks]),
+        "score": _rounded(listed.values[rows, ranks].tolist()),
+        "confidence": _rounded(listed.probabilities[rows, ranks].tolist()),
     }
 
 
@@ -200,7 +239,7 @@ def _stop_columns(posterior: Posterior, decision: Decision) -> AnswerColumns:
     return {
         "level": decision.levels.tolist(),
         "next": names[below].tolist(),
-        "next_confidence": [None if np.isnan(value) else round(value, 6) for value in confidence.tolist()],
+        "next_confidence": _rounded(None if np.isnan(value) else value for value in confidence.tolist()),
     }
 
 
@@ -238,8 +277,16 @@ def _ancestor_names(taxonomy: Taxonomy, node: int) -> list[str]:
     return [taxonomy.names[above] for above in taxonomy.ancestors.list(node)[:-1].tolist()]
 
 
-def _rounded(values: NDArray[np.floating[Any]]) -> list[float]:
-    return [round(value, 6) for value in values.reshape(-1).tolist()]
+def _without_root(decision: Decision) -> list[float | None]:
+    """Probability of each answer; None for the root, "cannot say": that it is 1 there says nothing."""
+    return [
+        None if node < 0 else value
+        for node, value in zip(decision.nodes.tolist(), decision.probabilities.tolist(), strict=True)
+    ]
+
+
+def _rounded(values: Iterable[float | None]) -> list[float | None]:
+    return [None if value is None else round(value, 6) for value in values]
 
 
 def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None, explain: bool = False) -> list[Answer]:
@@ -252,9 +299,10 @@ def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None,
         explain: whether to add the explanation as `explanation`; see `explanations`.
     """
     decision = rule(posterior)
+    values = _without_root(decision) if decision.criterion == PROBABILITY else decision.values.tolist()
     answers = [
-        _named_node(posterior, row, *pair)
-        for row, pair in enumerate(zip(decision.nodes.tolist(), decision.values.tolist(), strict=True))
+        _named_node(posterior, row, node, value)
+        for row, (node, value) in enumerate(zip(decision.nodes.tolist(), values, strict=True))
     ]
     if isinstance(rule, NodeRule):
         below = next_nodes(posterior, decision)
@@ -281,8 +329,8 @@ def _named_list(posterior: Posterior, listed: ShortList, row: int) -> list[Answe
     ]
 
 
-def _named_node(posterior: Posterior, row: int, node: int, value: float) -> Answer:
-    """One answer: name, id, path, score and the probabilities of the path; the root has no name and no path.
+def _named_node(posterior: Posterior, row: int, node: int, value: float | None) -> Answer:
+    """One answer: name, id, path, score and probabilities; the root has no name, no path and no probability.
 
     In a graph `path` and `path_probabilities` are those of the ancestors, the shallowest first and the node last.
     """
@@ -294,7 +342,7 @@ def _named_node(posterior: Posterior, row: int, node: int, value: float) -> Answ
         **({"id": taxonomy.ids[node] if path else None} if taxonomy.ids else {}),
         "path": [taxonomy.names[step] for step in path],
         "score": value,
-        "probability": along[-1] if path else 1.0,
+        "probability": along[-1] if path else None,
         "path_probabilities": along,
     }
 

@@ -286,7 +286,7 @@ def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
         raise DataError(f"{path}: expected a column for each level of a prediction, got only {', '.join(names)}")
     extras = [name for name in (ID, COMMON, EPITHET) if name in names]
     table = read_table(path, columns=(image, SCORE, *levels, *extras))
-    scores = _scores(path, table, image)
+    scores = _scores(path, table, image, levels)
     rows_of: dict[str, list[int]] = defaultdict(list)
     for row, name in enumerate(table.columns[image]):
         rows_of[name].append(row)
@@ -299,19 +299,24 @@ def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
 def _levels(names: Sequence[str]) -> list[str]:
     """The columns level_1, level_2, … if there are any, else all columns without another meaning.
 
-    `class` is the answer in a table of `hiercos predict`, which has a column `row`, and a level in other tables.
+    A table of `hiercos predict`, which has a column `row`, has its levels between the image and `class`, the answer;
+    columns of the input table may stand before them. In other tables `class` is a level.
     """
+    is_own = "row" in names
+    if is_own and "class" in names and "image" in names:
+        names = names[names.index("image") : names.index("class")]
     numbered = [(int(match[1]), name) for name in names if (match := NUMBERED.fullmatch(name))]
     known = {*IMAGES, SCORE, ID, COMMON, EPITHET, *OTHERS}
-    is_own = "row" in names
     named = [name for name in names if name not in known and (is_level_column(name) or not is_own)]
     return [name for _, name in sorted(numbered)] or named
 
 
-def _scores(path: Path, table: Table, image: str) -> list[float]:
+def _scores(path: Path, table: Table, image: str, levels: Sequence[str]) -> list[float]:
+    """Score of each row; an answer "cannot say", a row without a score and a name, comes after all others."""
     scores, faults = [], []
     for row, (name, text) in enumerate(zip(table.columns[image], table.columns[SCORE], strict=True)):
-        scores.append(_number(text))
+        is_answered = text.strip() or any(table.columns[level][row].strip() for level in levels)
+        scores.append(_number(text) if is_answered else -math.inf)
         if not name.strip():
             faults.append(f"{path}: {table.row_name(row)}: expected the path of an image in {image!r}, got nothing")
         if math.isnan(scores[-1]):

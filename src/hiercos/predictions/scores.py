@@ -29,6 +29,7 @@ from hiercos.taxonomy import AnyArray, IntArray, LabelReader, Taxonomy, inner_la
 
 RANK = "rank_"
 JSON = ".json"
+MOST_NAMED = 3  # classes named in the note about the order of columns
 
 
 def read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None = None) -> ScoreSet:
@@ -86,6 +87,7 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     elif "scores" in arrays:
         depth = taxonomy.num_classes
         scores = _score_matrix(path, arrays["scores"], depth, array_row_name)
+        notes = (_order_note(path, taxonomy),)
     elif "ranked" in arrays:
         scores, depth = _scores_of_ranked(path, arrays["ranked"], reader, array_row_name)
     else:
@@ -93,6 +95,15 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
     if len(scores) != len(nodes):
         raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
     return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
+
+
+def _order_note(path: Path, taxonomy: Taxonomy) -> str:
+    """Sentence on the order of score columns without names: that of the taxonomy's classes, with the first ones."""
+    first = ", ".join(map(repr, taxonomy.class_names[:MOST_NAMED]))
+    more = ", …" if taxonomy.num_classes > MOST_NAMED else ""
+    return (
+        f"{path} has no array 'classes': its score columns are read in the taxonomy's order of classes ({first}{more})."
+    )
 
 
 def _score_set(

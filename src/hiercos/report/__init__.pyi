@@ -39,3 +39,6 @@ from .results import verdict as verdict
 from .shipping import Recommendation as Recommendation
 from .shipping import recommendation as recommendation
 from .shipping import wilson_interval as wilson_interval
+from .statements import Statement as Statement
+from .statements import Verdict as Verdict
+from .statements import read_statements as read_statements

@@ -1,8 +1,8 @@
 """The results of a comparison, of learning curves or of an ablation as one value, the source of every output format."""
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
@@ -21,7 +21,9 @@ from hiercos.report.results import (
     summarize,
     verdict,
 )
+from hiercos.report.statements import Statement, Verdict
 
+RowSpread = Mapping[str, Mapping[str, float]]
 CURVE_METRICS = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
 CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURVE_METRICS)
 COSINE = metric_spec("subspace_cosine")
@@ -57,20 +59,22 @@ class Results:
     Attributes:
         sections: sections of the report: one for a comparison, one per axis for an ablation.
         rows: rows of results.csv.
-        verdict: summary in plain words, in one line or one per section.
+        verdict: summary in plain words.
         columns: metrics in the order shown.
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
         recommended: name of the line to ship; "" if none is recommended.
+        row_spread: half-widths of the 95% intervals over the test rows, by line and metric; empty if not known.
     """
 
     sections: tuple[Section, ...]
     rows: tuple[ResultRow, ...]
-    verdict: str
+    verdict: Verdict
     columns: tuple[MetricSpec, ...] = COLUMNS
     corner: str = "method"
     points: tuple[str, ...] = ()
     recommended: str = ""
+    row_spread: RowSpread = field(default_factory=dict)
 
     @property
     def records(self) -> list[Record]:
@@ -98,7 +102,12 @@ class Results:
     @property
     def _caution(self) -> str:
         """End of a title: intervals of two seeds say little, because Student's t is 12.7 (for three seeds 4.3)."""
-        return "; two seeds: the intervals say little, use three or more" if len(self.seeds) == 2 else ""
+        return f"; with two {self._runs} these say little, use three or more" if len(self.seeds) == 2 else ""
+
+    @property
+    def _runs(self) -> str:
+        """Word for the runs of a line: draws of the training samples in learning curves, else seeds."""
+        return "draws" if self.points else "seeds"
 
     @property
     def shown(self) -> tuple[MetricSpec, ...]:
@@ -111,8 +120,8 @@ class Results:
     def figures(self, section: Section) -> Grid:
         """The table of a section: means with intervals."""
         seeds = len(self.seeds)
-        interval = f"mean and half the 95% interval over {seeds} seeds ({INTERVALS[self.interval]})"
-        spread = interval if seeds > 1 else "one seed"
+        interval = f"mean ± half of its 95% interval over {seeds} {self._runs} ({INTERVALS[self.interval]})"
+        spread = interval if seeds > 1 else f"one {self._runs[:-1]}, so no intervals"
         spread += self._caution
         return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
 
@@ -137,8 +146,9 @@ def comparison_results(
     *,
     reference: str | None = None,
     interval: IntervalConvention = "sample",
-    advice: Sequence[str] = (),
+    advice: Sequence[Statement] = (),
     recommended: str = "",
+    row_spread: RowSpread | None = None,
 ) -> Results:
     """The results of a comparison.
 
@@ -146,14 +156,16 @@ def comparison_results(
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the line that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
-        advice: further sentences of the verdict, see `recommendation`.
+        advice: further statements of the verdict, see `recommendation`.
         recommended: name of the recommended line; "" for none.
+        row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
-    text = "\n".join([verdict(lines), *advice])
-    return Results((section,), tuple(result_row(record) for record in records), text, recommended=recommended)
+    said = Verdict((verdict(lines), *advice))
+    rows = tuple(result_row(record) for record in records)
+    return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
 
 
 def run_results(records: Sequence[Record]) -> Results:
@@ -167,8 +179,9 @@ def run_results(records: Sequence[Record]) -> Results:
         metric_spec(name).text(lines[0].estimate(name).mean) for name in ("top1", "ahd_at_1", "hops")
     )
     tests = records[0].data["sizes"]["test"]
-    text = f"{lines[0].name}: top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), text)
+    text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
+    said = Verdict((Statement("note", text, subject=lines[0].name),))
+    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), said)
 
 
 def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
@@ -188,7 +201,7 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
     return Results(
         tuple(sections),
         tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
-        "\n".join(f"{section.title}: {verdict(section.lines)}" for section in sections),
+        Verdict(tuple(Statement("gain", str(verdict(each.lines)), subject=each.title) for each in sections)),
         columns=CURVE_COLUMNS,
         points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
     )
@@ -232,8 +245,8 @@ def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConve
         (reference,) = [line for line, group in zip(lines, own, strict=True) if group.is_published]
         sections.append(Section(axis, lines, reference, own[0].meaning))
     rows = [_row(group, record) for group in groups for record in group.records]
-    verdict = "\n".join(map(_sentence, sections))
-    return Results(tuple(sections), tuple(rows), verdict, columns=FIGURES, corner="setting")
+    said = Verdict(tuple(map(_statement, sections)))
+    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
 
 
 def _row(group: AblationGroup, record: Record) -> dict[str, object]:
@@ -241,16 +254,16 @@ def _row(group: AblationGroup, record: Record) -> dict[str, object]:
     return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
 
 
-def _sentence(section: Section) -> str:
-    """Sentence on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
+def _statement(section: Section) -> Statement:
+    """Statement on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
     reference = section.reference or section.lines[0]
     best = max(section.lines, key=lambda line: line.estimate("hops").mean)
     if best.estimate("hops").mean == reference.estimate("hops").mean:
-        text = f"{section.title}: no setting has a higher HOPS than {reference.name}"
+        text = f"no setting has a higher HOPS than {reference.name}"
     else:
-        text = f"{section.title}: against {reference.name}, {best.name} {changes(best, reference)}"
+        text = f"against {reference.name}, {best.name} {changes(best, reference)}"
     off = next((line for line in section.lines if line.records[0].config["options"].get("alpha") == 0), None)
-    return f"{text}{_cosines(reference, off) if off else ''}."
+    return Statement("gain", f"{text}{_cosines(reference, off) if off else ''}.", subject=section.title)
 
 
 def _cosines(reference: Line, off: Line) -> str:

@@ -80,7 +80,10 @@ def _mistakes(analysis: Analysis) -> str:
         else "None: no test sample is answered far from its label with a confidence of at least 90%."
     )
     return Template(asset("mistakes.html")).substitute(
-        hidden=hidden, suspects=suspects, download="" if count else " hidden"
+        hidden=hidden,
+        suspects=suspects,
+        download="" if count else " hidden",
+        inputs='<th scope="col" class="wide">inputs</th>' if analysis.inputs else "",
     )
 
 

@@ -13,6 +13,7 @@ from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
 from hiercos.report.results import Estimate, Line
+from hiercos.report.shipping import FEWEST_SEEDS, wilson_interval
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
@@ -39,12 +40,10 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     lines = results.sections[0].lines
     top1, distance = metric_spec("top1"), metric_spec("ahd_at_1")
     panels = [
-        DotPanel("top-1 accuracy, %", [_scaled(line, top1) for line in lines]),
-        DotPanel("mean tree distance", [_scaled(line, distance) for line in lines]),
+        DotPanel("top-1 accuracy, %", [_scaled(line, top1, results) for line in lines]),
+        DotPanel("mean tree distance", [_scaled(line, distance, results) for line in lines]),
     ]
-    spread = "bars are 95% intervals over the seeds" if len(results.seeds) > 1 else "one seed, so no intervals"
-    meaning = "Tree distance: the levels to climb until answer and truth meet; 0 is right"
-    note = f"{meaning}. {spread[0].upper()}{spread[1:]}."
+    note = f"Tree distance: the levels to climb until answer and truth meet; 0 is right. {_bars(results)}"
     texts = [
         f"{line.name} {' and '.join(spec.text(line.estimate(spec.name).mean) for spec in (top1, distance))}"
         for line in lines
@@ -55,9 +54,21 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     return Figure("The lines compared", note, drawing)
 
 
-def _scaled(line: Line, spec: MetricSpec) -> Estimate:
+def _bars(results: Results) -> str:
+    """Sentences on the bars of the picture of a comparison."""
+    if results.row_spread:
+        return (
+            "Bars are 95% intervals over the test rows; the verdict compares row by row, so lines whose bars overlap "
+            "can still differ for certain."
+        )
+    return "Bars are 95% intervals over the seeds." if len(results.seeds) > 1 else "One seed, so no intervals."
+
+
+def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
+    """Mean of a line with its interval over the test rows, or over the seeds if that is not known."""
     found = line.estimate(spec.name)
-    return Estimate(spec.scale * found.mean, spec.scale * found.half_width)
+    half_width = results.row_spread.get(line.name, {}).get(spec.name, found.half_width)
+    return Estimate(spec.scale * found.mean, spec.scale * half_width)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Figure:
@@ -97,7 +108,9 @@ def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
         x_title="training samples of a class",
         y_title=column.heading,
     )
-    return Figure(column.directed_heading, column.meaning, drawing)
+    draws = len(results.seeds)
+    bars = f"Bars are 95% intervals over {draws} draws." if draws >= FEWEST_SEEDS else "Too few draws for intervals."
+    return Figure(column.directed_heading, f"{column.meaning} {bars}", drawing)
 
 
 def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
@@ -105,37 +118,46 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
     lines = results.sections[0].lines
     estimates = {
         line.name: [
-            _scaled(next(each for each in section.lines if each.name == line.name), column)
+            _scaled(next(each for each in section.lines if each.name == line.name), column, results)
             for section in results.sections
         ]
         for line in lines
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
     spread = {name: [(each.low, each.high) for each in found] for name, found in estimates.items()}
-    return _by_method(lines, values, spread)
+    return _by_method(lines, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
 
 
 def _by_method(
     lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[tuple[float, float]]] | None = None
 ) -> list[Series]:
-    """Series with one colour for each method, and one dash and marker for each rule."""
-    methods = list(dict.fromkeys(line.records[0].method for line in lines))
+    """Series with one colour for each method, or setting of a method, and one dash and marker for each rule."""
+    keys = _colour_keys(lines)
+    order = list(dict.fromkeys(keys.values()))
     return [
         Series(
             line.name,
             range(len(values[line.name])),
             values[line.name],
             spread[line.name] if spread else (),
-            f"series-{1 + methods.index(line.records[0].method) % 8}",
+            f"series-{1 + order.index(keys[line.name]) % 8}",
             RULE_STYLES.get(line.records[0].rule, 3),
         )
         for line in lines
     ]
 
 
+def _colour_keys(lines: Sequence[Line]) -> dict[str, str]:
+    """What the colour of each line stands for: its method, or its own name if lines differ in settings alone."""
+    kinds = [(line.records[0].method, line.records[0].rule) for line in lines]
+    is_ablation = len(set(kinds)) < len(kinds)
+    return {line.name: line.name if is_ablation else line.records[0].method for line in lines}
+
+
 def training_figures(lines: Sequence[Line]) -> dict[str, Figure]:
     """Accuracy and log-loss on validation after every epoch, of the first seed of each method that has epochs."""
-    runs = {line.records[0].method: line.records[0].history for line in reversed(lines)}
+    keys = _colour_keys(lines)
+    runs = {keys[line.name]: line.records[0].history for line in reversed(lines)}
     longer = {method: history for method, history in reversed(runs.items()) if len(history) > 1}
     figures = {}
     for key, title, scale in (("top1", "top-1 on validation, %", 100), ("log_loss", "log-loss on validation", 1)):
@@ -241,6 +263,7 @@ def _coverage(analysis: Analysis) -> Figure:
             f"{analysis.line} at level {each.level}",
             [each.answered],
             [each.answered_precision],
+            [wilson_interval(each.answered_precision, round(each.answered * sum(each.samples)))],
             colour=_tone(each.level),
             style=3,
             has_line=False,
@@ -251,7 +274,7 @@ def _coverage(analysis: Analysis) -> Figure:
     drawing = line_chart([*lines, *points], x_title="share of samples answered", y_title="precision")
     note = (
         "Precision if only the most confident answers of a level are given. A diamond is the operating point: the "
-        "share of samples that the rule answers at the level, and the precision of these answers."
+        "share of samples that the rule answers at the level, and the precision of these answers with its 95% interval."
     )
     return Figure("Precision against coverage", note, drawing)
 

@@ -39,8 +39,10 @@ def results_json(results: Results) -> str:
         "taxonomy": dict(record.taxonomy),
         "seeds": results.seeds,
         "interval": results.interval,
-        "verdict": results.verdict,
+        "verdict": str(results.verdict),
+        "statements": [statement.to_dict() for statement in results.verdict.statements],
         "recommended": results.recommended,
+        "row_spread": {line: dict(values) for line, values in results.row_spread.items()},
         "rows": [{name: _null_for_nan(value) for name, value in row.items()} for row in results.rows],
         "tables": [_table(results, section) for section in results.sections],
     }
@@ -76,7 +78,7 @@ def _null_for_nan(value: Any) -> Any:
 
 def results_markdown(results: Results) -> str:
     """All tables of the results with their titles and the verdict."""
-    parts = [f"## {_markdown_text(results.heading)}", *map(_markdown_text, results.verdict.splitlines())]
+    parts = [f"## {_markdown_text(results.heading)}", *map(_markdown_text, str(results.verdict).splitlines())]
     for grid in results.grids():
         rows = [[name, *map(_markdown_figure, cells)] for name, cells in zip(grid.names, grid.rows, strict=True)]
         head = [grid.corner, *(spec.directed_heading for spec in grid.columns)]

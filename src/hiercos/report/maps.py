@@ -101,8 +101,11 @@ class Icicle:
         return starts, widths, levels
 
 
+NARROW = 0.5  # width of a bar in units below which it is not drawn by itself
+
+
 def icicle_chart(icicle: Icicle, *, describe: Callable[[int], str], key: str, description: str) -> Drawing:
-    """The tree as an icicle; bars narrower than half a unit are left out.
+    """The tree as an icicle; neighbours narrower than half a unit share a bar of their mean.
 
     Args:
         icicle: tree with weights and colours.
@@ -113,7 +116,7 @@ def icicle_chart(icicle: Icicle, *, describe: Callable[[int], str], key: str, de
     starts, widths, levels = icicle.spans()
     row, inner = 34.0, WIDTH - 16
     shapes: list[Shape] = []
-    for node in np.flatnonzero(widths * inner >= 0.5).tolist():
+    for node in np.flatnonzero(widths * inner >= NARROW).tolist():
         x, y, wide = 8 + starts[node] * inner, 8 + levels[node] * row, widths[node] * inner
         share = float(icicle.shares[node])
         fill = "#b9bec4" if math.isnan(share) else ramp_colour(share)
@@ -121,6 +124,24 @@ def icicle_chart(icicle: Icicle, *, describe: Callable[[int], str], key: str, de
         if wide > 34:
             ink = "#000000" if math.isnan(share) or share > 0.55 else "#ffffff"
             shapes.append(Text(x + 4, y + 20, _fitted(icicle.names[node], wide - 8, 11), 11, colour=ink))
+    shapes += _merged_bars(icicle, inner, row)
     bottom = 8 + (int(levels.max(initial=0)) + 1) * row
     shapes += [Raster(8, bottom + 6, 160, 12, KEY, PALETTE), Text(178, bottom + 16, key, 12)]
     return Drawing(WIDTH, bottom + 26, shapes, description)
+
+
+def _merged_bars(icicle: Icicle, inner: float, row: float) -> list[Shape]:
+    """Bars of the nodes that are too narrow to be drawn: one for each unit of a level, in the colour of their mean."""
+    starts, widths, levels = icicle.spans()
+    narrow = np.flatnonzero((widths > 0) & (widths * inner < NARROW))
+    units = np.stack([levels[narrow], (starts[narrow] * inner).astype(np.int64)], axis=1)  # (K, 2)
+    places, members, counts = np.unique(units, axis=0, return_inverse=True, return_counts=True)
+    known = ~np.isnan(icicle.shares[narrow])
+    weights = np.where(known, widths[narrow], 0.0)
+    totals = np.bincount(members, weights, minlength=len(places))
+    sums = np.bincount(members, weights * np.nan_to_num(icicle.shares[narrow]), minlength=len(places))
+    shapes: list[Shape] = []
+    for (level, unit), count, total, value in zip(places.tolist(), counts.tolist(), totals, sums, strict=True):
+        fill = ramp_colour(float(value / total)) if total else "#b9bec4"
+        shapes.append(rectangle((8 + unit, 8 + level * row), 1.0, row - 2, fill, f"{count} nodes"))
+    return shapes

@@ -3,28 +3,29 @@
 import numpy as np
 
 from hiercos.analysis import Analysis, Tree
+from hiercos.report.statements import Statement
+
+SUBJECT = "Where it errs"
 
 
-def mistake_summary(analysis: Analysis) -> str:
+def mistake_summary(analysis: Analysis) -> Statement:
     """Number of wrong answers, how many are near the truth, the branch with the most of them, and the commonest pair.
 
     Args:
         analysis: analysis of the answers of one line.
 
     Returns:
-        Sentences for the verdict.
+        Statement for the verdict.
     """
     tree, answers = analysis.tree, analysis.answers
     true = tree.leaves[answers.labels]
     wrong = answers.nodes != true
     count = int(wrong.sum())
     if not count:
-        return f"Where it errs: none of {len(wrong)} answers is wrong."
+        return Statement("mistakes", f"none of {len(wrong)} answers is wrong.", subject=SUBJECT)
     parents = np.append(tree.parents, -1)  # index -1, the answer "cannot say", has no parent
     siblings = int((wrong & (parents[answers.nodes] == parents[true]) & (answers.nodes >= 0)).sum())
-    found = [
-        f"Where it errs: {count} of {len(wrong)} answers are wrong; {siblings} of these name a sibling of the truth."
-    ]
+    found = [f"{count} of {len(wrong)} answers are wrong; {siblings} of these name a sibling of the truth."]
     branches = _branches(tree)[true]
     if len(set(branches.tolist())) > 1:
         most = int(np.bincount(branches[wrong]).argmax())
@@ -35,7 +36,7 @@ def mistake_summary(analysis: Analysis) -> str:
         pair = analysis.pairs[0]
         answer = tree.names[pair.answer] if pair.answer >= 0 else "the root"
         found.append(f"Most often {tree.names[pair.true]} is answered as {answer} ({pair.count} times).")
-    return " ".join(found)
+    return Statement("mistakes", " ".join(found), subject=SUBJECT)
 
 
 def _branches(tree: Tree) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":

@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +23,14 @@ from hiercos.report.figures import (
 )
 from hiercos.report.grid import Cell, Grid
 from hiercos.report.mistake_summary import mistake_summary
+from hiercos.report.statements import Statement
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
-COMMAND = "To train it: "
-FIRST = ("Ship ", "Few test rows", "The method that learns", "The rule")  # beginnings of lines before the picture
+HEADLINES = ("ship", "note")  # kinds of statements that are short enough for a headline
+FIRST = ("ship", "few-rows", "tree", "rule")  # kinds of statements before the picture
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:
@@ -85,16 +87,18 @@ def _anchor(title: str) -> str:
 
 def _verdict(results: Results, analysis: Analysis | None) -> str:
     """The verdict, the recommendation first; a picture of it; the rest of the verdict."""
-    lines = results.verdict.splitlines()
+    said = results.verdict
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].lines) > 1
-    first = sorted((line for line in lines if line.startswith(FIRST)), key=lambda line: not line.startswith("Ship "))
-    if not first or not is_comparison:
-        first = lines
-    head, _, why = first[0].partition(". ")  # the recommendation, and why
+    first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
+    head, others = first[0], first[1:]
     errs = [mistake_summary(analysis)] if analysis else []
-    body = [f'<p class="first">{html.escape(head + "." if why else head)}</p>']
-    body += [f"<p>{_sentence(line)}</p>" for line in (*([why] if why else []), *errs, *first[1:])]
-    more = [f"<p>{_sentence(line)}</p>" for line in lines if line not in first]
+    if head.kind in HEADLINES:
+        body = [f'<p class="first">{html.escape(str(replace(head, reason="")))}</p>']
+        body += [f"<p>{html.escape(head.reason)}</p>"] if head.reason else []
+    else:
+        body = [f"<p>{_sentence(head)}</p>"]
+    body += [f"<p>{_sentence(statement)}</p>" for statement in (*errs, *others)]
+    more = [f"<p>{_sentence(statement)}</p>" for statement in said.statements if statement not in first]
     picture = _verdict_picture(results) if is_comparison else ""
     return f'<div class="verdict">{"".join(body)}</div>\n{picture}<div class="more">{"".join(more)}</div>'
 
@@ -107,12 +111,12 @@ def _verdict_picture(results: Results) -> str:
     return f'<div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div>'
 
 
-def _sentence(line: str) -> str:
-    """A line of the verdict, its subject in bold."""
-    if line.startswith(COMMAND):
-        return f"<strong>{COMMAND}</strong><code>{html.escape(line.removeprefix(COMMAND))}</code>"
-    subject, colon, rest = line.partition(": ")
-    return f"<strong>{html.escape(subject + colon)}</strong>{html.escape(rest)}" if colon else html.escape(line)
+def _sentence(statement: Statement) -> str:
+    """A statement of the verdict, its subject in bold and a command as code."""
+    subject = f"<strong>{html.escape(statement.subject)}: </strong>" if statement.subject else ""
+    if statement.kind == "command":
+        return f"{subject}<code>{html.escape(statement.text)}</code>"
+    return subject + html.escape(str(replace(statement, subject="")))
 
 
 def _learning_curves(results: Results) -> dict[str, list[str]]:
@@ -158,26 +162,27 @@ def _table(grid: Grid, explained: str) -> list[str]:
     ]
     return [
         f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>",
+        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="figures">'
+        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
         f'<p class="small">{grid.shading}. {explained}</p>',
     ]
 
 
 def _cell(cell: Cell) -> str:
-    mark = ' class="best"' if cell.merit == 1 else ""
-    colour = f' style="background:#{cell.colour}"' if cell.colour else ""
+    names = [*["best"] * (cell.merit == 1), *["loss"] * (cell.merit < 0)]
+    mark = f' class="{" ".join(names)}"' if names else ""
+    colour = f' style="--merit:{100 * abs(cell.merit):.0f}%"' if cell.merit else ""
     interval = f" <small>±{cell.half_width}</small>" if cell.half_width else ""
     return f"<td{mark}{colour}>{cell.mean or '–'}{interval}</td>"
 
 
 def _facts(results: Results) -> str:
-    record, seeds = results.records[0], len(results.seeds)
+    record, seeds = results.records[-1], len(results.seeds)  # the last point of learning curves has the most samples
     data, tree, sizes = record.data, record.taxonomy, record.data["sizes"]
     return (
         f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}; "
         f"{sizes['train']} training, {sizes['val']} validation and {sizes['test']} test samples; "
-        f"{data['features']} features; {seeds} seed{'s' if seeds > 1 else ''}"
+        f"{data['features']} features; {seeds} {'draw' if results.points else 'seed'}{'s' if seeds > 1 else ''}"
     )
 
 

@@ -14,6 +14,7 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.files import csv_text
 from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
 from hiercos.records import Record
+from hiercos.report.statements import Statement
 
 IntervalConvention = Literal["sample", "published"]
 INTERVALS: dict[IntervalConvention, str] = {
@@ -175,7 +176,7 @@ def best_flat_line(lines: Sequence[Line]) -> Line | None:
     return max(flat, key=lambda line: line.estimate("top1").mean, default=None)
 
 
-def verdict(lines: Sequence[Line]) -> str:
+def verdict(lines: Sequence[Line]) -> Statement:
     """Gain or loss in HOPS and top-1 from using the tree, compared with the most accurate flat method.
 
     It covers the best line that learns with the tree and the best line with a decision rule.
@@ -190,10 +191,11 @@ def verdict(lines: Sequence[Line]) -> str:
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     ruled = [line for line in lines if line.has_rule]
     if reference is None or not (learnt or ruled):
-        return "No verdict: the comparison needs a flat method (cross-entropy) and a hierarchical one."
+        text = "the comparison needs a flat method (cross-entropy) and a hierarchical one."
+        return Statement("gain", text, subject="No verdict")
     best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
     found = "; ".join(f"{line.name} {changes(line, reference)}" for line in best)
-    return f"Against {reference.name}, the most accurate flat method: {found}."
+    return Statement("gain", f"{found}.", subject=f"Against {reference.name}, the most accurate flat method")
 
 
 def changes(ours: Line, reference: Line) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from hiercos.metric_table import metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Line, best_flat_line
+from hiercos.report.statements import Statement
 
 WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
@@ -20,12 +21,12 @@ class Recommendation:
     Attributes:
         line: recommended line.
         tied: other lines whose answers are not certainly nearer or farther than those of the nearest line.
-        sentences: reasons, one sentence each.
+        statements: the recommendation and its reasons.
     """
 
     line: Line
     tied: tuple[Line, ...]
-    sentences: tuple[str, ...]
+    statements: tuple[Statement, ...]
 
     @property
     def record(self) -> Record:
@@ -51,17 +52,19 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
     others = tuple(line for line in tied if line is not chosen)
     top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
     tests = int(chosen.records[0].data["sizes"]["test"])
-    first = f"Ship {chosen.name}: top-1 {top1}%, mean tree distance of the answers {distance}. "
-    sentences = [
-        first + (_ties(others, tests) if len(lines) > 1 else ""),
+    first = f"top-1 {top1}%, mean tree distance of the answers {distance}."
+    why = _ties(others, tests) if len(lines) > 1 else ""
+    statements = [
+        Statement("ship", first, subject=f"Ship {chosen.name}", reason=why),
         *_few_rows(chosen, tests),
         _features(lines, most_frequent),
+        *_parts(lines, rows),
     ]
-    sentences += _parts(lines, rows)
     ranked = max(lines, key=lambda line: line.estimate("hops").mean)
     if ranked.estimate("hops").mean > chosen.estimate("hops").mean:
-        sentences.append(f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}.")
-    return Recommendation(chosen, others, tuple(sentences))
+        text = f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}."
+        statements.append(Statement("order", text))
+    return Recommendation(chosen, others, tuple(statements))
 
 
 def _ties(others: Sequence[Line], tests: int) -> str:
@@ -71,13 +74,14 @@ def _ties(others: Sequence[Line], tests: int) -> str:
     return f"It ties with {names}: no certain difference over the {tests} test rows; it is the simplest of them."
 
 
-def _few_rows(chosen: Line, tests: int) -> list[str]:
-    """A sentence on how well the test rows fix the accuracy of a line, if its interval is wide."""
+def _few_rows(chosen: Line, tests: int) -> list[Statement]:
+    """A statement on how well the test rows fix the accuracy of a line, if its interval is wide."""
     low, high = wilson_interval(chosen.estimate("top1").mean, tests)
     if high - low < WIDE:
         return []
     interval = f"the 95% interval of its top-1 is {100 * low:.1f}% to {100 * high:.1f}%"
-    return [f"Few test rows: over {tests} of them {interval}; smaller differences need more rows."]
+    text = f"over {tests} of them {interval}; smaller differences need more rows."
+    return [Statement("few-rows", text, subject="Few test rows")]
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
@@ -93,27 +97,30 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     return (centre - spread) / total, (centre + spread) / total
 
 
-def _features(lines: Sequence[Line], most_frequent: float) -> str:
-    """Sentence on the gain of the features: the most accurate flat line against one constant answer."""
+def _features(lines: Sequence[Line], most_frequent: float) -> Statement:
+    """Statement on the gain of the features: the most accurate flat line against one constant answer."""
     flat = best_flat_line(lines) or max(lines, key=lambda line: line.estimate("top1").mean)
     share = metric_spec("top1").text(most_frequent)
-    return f"The features: {flat.name} has top-1 {_mean(flat, 'top1')}%, guessing the most frequent class {share}%."
+    text = f"{flat.name} has top-1 {_mean(flat, 'top1')}%, guessing the most frequent class {share}%."
+    return Statement("features", text, subject="The features")
 
 
-def _parts(lines: Sequence[Line], rows: RowDifference) -> list[str]:
-    """Sentences on the gains of the tree and of the rule, each against a line without it."""
+def _parts(lines: Sequence[Line], rows: RowDifference) -> list[Statement]:
+    """Statements on the gains of the tree and of the rule, each against a line without it."""
     flat = best_flat_line(lines)
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
-    sentences = []
+    statements = []
     if flat is not None and learnt:
         best = min(learnt, key=_distance)
-        sentences.append(f"The method that learns from the tree: {_bought(best, flat, rows)}.")
+        bought = f"{_bought(best, flat, rows)}."
+        statements.append(Statement("tree", bought, subject="The method that learns from the tree"))
     plain = {line.records[0].method: line for line in lines if not line.has_rule}
     ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
     if ruled:
         best = min(ruled, key=_distance)
-        sentences.append(f"The rule: {_bought(best, plain[best.records[0].method], rows)}.")
-    return sentences
+        bought = f"{_bought(best, plain[best.records[0].method], rows)}."
+        statements.append(Statement("rule", bought, subject="The rule"))
+    return statements
 
 
 def _bought(ours: Line, reference: Line, rows: RowDifference) -> str:

@@ -21,7 +21,7 @@ def test_an_ablation_leaves_its_tables_and_trains_each_setting_once(
     arguments += ["--out", str(tmp_path / "out"), "--axes", "span,exponent", "--seeds", "2", "--width", "8"]
     assert run([*arguments, "--epochs", "1", "--device", "cpu"]) == 0
     out, err = capsys.readouterr()
-    assert "span: mean and half the 95% interval" in out
+    assert "span: mean ± half of its 95% interval" in out
     assert "exponent: differences to 2 (published), seed by seed" in out
     assert "cosine" in out
     assert "hier-cos,exponent=1 seed 1  epoch 1/1" in err

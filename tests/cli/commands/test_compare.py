@@ -98,6 +98,7 @@ def resumes_to_the_same_results(data: list[str], stopped: Path, whole: Path) -> 
     assert not list(stopped.rglob("checkpoint.safetensors"))
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="processes are looked up in /proc")
 def test_ctrl_c_ends_all_processes_and_the_same_command_goes_on(
     data: list[str], tmp_path: Path, one_thread: None

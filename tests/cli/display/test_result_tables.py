@@ -70,7 +70,7 @@ def test_two_seeds_come_with_a_warning() -> None:
     seeds = [
         record(name, seed=seed, hops=0.4 + seed / 10) for name in ("cross-entropy", "hier-cos") for seed in range(3)
     ]
-    warning = "two seeds: the intervals say little, use three or more"
+    warning = "with two seeds these say little, use three or more"
     for count in (1, 2, 3):
         grids = comparison_results([each for each in seeds if each.seed < count]).grids()
         assert [warning in grid.caption for grid in grids] == [count == 2] * 2

@@ -35,6 +35,46 @@ def test_a_table_gives_its_column_of_texts(tmp_path: Path) -> None:
     assert (list(batch.inputs), batch.numbers, inputs.count) == (["a cat", "a dog"], [2, 3], 2)
 
 
+ROWS = [{"id": "06.10", "text": "a cat", "price": 2.5}, {"id": None, "text": "a dog", "price": 3}]
+
+
+def kept_file(folder: Path, suffix: str) -> Path:
+    """The rows as a table of one kind."""
+    path = folder / f"a{suffix}"
+    if suffix == ".parquet":
+        parquet.write_table(pyarrow.Table.from_pylist(ROWS), path)
+    elif suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    else:
+        sign = "," if suffix == ".csv" else "\t"
+        lines = ["id,text,price", "06.10,a cat,2.5", ",a dog,3"]
+        path.write_text("\n".join(line.replace(",", sign) for line in lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl", ".parquet"])
+def test_columns_to_keep_come_with_every_batch_as_text(tmp_path: Path, suffix: str) -> None:
+    path = kept_file(tmp_path, suffix)
+    last = "3.0" if suffix == ".parquet" else "3"
+    for names in (["all"], ["id", "price"]):
+        batches = list(read_inputs(path, kind="texts", keep_columns=names).batches(1))
+        assert [dict(batch.kept) for batch in batches] == [
+            {"id": ["06.10"], "price": ["2.5"]},
+            {"id": [""], "price": [last]},
+        ]
+    assert read_inputs(path, kind="texts").whole().kept == {}
+    assert fault_of(path, kind="texts", keep_columns=["prize"]).endswith(
+        "expected a column 'prize'; did you mean 'price'?"
+    )
+
+
+def test_only_a_table_has_columns_to_keep(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", features=np.eye(2))
+    expected = "--keep-columns: expected a table (.csv, .tsv, .parquet, .jsonl) as input, got"
+    assert fault_of(tmp_path / "a.npz", kind="vectors", keep_columns=["id"]) == f"{expected} a.npz"
+    assert fault_of("-", kind="texts", keep_columns=["id"], stdin=io.StringIO("a")) == f"{expected} -"
+
+
 def test_an_npz_gives_its_features(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", features=np.eye(2), labels=np.array(["x", "y"]))
     inputs = read_inputs(tmp_path / "a.npz", kind="vectors")

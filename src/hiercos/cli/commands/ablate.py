@@ -8,6 +8,7 @@ import typer
 from hiercos.cli.options import common as options
 from hiercos.cli.options.comparison import ResultOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
+from hiercos.cli.options.names import AXES, check_axis_names
 
 
 @grouped
@@ -19,9 +20,7 @@ def ablate(
     columns: DataOptions,
     device_options: DeviceOptions,
     shown: ResultOptions,
-    axes: Annotated[
-        str, typer.Option(help="Axes of the ablation, separated by commas.")
-    ] = "alpha,direction,regulariser,span,exponent",
+    axes: Annotated[str, typer.Option(help="Axes of the ablation, separated by commas.")] = ",".join(AXES),
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,
@@ -35,13 +34,15 @@ def ablate(
     columns.check(data)
     device_options.check_names()
     training.check_names()
+    wanted = list(dict.fromkeys(axis.strip() for axis in axes.split(",")))
+    check_axis_names(wanted)
     from hiercos.benchmark import AXIS_DESCRIPTIONS, METHOD, axis_settings
     from hiercos.benchmark import ablate as run_settings
     from hiercos.cli.display.training import observer
     from hiercos.engine import prepare
     from hiercos.report import AblationGroup, ablation_results
 
-    settings = axis_settings(list(dict.fromkeys(axis.strip() for axis in axes.split(","))))
+    settings = axis_settings(wanted)
     dataset = columns.read(data)
     config = training.config(METHOD, {}, precision=device_options.precision, samples=len(dataset.rows("train")))
     seed_range = range(training.seed, training.seed + seeds)

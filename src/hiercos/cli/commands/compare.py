@@ -14,7 +14,7 @@ from hiercos.cli.options.comparison import (
     DimOption,
     ShipOptions,
     TuneOptions,
-    command_text,
+    command_statement,
     print_tuning,
     recommended,
 )
@@ -26,6 +26,7 @@ from hiercos.cli.options.groups import (
     TrainingOptions,
     grouped,
 )
+from hiercos.cli.options.names import check_method_names
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Entry
@@ -66,20 +67,20 @@ def compare(
 
     An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
-    for group in (shown, prior, curves, shipping):
+    for group in (shown, prior, curves, shipping, search):
         group.check()
     _check_common(out, data, columns, device_options, training)
     points = curves.points()
     _refuse_choices(points, search, shipping)
-    options.check_rules(rule for rule, _ in _rules_with_owners(rules or "none"))
+    _check_names(methods, rules, inputs)
+    names = _method_names(methods)
+    chosen = _rules_by_method(rules, names)
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
     from hiercos.report import comparison_results
 
-    names, tuning = _method_names(methods), search.tuning()
-    chosen = _rules_by_method(rules, names)
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
@@ -92,15 +93,16 @@ def compare(
             if points:
                 records = learning_curves(fabric, prepared, grid, runs, out, **how)
             else:
-                records = run_grid(fabric, prepared, grid[0][1], runs, out, tuning=tuning, **how)
+                records = run_grid(fabric, prepared, grid[0][1], runs, out, tuning=search.tuning(), **how)
         if fabric.is_global_zero and points:
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
-            advised = recommended(records, dataset, out)
+            advised, spread = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
-            command = command_text(advised.record, data, training, *groups)
-            said: dict[str, Any] = {"advice": [*advised.sentences, command], "recommended": advised.line.name}
+            command = command_statement(advised.record, data, training, *groups)
+            said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.line.name}
+            said["row_spread"] = spread
             results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)
@@ -114,6 +116,15 @@ def _check_common(
     columns.check(data)
     device_options.check_names()
     training.check_names()
+
+
+def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> None:
+    """Raise for an unknown rule, method or backbone, before torch is imported and the data are read."""
+    owned = _rules_with_owners(rules or "none")
+    options.check_rules(rule for rule, _ in owned)
+    named = [] if methods == "all" else [name.strip() for name in methods.split(",")]
+    check_method_names([*named, *(owner for _, owner in owned if owner)])
+    inputs.check_name()
 
 
 def _refuse_choices(points: Sequence[int | None] | None, search: TuneOptions, shipping: ShipOptions) -> None:

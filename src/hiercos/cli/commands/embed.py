@@ -32,6 +32,7 @@ def embed(
     if output.suffix.lower() != ".npz":
         raise OptionError(f"--output {output}: expected a file that ends in .npz")
     options.check_target("--output", output)
+    inputs.check_name()
     dataset = columns.read(data)
     name = inputs.name_for(dataset)
     if name is None or includes_tfidf(name):

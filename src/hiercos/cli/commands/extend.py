@@ -10,7 +10,7 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.display.row_progress import checking_lines, row_progress
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import LoadOptions, check_model_folder
-from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ def extend(
     device_options.check_names()
     training.check_names()
     check_model_folder(model)  # before torch is imported
+    DataOptions(taxonomy=taxonomy).check(data)
     from hiercos.cli.display.result_tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset

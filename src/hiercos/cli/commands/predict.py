@@ -1,5 +1,6 @@
 """`hiercos predict`: predictions of a model at every level."""
 
+import csv
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
     from hiercos.decisions import Posterior
+    from hiercos.predictions import AnswerColumns
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,19 @@ class InputColumnOptions:
         Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
     ] = None
     on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
+    keep_columns: Annotated[
+        str | None,
+        typer.Option(
+            help="Columns of the input table to copy to the answers, separated by commas, or all.", show_default=False
+        ),
+    ] = None
+
+    def settings(self) -> dict[str, Any]:
+        """Arguments of `read_inputs`; names with a comma in them are in quotes, as in CSV."""
+        names = [] if self.keep_columns is None else next(csv.reader([self.keep_columns], skipinitialspace=True), [])
+        if self.keep_columns is not None and not all(name.strip() for name in names or [""]):
+            raise OptionError(f"--keep-columns {self.keep_columns}: expected names of columns, or all")
+        return {**asdict(self), "keep_columns": [name.strip() for name in names]}
 
 
 @grouped
@@ -91,14 +106,10 @@ def predict(
     probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
     """
     chosen = chosen_format(format, output, "csv")
-    if chosen != FIFTYONE:
-        check_format(chosen, output)
-    elif top is not None:
-        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
-    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
-        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+    _check_table(chosen, output, top, explain=explain, probabilities=probabilities)
     check_target("--output", output)
     answers.request()  # raises for impossible values
+    reading = columns.settings()
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns, node_columns, probability_columns
 
@@ -107,29 +118,56 @@ def predict(
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     weights = by_row.weights(inputs, opened.taxonomy)
     answering = Answering.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
-    unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **asdict(columns), callback=checking_lines())
+    unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **reading, callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
-    with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write:
+    with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write_columns:
+        write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
             allowed = answering.posterior(posterior, batch.numbers)
             if probabilities:
-                write(probability_columns(batch, allowed))
+                write(batch, probability_columns(batch, allowed))
             else:
                 rule, numbered = answering.rule, numbered_levels
-                write(answer_columns(batch, allowed, rule, top=top, explain=explain, numbered=numbered))
+                write(batch, answer_columns(batch, allowed, rule, top=top, explain=explain, numbered=numbered))
             advance(len(posterior))
 
         if probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
             for batch, values in scored:
-                write(node_columns(batch, values, opened.taxonomy))
+                write(batch, node_columns(batch, values, opened.taxonomy))
                 advance(len(values))
             return
         with in_background(answer) as answer_later:  # while the network computes the next batch
             for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=explain):
                 answer_later(batch, posterior)
+
+
+def _check_table(chosen: str, output: Path | None, top: int | None, *, explain: bool, probabilities: bool) -> None:
+    """Raise for a format that cannot be written, and for kinds of answers that exclude each other."""
+    if chosen != FIFTYONE:
+        check_format(chosen, output)
+    elif top is not None:
+        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
+    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
+        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+
+
+def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":
+    """A function that writes the answers to a batch with the kept columns of the input; it says which are renamed."""
+    from hiercos.predictions import kept_names, with_kept_columns
+
+    told: set[str] = set()
+
+    def write_batch(batch: "InputBatch", columns: "AnswerColumns") -> None:
+        for name, shown in kept_names(list(batch.kept), columns).items():
+            if name != shown and name not in told:
+                typer.echo(f"The column {name!r} of the input is called {shown!r} in the output.", err=True)
+                told.add(name)
+        write(with_kept_columns(columns, batch))
+
+    return write_batch
 
 
 @contextmanager

@@ -56,7 +56,7 @@ def report(
 
 def _results(source: "ReportSource") -> "Results":
     """The tables of a source."""
-    from hiercos.report import INTERVALS, comparison_results, learning_curve_results, run_results
+    from hiercos.report import INTERVALS, comparison_results, learning_curve_results, read_statements, run_results
 
     interval = next((known for known in INTERVALS if known == source.interval), next(iter(INTERVALS)))
     if source.has_curves:
@@ -67,6 +67,7 @@ def _results(source: "ReportSource") -> "Results":
         source.records,
         reference=source.reference or None,
         interval=interval,
-        advice=source.verdict.splitlines()[1:],
+        advice=read_statements(source.statements, source.verdict)[1:],
         recommended=source.recommended,
+        row_spread=source.row_spread,
     )

@@ -8,11 +8,20 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, PriorOptions, TrainingOptions, grouped
+from hiercos.cli.options.groups import (
+    DataOptions,
+    DeviceOptions,
+    PriorOptions,
+    TrainingOptions,
+    grouped,
+    is_first_process,
+)
+from hiercos.cli.options.names import check_method_names
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
+    from hiercos.data import Dataset
     from hiercos.decisions import Rule
     from hiercos.records import Record
 
@@ -53,9 +62,9 @@ def train(
     device_options.check_names()
     training.check_names()
     method_options = options.method_options(set_)
-    options.check_rules([rule or "none"])
-    _check_method(method, method_options, inputs)
+    _check_names(method, method_options, inputs, rule)
     dataset = columns.read(data)
+    _note_targets(dataset)
     from hiercos.cli.display.training import training_callback
     from hiercos.engine import train_run
 
@@ -85,6 +94,18 @@ def train(
             _show(records[chosen.name], out, format)
 
 
+def _note_targets(dataset: "Dataset") -> None:
+    """Say on stderr if too few rows are set aside for the usual targets of back-off."""
+    from hiercos.data import LEAST_CALIBRATION
+    from hiercos.decisions import target_note
+
+    aside, val = len(dataset.run_rows("calibration")), len(dataset.rows("val"))
+    note = target_note(aside, LEAST_CALIBRATION)
+    if note and is_first_process():
+        part = f"{aside} (a third)" if aside else "None"
+        typer.echo(f"{part} of the {val} validation rows set aside for targets when predicting: {note}.", err=True)
+
+
 def _trained_method(method: str, inputs: FineTuningOptions) -> str:
     """The method to train: the default has another name where the backbone is trained too."""
     from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT
@@ -92,10 +113,13 @@ def _trained_method(method: str, inputs: FineTuningOptions) -> str:
     return FINE_TUNED_DEFAULT if inputs.fine_tunes and method == DEFAULT else method
 
 
-def _check_method(method: str, method_options: dict[str, Any], inputs: FineTuningOptions) -> None:
-    """Raise for an unknown method, or an option that it lacks, before the data are read."""
-    if method == "default" and not method_options:
-        return  # nothing to check, so torch is not imported yet
+def _check_names(method: str, method_options: dict[str, Any], inputs: FineTuningOptions, rule: str | None) -> None:
+    """Raise for an unknown rule, backbone or method, or an option that it lacks, before the data are read."""
+    options.check_rules([rule or "none"])
+    inputs.check_name()
+    check_method_names([method])
+    if not method_options:
+        return  # nothing else to check, so torch is not imported yet
     from hiercos.methods import METHODS
 
     METHODS.check_options(_trained_method(method, inputs), method_options)

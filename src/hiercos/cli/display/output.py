@@ -238,6 +238,7 @@ class ParquetWriter(ColumnWriter):
 
         table = pyarrow.table(columns)
         if self._writer is None:
+            table = table.cast(_known_types(table.schema))
             self._writer = pyarrow.parquet.ParquetWriter(self.stream, table.schema)
         self._writer.write_table(table.cast(self._writer.schema))
 
@@ -245,6 +246,14 @@ class ParquetWriter(ColumnWriter):
         """Write the footer."""
         if self._writer is not None:
             self._writer.close()
+
+
+def _known_types(schema: Any) -> Any:
+    """The schema with numbers for columns that are empty in the first batch: the optional columns are numbers."""
+    import pyarrow
+
+    fields = (field.with_type(pyarrow.float64()) if pyarrow.types.is_null(field.type) else field for field in schema)
+    return pyarrow.schema(list(fields))
 
 
 WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, "parquet": ParquetWriter}

@@ -7,6 +7,7 @@ import typer
 
 from hiercos.cli.options.common import TrustBackbone, Workers, named_values
 from hiercos.cli.options.groups import OptionError, is_first_process
+from hiercos.cli.options.names import check_backbone_name
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -41,6 +42,12 @@ class BackboneOptions:
     ] = None
     workers: Workers = 0
     trust_backbone: TrustBackbone = False
+
+    def check_name(self) -> None:
+        """Raise for an unknown backbone, before the data are read."""
+        if self.backbone is not None and self.backbone != TFIDF:
+            check_backbone_name(self.backbone.removeprefix(BESIDE))
+        self.options()  # raises for options that are not name=value
 
     def name_for(self, dataset: "Dataset") -> str | None:
         """The backbone for a data set; None for vectors."""

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.engine import PreparedData
     from hiercos.records import Record
-    from hiercos.report import IntervalConvention, Recommendation, Results
+    from hiercos.report import IntervalConvention, Recommendation, Results, Statement
 
 
 @dataclass(frozen=True)
@@ -36,11 +36,14 @@ class TuneOptions:
     ] = 0
     tune_for: Annotated[str, typer.Option(help="Validation metric that chooses the best trial: top1 or hops.")] = "top1"
 
+    def check(self) -> None:
+        """Raise an `OptionError` for an unknown metric."""
+        check_option("--tune-for", self.tune_for, ("top1", "hops"))
+
     def tuning(self) -> "Tuning | None":
         """The search, or None if there is none."""
         from hiercos.benchmark import Tuning
 
-        check_option("--tune-for", self.tune_for, ("top1", "hops"))
         return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
 
 
@@ -127,7 +130,7 @@ class ResultOptions:
             emit(results.rows, "parquet", out / "results.parquet")
         else:
             typer.echo(results_text(results, self.format), nl=False)
-        typer.echo(results.verdict, err=self.format != "table")
+        typer.echo(str(results.verdict), err=self.format != "table")
         typer.echo(report, err=True)
 
 
@@ -188,8 +191,10 @@ class ShipOptions:
         typer.echo(f"The model {record.name} of seed {record.seed} is in {self.ship}.", err=True)
 
 
-def recommended(records: "Sequence[Record]", dataset: "Dataset", out: Path) -> "Recommendation":
-    """The line to ship, from the answers of all lines to the test rows."""
+def recommended(
+    records: "Sequence[Record]", dataset: "Dataset", out: Path
+) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
+    """The line to ship, from the answers of all lines to the test rows, and the intervals over these rows."""
     import numpy as np
 
     from hiercos.benchmark import AnswerTable
@@ -197,11 +202,12 @@ def recommended(records: "Sequence[Record]", dataset: "Dataset", out: Path) -> "
 
     counts = np.bincount(dataset.labels[dataset.rows("train")])
     share = float((dataset.labels[dataset.rows("test")] == counts.argmax()).mean())
-    return recommendation(summarize(records), AnswerTable.of(records, out).difference, most_frequent=share)
+    answers = AnswerTable.of(records, out)
+    return recommendation(summarize(records), answers.difference, most_frequent=share), answers.spread()
 
 
-def command_text(record: "Record", data: str, training: TrainingOptions, *others: Any) -> str:
-    """The command that trains the model of a record.
+def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
+    """The statement with the command that trains the model of a record.
 
     Args:
         record: record of a run and rule.
@@ -209,10 +215,13 @@ def command_text(record: "Record", data: str, training: TrainingOptions, *others
         training: training options of the comparison; the seed and searched settings are those of the record.
         *others: the other option groups that `compare` and `train` share.
     """
+    from hiercos.report import Statement
+
     chosen = {name: record.config[name] for name in ("learning_rate", "weight_decay", "seed")}
     words = option_words(*others, dataclasses.replace(training, **chosen))
     if record.tuning is not None:
         for name, value in record.config["options"].items():
             words += ["--set", f"{name}={json.dumps(value)}"]
     model = ["--method", record.method, "--rule", record.rule, "--out", "MODEL"]
-    return f"To train it: {shlex.join(['hiercos', 'train', data, *words, *model])}"
+    command = shlex.join(["hiercos", "train", data, *words, *model])
+    return Statement("command", command, subject="To train it")

@@ -8,6 +8,7 @@ import importlib.util
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -53,7 +54,7 @@ def icd10cm(chapters: Sequence[str] = (), *, min_samples: int = 10) -> Dataset:
     Raises:
         DataError: for a chapter that does not exist, or a package without the file.
     """
-    categories = [*read_categories(tabular_file())]
+    categories = read_categories(tabular_file())
     known = list(dict.fromkeys(category.ids[0] for category in categories))
     if unknown := [chapter for chapter in chapters if chapter not in known]:
         expected = f"expected numbers from {known[0]} to {known[-1]} with commas between them"
@@ -93,9 +94,14 @@ def is_present() -> bool:
     return importlib.util.find_spec(PACKAGE) is not None
 
 
-def read_categories(file: Path) -> Iterator[Category]:
+@lru_cache(maxsize=1)  # some 8 MB: the file holds all chapters, of which one after the other is often asked for
+def read_categories(file: Path) -> tuple[Category, ...]:
     """Categories in the order of their codes; sections that only group other sections have none."""
-    for chapter in ElementTree.parse(file).getroot().iterfind("chapter"):
+    return tuple(_categories(ElementTree.parse(file).getroot()))
+
+
+def _categories(root: ElementTree.Element) -> Iterator[Category]:
+    for chapter in root.iterfind("chapter"):
         for section in chapter.iterfind("section"):
             for category in section.iterfind("diag"):
                 yield Category(

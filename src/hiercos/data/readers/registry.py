@@ -47,6 +47,7 @@ class InputOptions:
     on_error: str = "fail"
     callback: CheckCallback | None = None
     stdin: TextIO | None = None
+    keep_columns: Sequence[str] = ()
 
 
 class Reader(ABC):
@@ -223,8 +224,10 @@ class TableReader(Reader):
     def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:
         """Texts streamed row by row, or the images that a column lists."""
         if kind == "texts":
-            return texts_of_table(Path(source), options.text_column or TEXT_COLUMN, options.on_error)
-        listed = images_of_table(Path(source), options.path_column or PATH_COLUMN, options.root)
+            column = options.text_column or TEXT_COLUMN
+            return texts_of_table(Path(source), column, options.on_error, options.keep_columns)
+        column = options.path_column or PATH_COLUMN
+        listed = images_of_table(Path(source), column, options.root, options.keep_columns)
         return usable_images(listed, options.on_error, options.callback)
 
 

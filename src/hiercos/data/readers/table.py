@@ -13,7 +13,7 @@ import numpy as np
 
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.faulty import check_on_error
-from hiercos.data.inputs import Texts, check_inputs, text_fault
+from hiercos.data.inputs import Texts, text_fault
 from hiercos.data.readers.table_files import (
     DELIMITERS,
     JSONL,
@@ -59,17 +59,19 @@ class Table:
         return f"row {self.numbers[row]}"
 
 
-def read_table(path: Path, *, columns: Iterable[str], optional: Iterable[str] = ()) -> Table:
-    """Read the named columns into memory; optional columns may be missing.
+def read_table(
+    path: Path, *, columns: Iterable[str], optional: Iterable[str] = (), copied: Iterable[str] = ()
+) -> Table:
+    """Read the named columns into memory; see `table_rows` for the arguments.
 
     Raises:
         DataError: see `table_rows`; also for a table without rows.
     """
-    wanted, others = list(columns), list(optional)
-    cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others)}
+    wanted, others, also = list(columns), list(optional), list(copied)
+    cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others, *also)}
     numbers: list[int] = []
-    found = set(wanted)
-    for number, row in table_rows(path, columns=wanted, optional=others):
+    found = {*wanted, *also}
+    for number, row in table_rows(path, columns=wanted, optional=others, copied=also):
         numbers.append(number)
         found.update(row)
         for name, column in cells.items():
@@ -84,8 +86,16 @@ def no_rows(path: Path) -> str:
     return f"{path}: expected at least one row below the header, got none"
 
 
-def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = ()) -> Iterator[TableRow]:
+def table_rows(
+    path: Path, *, columns: Sequence[str], optional: Sequence[str] = (), copied: Sequence[str] = ()
+) -> Iterator[TableRow]:
     """Stream the named columns row by row; memory does not grow with the number of rows.
+
+    Args:
+        path: table.
+        columns: columns that the table must have.
+        optional: columns that may be missing.
+        copied: further columns that the table must have, whose cells may be of any type; see `any_text`.
 
     Yields:
         Row number and cells by column name.
@@ -96,7 +106,21 @@ def table_rows(path: Path, *, columns: Sequence[str], optional: Sequence[str] = 
             nor an integer (and in JSON Lines, for a missing column).
     """
     readers = {PARQUET: _parquet_rows, JSONL: _json_rows}
-    return readers.get(path.suffix.lower(), _delimited_rows)(path, list(columns), list(optional))
+    every = list(dict.fromkeys((*columns, *copied)))
+    others = set(copied) - {*columns, *optional}
+    return readers.get(path.suffix.lower(), _delimited_rows)(path, every, list(optional), others)
+
+
+def any_text(value: object) -> str:
+    """A value of any type as text: texts as they are, null as empty, other values as JSON if they have that form.
+
+    Example:
+        >>> any_text("06.10"), any_text(2.5), any_text(True), any_text(None), any_text([1, 2])
+        ('06.10', '2.5', 'true', '', '[1, 2]')
+    """
+    if isinstance(value, str):
+        return value
+    return "" if value is None else json.dumps(value, ensure_ascii=False, default=str).strip('"')
 
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
@@ -109,7 +133,12 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
     return kept
 
 
-def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
+def _delimited_rows(
+    path: Path,
+    wanted: list[str],
+    optional: list[str],
+    copied: Collection[str],  # noqa: ARG001  # every cell is text
+) -> Iterator[TableRow]:
     faults = []
     with delimited_file(path) as (names, records):
         fault = separator_fault(names, DELIMITERS[path.suffix.lower()])
@@ -126,13 +155,18 @@ def _delimited_rows(path: Path, wanted: list[str], optional: list[str]) -> Itera
         raise DataError(faults)
 
 
-def _parquet_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
+def _parquet_rows(path: Path, wanted: list[str], optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
     """Rows of a Parquet file, row group by row group."""
     number = 0
     with parquet_file(path) as file:
         kept = _present(path, list(file.schema_arrow.names), wanted, optional)
         for batch in file.iter_batches(columns=kept, batch_size=PARQUET_ROWS_AT_ONCE):
-            columns = [_parquet_texts(path, name, batch.column(name)) for name in kept]
+            columns = [
+                list(map(any_text, batch.column(name).to_pylist()))
+                if name in copied
+                else _parquet_texts(path, name, batch.column(name))
+                for name in kept
+            ]
             for cells in zip(*columns, strict=True):
                 number += 1
                 yield number, dict(zip(kept, cells, strict=True))
@@ -148,13 +182,17 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
 
 
-def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[TableRow]:
+def _json_rows(path: Path, wanted: list[str], optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
     """Rows of JSON Lines: a missing key or null is an empty cell; a column exists if any object has its key."""
     names: dict[str, None] = {}
     faults = []
     for line, values in json_lines(path):
         names.update(dict.fromkeys(values))
-        cells = {name: cell_text(values.get(name)) for name in (*wanted, *optional) if name in {*wanted, *values}}
+        cells = {
+            name: (any_text if name in copied else cell_text)(values.get(name))
+            for name in (*wanted, *optional)
+            if name in {*wanted, *values}
+        }
         wrong = [name for name, cell in cells.items() if cell is None]
         faults += [
             f"{path}: row {line}: {name!r}: expected text or an integer, got {json.dumps(values[name])[:MOST_SHOWN]}"
@@ -170,9 +208,11 @@ def _json_rows(path: Path, wanted: list[str], optional: list[str]) -> Iterator[T
 def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     """Labelled samples of a table.
 
+    Empty texts are among the `faults` of the samples, unless `options.on_error` is "skip".
+
     Raises:
-        DataError: for a missing column, an empty path, or (unless `options.on_error` is "skip") an empty text and
-            images that cannot be decoded.
+        DataError: for a missing column, an empty path, or (unless `options.on_error` is "skip") images that cannot be
+            decoded.
     """
     column, is_text = input_column(options, column_names(path), source=str(path))
     label, split = options.label_column, options.split_column
@@ -187,21 +227,22 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
 
 
 def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSamples:
-    """Samples whose text can be used, with a note about the others if they are skipped.
+    """Samples whose text can be used, with a note about the others if they are skipped; else all, with their faults.
 
     Args:
         samples: samples with texts.
         path: file they come from, for messages.
-        on_error: "fail" to raise for an empty or too long text, "skip" to leave its row out.
+        on_error: "fail" for an empty or too long text to be a fault, "skip" to leave its row out.
     """
     check_on_error(on_error)
     texts = samples.inputs.values(range(len(samples.inputs)))
     usable = np.array([row for row, text in enumerate(texts) if not text_fault(text)], dtype=np.int64)
-    if on_error == "fail" or not len(usable):
-        check_inputs(samples.inputs, source=str(path), row_name=samples.row_name)
     if len(usable) == len(samples.inputs):
         return samples
-    notes = skipped_texts(path, samples.inputs.faults(samples.row_name), len(samples.inputs))
+    faults = samples.inputs.faults(samples.row_name)
+    if on_error == "fail" or not len(usable):
+        return replace(samples, faults=tuple(f"{path}: {fault}" for fault in faults))
+    notes = skipped_texts(path, faults, len(samples.inputs))
     return replace(samples.take(usable), notes=(*samples.notes, *notes))
 
 

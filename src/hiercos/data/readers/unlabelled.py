@@ -1,8 +1,8 @@
 """Inputs without labels, for prediction: streamed in batches, in memory that does not grow with the number of rows."""
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
@@ -14,7 +14,8 @@ from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_row
 from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs, text_fault, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream
-from hiercos.data.readers.table import listed_images, no_rows, read_table, skipped_texts, table_rows
+from hiercos.data.readers.table import TableRow, listed_images, no_rows, read_table, skipped_texts, table_rows
+from hiercos.data.readers.table_files import column_names
 from hiercos.errors import DataError, RowName
 from hiercos.limits import limit, limit_fault
 from hiercos.options import check_count
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 CHECKED_AT_ONCE = 1024  # vectors checked at a time
+ALL_COLUMNS = "all"  # stands for all columns of an input table
 
 NumberedText = tuple[int, str]
 
@@ -34,10 +36,12 @@ class InputBatch:
     Attributes:
         numbers: row number of each input, B numbers: the line in a text file, else counted from 1.
         inputs: B texts, vectors or images.
+        kept: cells of the columns of the input table that are copied to the answers, B texts each, by column name.
     """
 
     numbers: Sequence[int]
     inputs: Inputs
+    kept: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -76,7 +80,11 @@ class UnlabelledInputs:
 
     @classmethod
     def in_memory(
-        cls, inputs: Inputs, numbers: Sequence[int] | None = None, notes: tuple[str, ...] = ()
+        cls,
+        inputs: Inputs,
+        numbers: Sequence[int] | None = None,
+        notes: tuple[str, ...] = (),
+        kept: Mapping[str, Sequence[str]] | None = None,
     ) -> "UnlabelledInputs":
         """`UnlabelledInputs` over inputs in memory.
 
@@ -84,13 +92,15 @@ class UnlabelledInputs:
             inputs: M texts, vectors or images.
             numbers: row number of each input, M numbers; by default from 1.
             notes: sentences for the user.
+            kept: cells to copy to the answers, M texts for each column; None for none.
         """
         shown = range(1, len(inputs) + 1) if numbers is None else numbers
 
         def read(size: int) -> Iterator[InputBatch]:
             for start in range(0, len(inputs), size):
                 rows = range(start, min(start + size, len(inputs)))
-                yield InputBatch(shown[rows.start : rows.stop], inputs.take(rows))
+                cells = {name: column[rows.start : rows.stop] for name, column in (kept or {}).items()}
+                yield InputBatch(shown[rows.start : rows.stop], inputs.take(rows), cells)
 
         return cls(inputs.kind, len(inputs), read, notes)
 
@@ -116,32 +126,47 @@ def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
         raise DataError("standard input: expected at least one line of text, got none")
 
 
-def _text_batches(texts: Iterable[NumberedText], size: int) -> Iterator[InputBatch]:
-    """Batches of a stream of texts."""
-    stream = iter(texts)
-    while batch := list(islice(stream, min(size, sys.maxsize))):
-        yield InputBatch([number for number, _ in batch], Texts([text for _, text in batch]))
-
-
 def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
     """Texts of a stream, one per line; their number is unknown."""
     lines = numbered_lines(stream)
-    return UnlabelledInputs("texts", None, lambda size: _text_batches(lines, size))
+
+    def read(size: int) -> Iterator[InputBatch]:
+        while batch := list(islice(lines, min(size, sys.maxsize))):
+            yield InputBatch([number for number, _ in batch], Texts([text for _, text in batch]))
+
+    return UnlabelledInputs("texts", None, read)
 
 
-def texts_of_table(path: Path, column: str, on_error: str = "fail") -> UnlabelledInputs:
+def kept_columns(path: Path, wanted: Sequence[str], input_column: str) -> list[str]:
+    """Names of the columns of a table that are copied to the answers.
+
+    Args:
+        path: table.
+        wanted: names of columns, or only "all" for all but the one of the texts.
+        input_column: name of the column of texts.
+    """
+    if list(wanted) != [ALL_COLUMNS]:
+        return list(dict.fromkeys(wanted))
+    return [name for name in dict.fromkeys(column_names(path)) if name != input_column]
+
+
+def texts_of_table(
+    path: Path, column: str, on_error: str = "fail", keep_columns: Sequence[str] = ()
+) -> UnlabelledInputs:
     """Texts of a table, checked in a first pass and read again for every pass over the batches.
 
     Args:
         path: table.
         column: name of the column of texts.
         on_error: "fail" to raise for empty or too long texts, "skip" to leave their rows out.
+        keep_columns: columns that are copied to the answers; see `kept_columns`.
     """
     check_on_error(on_error)
+    kept = kept_columns(path, keep_columns, column)
     count, faults = 0, []
-    for number, text in _column_texts(path, column):
+    for number, cells in table_rows(path, columns=(column,), copied=kept):
         count += 1
-        if fault := text_fault(text):
+        if fault := text_fault(cells[column]):
             faults.append(f"row {number}: {fault}")
     if not count:
         raise DataError(no_rows(path))
@@ -149,14 +174,19 @@ def texts_of_table(path: Path, column: str, on_error: str = "fail") -> Unlabelle
         raise DataError(f"{path}: {fault}" for fault in faults)
 
     def read(size: int) -> Iterator[InputBatch]:
-        texts = ((number, text) for number, text in _column_texts(path, column) if not faults or not text_fault(text))
-        return _text_batches(texts, size)
+        rows = table_rows(path, columns=(column,), copied=kept)
+        usable = (row for row in rows if not faults or not text_fault(row[1][column]))
+        return _row_batches(usable, size, column, kept)
 
     return UnlabelledInputs("texts", count - len(faults), read, skipped_texts(path, faults, count))
 
 
-def _column_texts(path: Path, column: str) -> Iterator[NumberedText]:
-    return ((number, cells[column]) for number, cells in table_rows(path, columns=(column,)))
+def _row_batches(rows: Iterator[TableRow], size: int, column: str, kept: Sequence[str]) -> Iterator[InputBatch]:
+    """Batches of texts of a stream of table rows, with the cells of the copied columns."""
+    while batch := list(islice(rows, min(size, sys.maxsize))):
+        texts = Texts([cells[column] for _, cells in batch])
+        copied = {name: [cells[name] for _, cells in batch] for name in kept}
+        yield InputBatch([number for number, _ in batch], texts, copied)
 
 
 def vectors_of_npz(path: Path) -> UnlabelledInputs:
@@ -183,7 +213,8 @@ def usable_images(listed: "ListedImages", on_error: str, callback: CheckCallback
         listed.images, source=listed.source, on_error=on_error, row_name=listed.row_name, callback=callback
     )
     numbers = [listed.numbers[row] for row in rows]
-    return UnlabelledInputs.in_memory(listed.images.take(rows), numbers, (*listed.notes, *notes))
+    kept = {name: [cells[row] for row in rows] for name, cells in listed.kept.items()}
+    return UnlabelledInputs.in_memory(listed.images.take(rows), numbers, (*listed.notes, *notes), kept)
 
 
 @dataclass(frozen=True)
@@ -196,6 +227,7 @@ class ListedImages:
         source: name of the folder, table or stream in messages.
         row_name: function from a row index to its name in messages; None for a folder or a single image.
         notes: sentences for the user about files that were left out.
+        kept: cells to copy to the answers, M texts for each column.
     """
 
     images: ImageFiles
@@ -203,6 +235,7 @@ class ListedImages:
     source: str
     row_name: RowName | None = None
     notes: tuple[str, ...] = ()
+    kept: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
 
 def images_below(folder: Path) -> ListedImages:
@@ -212,11 +245,13 @@ def images_below(folder: Path) -> ListedImages:
     return ListedImages(images, range(1, len(images) + 1), str(folder), notes=other_files(folder, tree))
 
 
-def images_of_table(path: Path, column: str, root: str | Path | None) -> ListedImages:
+def images_of_table(path: Path, column: str, root: str | Path | None, keep_columns: Sequence[str] = ()) -> ListedImages:
     """Images that a table lists; paths are relative to the root, or else to the folder of the table."""
-    table = read_table(path, columns=(column,))
+    kept = kept_columns(path, keep_columns, "")
+    table = read_table(path, columns=(column,), copied=kept)
     images = listed_images(table.columns[column], path, root, table.row_name)
-    return ListedImages(images, table.numbers, str(path), table.row_name)
+    cells = {name: table.columns[name] for name in kept}
+    return ListedImages(images, table.numbers, str(path), table.row_name, kept=cells)
 
 
 def images_of_lines(lines: Iterable[NumberedText], *, root: str | Path | None) -> ListedImages:

@@ -62,31 +62,46 @@ function drawIcicle() {
   const above = icicle.zoomed < 0 ? [] : path(icicle.zoomed);
   const bars = above.map((node, level) => ({ node, x: 0, wide, level }));
   let deepest = above.length;
+  // Neighbours that are too narrow to be seen share a bar of their mean; it leads to their parent.
+  const merged = (nodes, x, wide, level) => {
+    const known = nodes.filter(node => isNumber(data[icicle.measure][node])), total = known.reduce((sum, node) => sum + weight(node), 0);
+    const value = total ? known.reduce((sum, node) => sum + weight(node) * data[icicle.measure][node], 0) / total : null;
+    bars.push({ node: data.parents[nodes[0]] < 0 ? nodes[0] : data.parents[nodes[0]], x, wide, level, value, merged: nodes.length });
+    deepest = Math.max(deepest, level + 1);
+  };
   const below = (nodes, x, room, level) => {
     const total = nodes.reduce((sum, node) => sum + weight(node), 0);
+    let narrow = [], start = x;
+    const flush = () => { if (narrow.length) merged(narrow, start, x - start, level); narrow = []; };
     for (const node of nodes) {
       const own = total ? (weight(node) / total) * room : 0;
       if (own >= 0.6) {
+        flush();
         bars.push({ node, x, wide: own, level });
         deepest = Math.max(deepest, level + 1);
         if (children[node].length) below(children[node], x, own, level + 1);
+      } else if (own > 0) {
+        if (!narrow.length) start = x;
+        narrow.push(node);
       }
       x += own;
+      if (x - start >= 2) flush();
     }
+    flush();
   };
   below(icicle.zoomed < 0 ? top_ : children[icicle.zoomed], 0, wide, above.length);
   const svg = document.createElementNS(SVG, "svg");
   svg.setAttribute("viewBox", `0 0 ${wide} ${deepest * ROW}`);
   for (const bar of bars) {
-    const value = data[icicle.measure][bar.node];
+    const value = bar.merged ? bar.value : data[icicle.measure][bar.node];
     const tone = isNumber(value) ? colour(measure.ramp, (value - low) / (high - low)) : { fill: GREY, ink: "#000" };
     const box = document.createElementNS(SVG, "rect");
     for (const [key, number] of Object.entries({ x: bar.x, y: bar.level * ROW, width: Math.max(bar.wide - 0.5, 0.3), height: ROW - 1.5 })) box.setAttribute(key, number);
     box.setAttribute("fill", tone.fill);
     box.dataset.node = bar.node;
-    if (bar.node === icicle.active) box.classList.add("active");
+    if (bar.node === icicle.active && !bar.merged) box.classList.add("active");
     const title = document.createElementNS(SVG, "title");
-    title.textContent = summary(bar.node);
+    title.textContent = bar.merged ? `${bar.merged} nodes below ${pathText(bar.node)}: mean ${measure.text(value)}; zoom in to see them` : summary(bar.node);
     box.append(title);
     svg.append(box);
     if (bar.wide > 40) {
@@ -99,6 +114,7 @@ function drawIcicle() {
   place.replaceChildren(svg);
   document.getElementById("key").textContent = `${measure.title}: ${measure.text(low)} to ${measure.text(high)}`;
   document.getElementById("grey").textContent = bars.some(bar => !isNumber(data[icicle.measure][bar.node])) ? ` (grey: ${icicle.measure === "severity" ? "no mistakes" : "no test samples"})` : "";
+  document.getElementById("merged").textContent = bars.some(bar => bar.merged) ? " Nodes too narrow to be seen share bars of their mean: zoom in." : "";
   const stops = measure.ramp.map((tone, step) => `${tone} ${(100 * step) / (measure.ramp.length - 1)}%`).join(",");
   document.getElementById("ramp").style.background = `linear-gradient(to right,${stops})`;
 }
@@ -252,7 +268,7 @@ function showPairs() {
     const cell = element("td", { class: "wide" });
     examples.forEach((shown, at) => cell.append(...(at && !shown.image ? [element("br")] : []), inputNode(shown)));
     body.append(element("tr", {}, element("td", { class: "wide" }, pathText(pair.true)), element("td", { class: "wide" }, pathText(pair.answer)),
-      element("td", {}, String(pair.count)), cell));
+      element("td", {}, String(pair.count)), ...(hasInputs ? [cell] : [])));
   }
 }
 

@@ -1,8 +1,8 @@
-"""Hierarchical cross-entropy (HXE) and hierarchy-aware cross-entropy (HACE)."""
+"""Hierarchical cross-entropy (HXE)."""
 
 from torch import nn
 
-from hiercos.losses import HACELoss, HXELoss
+from hiercos.losses import HXELoss
 from hiercos.methods.heads import linear_head
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.search import Between
@@ -32,30 +32,4 @@ def hxe(
     head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
     return Method(
         head, loss=HXELoss(taxonomy, alpha), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
-    )
-
-
-@METHODS.register("hace", inner_labels=True, search={"dilution": Between(0.1, 0.9)})
-def hace(
-    taxonomy: Taxonomy,
-    in_features: int,
-    *,
-    width: int | None = None,
-    dropout: float = 0.0,
-    momentum: float = 0.1,
-    dilution: float = 0.5,
-) -> Method:
-    """HACE: cross-entropy of node probabilities with the target spread over the ancestors [chan2026].
-
-    Args:
-        taxonomy: the tree.
-        in_features: width F of the input features.
-        width: width of a transformation module before the linear layer; None (default, as published) for no module.
-        dropout: dropout rate, see `linear_head`.
-        momentum: batch-norm momentum, see `TransformationModule`.
-        dilution: share of its target that a node passes up, see `HACELoss`.
-    """
-    head = linear_head(in_features, taxonomy.num_classes, width=width, dropout=dropout, momentum=momentum)
-    return Method(
-        head, loss=HACELoss(taxonomy, dilution), class_scores=nn.Identity(), node_scores=SummedProbabilities(taxonomy)
     )
