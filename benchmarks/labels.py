@@ -1,14 +1,16 @@
 """Labels at inner nodes, taxonomies that grow, and pruning to one level, measured; tables in Markdown.
 
     python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--records FILE]
-    python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos]
-    python benchmarks/labels.py levels DATA [--epochs 25]
+    python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos] [--seeds 3]
+    python benchmarks/labels.py levels [DATA] [--epochs 25]
+
+Validation ends every training, as in `hiercos train`, unless `--epochs` is given. With `--records` each finished
+run of coarse and grow is a line of that file, and a second call runs only what is missing in it. `--split val` reads
+their figures from the validation rows. Figures are means and standard deviations over the seeds.
 
 coarse: a share of the training labels is replaced by an ancestor, drawn from all above the class. The same methods
 learn from all labels, from the coarsened ones, and from the rows that keep their class. Validation and test keep
-their classes; mean and standard deviation over the seeds, which also draw the rows. With `--records` each finished run
-is a line of that file, and a second call runs only what is missing in it. `--split val` reads the figures from the
-validation rows.
+their classes; the seeds also draw the rows.
 grow: a model of all chapters of ICD-10-CM but the last one is extended to it by `hiercos extend`, with and without a
 memory of 20 samples of each label, against training on everything; accuracy on the test rows of old and new classes.
 levels: `hiercos export --level` of a Hier-COS model: accuracy, bytes and time of each level, whole and pruned.
@@ -24,6 +26,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from tempfile import TemporaryDirectory
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -44,17 +47,23 @@ from hiercos.engine import (
     prepare,
 )
 from hiercos.methods import METHODS
+from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.taxonomy import IntArray, Taxonomy
 
-WIDTH, MEMORY = 256, 20
+WIDTH = 256
+Figures = TypeVar("Figures")  # of a run, as JSON values
 
 
-def config_of(method: str, seed: int, epochs: int) -> TrainConfig:
-    """Settings of the runs: quick committees, narrow heads, the recommended options of each method."""
+def config_of(method: str, seed: int, samples: int, epochs: int | None) -> TrainConfig:
+    """Settings of the runs: quick committees, narrow heads, the recommended options, the length and the batches of
+    `hiercos train`."""
     wanted = {"width": WIDTH, "dropout": 0.1, "effort": "quick"}
     known = METHODS.options(method)
     options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.recommended(method))
-    return TrainConfig(method, options, epochs=epochs, seed=seed)
+    config = TrainConfig(method, options, seed=seed, batch_size=batch_size_for(samples, 256))
+    if epochs is not None:
+        return replace(config, epochs=epochs)
+    return replace(config, epochs=MAX_EPOCHS, patience=PATIENCE, schedule="plateau")
 
 
 def coarsened(labels: IntArray, chosen: IntArray, taxonomy: Taxonomy, seed: int) -> IntArray:
@@ -95,7 +104,8 @@ def coarse(asked: argparse.Namespace) -> None:
         for name in drawn[0]:
             runs = []
             for seed, data in enumerate(drawn):
-                run_of = partial(measured, data[name], config_of(method, seed, asked.epochs), asked.split)
+                config = config_of(method, seed, len(dataset.rows("train")), asked.epochs)
+                run_of = partial(measured, data[name], config, asked.split)
                 runs.append(finished.result([asked.data, asked.split, asked.epochs, method, name, seed], run_of))
             print_row(f"`{method}`", name, *(spread([run[column] for run in runs]) for column in columns))
 
@@ -108,7 +118,7 @@ class Records:
         lines = path.read_text().splitlines() if path is not None and path.exists() else []
         self.found = {json.dumps(record["run"]): record["figures"] for record in map(json.loads, lines)}
 
-    def result(self, run: list[str | int], measure: Callable[[], dict[str, float]]) -> dict[str, float]:
+    def result(self, run: list[str | int], measure: Callable[[], Figures]) -> Figures:
         """The figures of a run, measured if they are not there."""
         key = json.dumps(run)
         if key not in self.found:
@@ -120,11 +130,11 @@ class Records:
 
 
 def measured(dataset: Dataset, config: TrainConfig, split: str) -> dict[str, float]:
-    """Figures of one run without a rule on the rows of a split; `seconds` is its training time."""
+    """Figures of one run without a rule on the rows of a split; `seconds` is the CPU time of its training."""
     fabric, data = launched("cpu"), prepare(dataset).for_method(config.method)
-    model, start = data.model(config), time.perf_counter()
+    model, start = data.model(config), time.process_time()
     fit(fabric, model, data.training_samples(config), data.samples("val"), config)
-    return {"seconds": time.perf_counter() - start, **evaluate(fabric, model, data.samples(split))}
+    return {"seconds": time.process_time() - start, **evaluate(fabric, model, data.samples(split))}
 
 
 def spread(values: Sequence[float]) -> str:
@@ -141,43 +151,65 @@ def print_row(*cells: str) -> None:
 
 def grow(asked: argparse.Namespace) -> None:
     """Print the table of the extended models."""
-    chapters = asked.chapters.split(",")
+    chapters, finished = asked.chapters.split(","), Records(asked.records)
     everything, old = (load_dataset(f"icd10cm:{','.join(kept)}") for kept in (chapters, chapters[:-1]))
     print_row("method", "model", "old top-1 %", "new top-1 %", "all top-1 %", "seconds")
     print_row(*["---"] * 2, *["---:"] * 4)
     for method in asked.methods.split(","):
-        with TemporaryDirectory() as folder:
-            for name, figures in grown(method, everything, old.taxonomy, asked.epochs, Path(folder)).items():
-                print_row(f"`{method}`", name, *(f"{value:.1f}" for value in figures))
+        runs = []
+        for seed in range(asked.seeds):
+            run_of = partial(grown, method, everything, old.taxonomy, seed, asked)
+            runs.append(
+                finished.result(["grow", asked.chapters, asked.split, asked.epochs, asked.memory, method, seed], run_of)
+            )
+        for name in runs[0]:
+            columns = zip(*(run[name] for run in runs), strict=True)
+            print_row(f"`{method}`", name, *(spread(column) for column in columns))
 
 
-def grown(method: str, everything: Dataset, old: Taxonomy, epochs: int, folder: Path) -> dict[str, list[float]]:
-    """Accuracy in percent on old, new and all test rows, and the seconds of the training, of each model."""
+def grown(
+    method: str, everything: Dataset, old: Taxonomy, seed: int, asked: argparse.Namespace
+) -> dict[str, list[float]]:
+    """Accuracy in percent on old, new and all rows of the split, and the CPU seconds of the command, of each model."""
     names = {old.path_text(int(leaf)) for leaf in old.leaves}
     texts = [everything.taxonomy.path_text(int(everything.taxonomy.leaves[label])) for label in everything.labels]
     is_old = np.array([text in names for text in texts])
+    found = {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        write_growth(folder, everything, old, texts, is_old)
+        for number, (model, command) in enumerate(growth_commands(method, folder, seed, asked).items()):
+            start, out = time.process_time(), folder / str(number)
+            check(run([*command, "--out", str(out)]))
+            seconds = time.process_time() - start
+            found[model] = [*accuracies(out, everything, texts, is_old, asked.split), seconds]
+    return found
+
+
+def write_growth(folder: Path, everything: Dataset, old: Taxonomy, texts: Sequence[str], is_old: IntArray) -> None:
+    """Write both trees, and tables of all samples, those of old classes and those of new ones."""
     everything.taxonomy.write(folder / "all-tree.json")
     old.write(folder / "old-tree.json")
     for name, rows in (("all", np.ones_like(is_old)), ("old", is_old), ("new", ~is_old)):
         write_table(folder / f"{name}.csv", everything, texts, np.flatnonzero(rows))
-    settings = ["--epochs", str(epochs), "--width", str(WIDTH), "--device", "cpu", "--effort", "quick"]
+
+
+def growth_commands(method: str, folder: Path, seed: int, asked: argparse.Namespace) -> dict[str, list[str]]:
+    """Command of each model without its `--out`; the first one's is to be the folder 0."""
+    length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
+    settings = [*length, "--width", str(WIDTH), "--device", "cpu", "--effort", "quick", "--seed", str(seed)]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
-    train = ["--method", method, *settings, "--memory", str(MEMORY)]
+    train = ["--method", method, *settings, "--memory", str(asked.memory)]
     extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],
-        f"extended, memory of {MEMORY}": extend,
+        f"extended, memory of {asked.memory}": extend,
         "extended, no memory": [*extend, "--memory", "0"],
         "everything from scratch": ["train", str(folder / "all.csv"), *of_all, *train],
     }
     if METHODS.traits(method).solved:
         del commands["extended, no memory"]  # refused
-    found = {}
-    for number, (name, command) in enumerate(commands.items()):
-        start, out = time.perf_counter(), folder / str(number)
-        check(run([*command, "--out", str(out)]))
-        found[name] = [*accuracies(out, everything, texts, is_old), time.perf_counter() - start]
-    return found
+    return commands
 
 
 def check(code: int) -> None:
@@ -195,9 +227,11 @@ def write_table(path: Path, dataset: Dataset, labels: Sequence[str], rows: IntAr
         writer.writerows(zip(texts, (labels[row] for row in rows), dataset.split[rows], strict=True))
 
 
-def accuracies(folder: Path, dataset: Dataset, labels: Sequence[str], is_old: IntArray) -> list[float]:
-    """Accuracy in percent on the old, the new and all test rows; classes that a model lacks are wrong."""
-    stored, rows = load_model(folder), dataset.rows("test")
+def accuracies(
+    folder: Path, dataset: Dataset, labels: Sequence[str], is_old: IntArray, split: str = "test"
+) -> list[float]:
+    """Accuracy in percent on the old, the new and all rows of a split; classes that a model lacks are wrong."""
+    stored, rows = load_model(folder), dataset.rows(split)
     samples = model_samples(stored, dataset.inputs.take(rows), ReadConfig(launched("cpu")))
     classes = np.concatenate(
         [each.classes.argmax(axis=1) for each in posteriors(stored, samples, ReadConfig(launched("cpu")))]
@@ -215,7 +249,8 @@ def levels(asked: argparse.Namespace) -> None:
     print_row(*["---"] * 2, *["---:"] * 3)
     with TemporaryDirectory() as folder:
         out = Path(folder, "model")
-        train = ["train", asked.data, "--method", "hier-cos", "--epochs", str(asked.epochs), "--device", "cpu"]
+        length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
+        train = ["train", asked.data, "--method", "hier-cos", *length, "--device", "cpu"]
         check(run([*train, "--out", str(out)]))
         stored, rows = load_model(out), dataset.rows("test")
         for level in range(1, dataset.taxonomy.height + 1):
@@ -233,18 +268,20 @@ def main() -> None:
     def command(experiment: Callable[[argparse.Namespace], None], methods: str = "") -> argparse.ArgumentParser:
         added = commands.add_parser(experiment.__name__, help=experiment.__doc__)
         added.set_defaults(experiment=experiment)
-        added.add_argument("--epochs", type=int, default=25)
+        added.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
         if methods:
             added.add_argument("--methods", default=methods)
+            added.add_argument("--seeds", type=int, default=3)
+            added.add_argument("--split", choices=("val", "test"), default="test")
+            added.add_argument("--records", type=Path)
         return added
 
     coarse_options = command(coarse, "cross-entropy,hier-cos,default")
     coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     coarse_options.add_argument("--shares", default="0.3,0.7")
-    coarse_options.add_argument("--seeds", type=int, default=3)
-    coarse_options.add_argument("--split", choices=("val", "test"), default="test")
-    coarse_options.add_argument("--records", type=Path)
-    command(grow, "cross-entropy,hier-cos,path-softmax,default").add_argument("--chapters", default="9,10,11,13")
+    grow_options = command(grow, "cross-entropy,hier-cos,path-softmax,default")
+    grow_options.add_argument("--chapters", default="9,10,11,13")
+    grow_options.add_argument("--memory", type=int, default=20, help="remembered samples of each label")
     command(levels).add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     asked = parser.parse_args()
     torch.set_num_threads(1)

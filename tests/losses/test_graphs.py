@@ -35,10 +35,13 @@ def slow_terms(
     above, below = ancestor_sets(taxonomy)[node], descendant_sets(taxonomy)[node] - {node}
     depth, kept = int(taxonomy.depths[node]), [each for each in range(taxonomy.num_nodes) if each not in below]
     at = {level: [each for each in above if taxonomy.depths[each] == level] for level in range(1, depth + 1)}
-    weights = {level: math.exp(2 / (depth + 1 - level)) for level, own in at.items() if own}
+    deepest = max(int(taxonomy.depths[each]) for each in {node} | below)
+    weights = {level: math.exp(2 / (deepest + 1 - level)) for level, own in at.items() if own}
+    deeper = sum(math.exp(2 / (deepest + 1 - level)) for level in range(depth + 1, deepest + 1))
+    known = sum(weights.values()) / (sum(weights.values()) + deeper)
     share = {each: weights[level] / sum(weights.values()) / len(at[level]) for level in weights for each in at[level]}
     log_q = z.abs() - z.abs()[kept].logsumexp(dim=0)
-    divergence = sum((p * (math.log(p) - log_q[each]) for each, p in share.items()), z.new_zeros(()))
+    divergence = known * sum((p * (math.log(p) - log_q[each]) for each, p in share.items()), z.new_zeros(()))
     present, missing = {}, {}
     for level in range(1, taxonomy.height + 1):
         columns = [each for each in range(taxonomy.num_nodes) if taxonomy.depths[each] == level]

@@ -30,11 +30,17 @@ def kept_nodes(node: int, taxonomy: Taxonomy) -> list[int]:
 
 
 def slow_kl(z: Tensor, path: tuple[int, ...], taxonomy: Taxonomy, exponent: float, direction: str) -> Tensor:
-    """KL(P | softmax |z|) of one sample, with P spread over all nodes that are not strictly below the label."""
-    weights = torch.stack([LEVEL_WEIGHT[direction](len(path), level) ** exponent for level in range(1, len(path) + 1)])
-    target = weights / weights.sum()
+    """KL(P | softmax |z|) of one sample among the nodes that are not strictly below the label, times their share.
+
+    P is that of the deepest class at or below the label.
+    """
+    depth = max(level for level in range(1, taxonomy.height + 1) if has_level(path[-1], level, taxonomy))
+    weights = torch.stack([LEVEL_WEIGHT[direction](depth, level) ** exponent for level in range(1, depth + 1)])
+    known = weights[: len(path)]
+    target, share = known / known.sum(), known.sum() / weights.sum()
     predicted = z.abs().exp() / z.abs().exp()[kept_nodes(path[-1], taxonomy)].sum()
-    return sum((p * (p / predicted[node]).log() for p, node in zip(target, path, strict=True)), z.new_zeros(()))
+    terms = (p * (p / predicted[node]).log() for p, node in zip(target, path, strict=True))
+    return share * sum(terms, z.new_zeros(()))
 
 
 def has_level(node: int, level: int, taxonomy: Taxonomy) -> bool:
@@ -134,15 +140,23 @@ def test_value_and_gradient_equal_a_loop_over_samples_and_levels(
 
 @settings(deadline=None, max_examples=25)
 @given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
-def test_the_divergence_of_an_inner_node_is_that_of_the_tree_cut_below_it(taxonomy: Taxonomy, seed: int) -> None:
+def test_the_gradient_of_an_inner_label_is_the_part_of_a_class_that_does_not_depend_on_what_is_below(
+    taxonomy: Taxonomy, seed: int
+) -> None:
+    """The divergence of a class is that part plus one that sees the other coordinates through their sum alone."""
     z, labels = batch(taxonomy, 1, seed, inner=True)
     (node,) = nodes_of_labels(labels, taxonomy)
     kept = kept_nodes(int(node), taxonomy)
-    parents = [-1 if taxonomy.parents[each] < 0 else kept.index(taxonomy.parents[each]) for each in kept]
-    cut = Taxonomy.from_arrays([taxonomy.names[each] for each in kept], parents)
-    (label,) = torch.tensor(label_indices([kept.index(node)], cut))
-    expected = HierCOSLoss(cut, 0)(z[:, kept], label[None])
-    torch.testing.assert_close(HierCOSLoss(taxonomy, 0)(z, labels), expected)
+    leaves = [leaf for leaf in taxonomy.leaves if node in taxonomy.path(int(leaf))]
+    deepest = max(leaves, key=lambda leaf: len(taxonomy.path(int(leaf))))
+    (label,) = label_indices([deepest], taxonomy)
+    loss = HierCOSLoss(taxonomy, 0)
+    _, inner = value_and_gradient(loss(z, labels), z)
+    _, whole = value_and_gradient(loss(z, torch.tensor([label])), z)
+    sums = z.detach().abs()[0, kept].softmax(dim=0) * (z.detach().sign()[0, kept])  # gradient of their log-sum-exp
+    rest = (whole - inner)[0, kept]
+    torch.testing.assert_close(rest, sums * (rest / sums)[0], atol=1e-8, rtol=1e-6)
+    assert (inner[0, [other for other in range(taxonomy.num_nodes) if other not in kept]] == 0).all()
 
 
 def test_only_the_share_of_a_level_that_is_not_below_an_inner_label_is_punished() -> None:
@@ -196,15 +210,17 @@ def test_value_and_gradient_equal_those_of_the_published_code(name: str, alpha: 
     ],
 )
 def test_targets_are_the_published_shares(exponent: float, shares: list[float]) -> None:
-    depths = torch.tensor([len(shares)])
-    target = path_targets(depths, 8, exponent=exponent, direction="leaf", dtype=torch.float64)
+    depths, present = torch.tensor([len(shares)]), torch.arange(8)[None] < len(shares)
+    target = path_targets(depths, present, exponent=exponent, direction="leaf", dtype=torch.float64)
     assert target[0, : len(shares)].tolist() == pytest.approx(shares, abs=5.1e-5)
     assert target[0, len(shares) :].tolist() == [0.0] * (8 - len(shares))
 
 
 def test_the_root_direction_turns_the_target_round() -> None:
     leaf, uniform, root = (
-        path_targets(torch.tensor([4]), 5, exponent=2, direction=direction, dtype=torch.float64)[0, :4]
+        path_targets(
+            torch.tensor([4]), torch.arange(5)[None] < 4, exponent=2, direction=direction, dtype=torch.float64
+        )[0, :4]
         for direction in DIRECTIONS
     )
     torch.testing.assert_close(root, leaf.flip(0))

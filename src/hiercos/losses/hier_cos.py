@@ -1,14 +1,16 @@
 """The Hier-COS loss: concentrate the energy of an embedding on the path of its label."""
 
+from functools import partial
 from typing import Literal, get_args
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from hiercos.geometry import checked_embeddings, label_nodes, tree_operations
 from hiercos.losses.paths import Ancestors, LabelAncestors, LabelPaths, has_inner_labels, weighted_mean
 from hiercos.options import check_choice
-from hiercos.taxonomy import Taxonomy, check_is_taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy, descendant_maxima
 
 Direction = Literal["leaf", "uniform", "root"]
 Penalty = Literal["published", "printed", "scale-free"]
@@ -22,8 +24,11 @@ class HierCOSLoss(nn.Module):
     |z| of one level:
     KL(P | Q) + alpha * [sum over the levels of the path of |delta - a/|a|_2|_1 + sum over deeper levels of |a|_1].
 
-    For a label that is an inner node, the path ends there, and the coordinates strictly below it are left out of the
-    softmax. At the levels that these nodes reach, the sample has a node, but it is unknown which. The penalty there
+    For a label that is an inner node v, the path ends there, and the coordinates strictly below v are left out of the
+    softmax. P has the proportions of the path to the deepest class below v, and the divergence is multiplied by the
+    share of the levels down to v in that path. This is the part of the divergence of such a class in which the
+    coordinates below v do not occur; with the weight of a class, coarse labels cost accuracy.
+    At the levels that these coordinates reach, the sample has a node, but it is unknown which. The penalty there
     is |a'|_1 / |a|_2, with a' the magnitudes of the nodes that are not below the label, and the sample counts among
     those that have the level. Without the normalisation a few inner labels would shrink every embedding.
 
@@ -67,6 +72,8 @@ class HierCOSLoss(nn.Module):
         True
     """
 
+    deepest: Tensor  # (N,) level of the deepest class at or below each node
+
     def __init__(
         self,
         taxonomy: Taxonomy,
@@ -88,6 +95,8 @@ class HierCOSLoss(nn.Module):
         self.penalty, self.grouping = penalty, grouping
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
         self.taxonomy = taxonomy
+        deepest = descendant_maxima(taxonomy.depths[None].astype(np.float64), taxonomy)[0].astype(np.int64)
+        self.register_buffer("deepest", torch.from_numpy(deepest), persistent=False)
         self.paths = LabelPaths(taxonomy, inner=True) if taxonomy.is_tree else LabelAncestors(taxonomy)
 
     @classmethod
@@ -105,9 +114,9 @@ class HierCOSLoss(nn.Module):
         nodes, mask = self.paths(labels)  # (B, H) each
         on_path, depths = z.gather(1, nodes), mask.sum(dim=1)  # (B, H), (B,)
         magnitude, left_out = z.abs(), self._left_out(labels)
-        target = path_targets(depths, on_path.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype)
+        target, share = self._targets(labels, depths, mask, z.dtype, inner=left_out is not None)
         energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
-        loss = weighted_mean(path_kl(energies, on_path.abs(), target), weights)
+        loss = weighted_mean(share * path_kl(energies, on_path.abs(), target), weights)
         if self.alpha == 0:
             return loss
         present, missing = self._level_terms(magnitude, on_path, depths)
@@ -122,12 +131,10 @@ class HierCOSLoss(nn.Module):
         own = z.gather(1, ancestors.nodes)  # (B, W)
         counts = paths.level_sums(torch.ones_like(own), ancestors)  # (B, H)
         depths = 1 + ancestors.levels.amax(dim=1)
-        by_level = path_targets(
-            depths, counts.shape[1], exponent=self.exponent, direction=self.direction, dtype=z.dtype, counts=counts
-        )
-        shares = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
+        by_level, share = self._targets(labels, depths, counts > 0, z.dtype, inner=left_out is not None)
+        target = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
         energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
-        loss = weighted_mean(path_kl(energies, own.abs(), shares), weights)
+        loss = weighted_mean(share * path_kl(energies, own.abs(), target), weights)
         if self.alpha == 0:
             return loss
         present, missing = self._graph_terms(magnitude, own, depths, paths, ancestors)
@@ -149,6 +156,28 @@ class HierCOSLoss(nn.Module):
         gaps = (delta - values / norm.gather(1, ancestors.levels)).abs()
         present = paths.level_sums(gaps, ancestors) + (total - paths.level_sums(own.abs(), ancestors)) / norm
         return self._penalty_terms(present, total, norm, magnitude, depths)
+
+    def _targets(
+        self, labels: Tensor, depths: Tensor, present: Tensor, dtype: torch.dtype, *, inner: bool
+    ) -> tuple[Tensor, Tensor]:
+        """Target of each level, shape (B, H), and the weight of the divergence, shape (B,), 1 for a class.
+
+        Args:
+            labels: labels, shape (B,).
+            depths: level of each label's node, shape (B,).
+            present: whether the label has a node at each level, itself or an ancestor, shape (B, H).
+            dtype: data type of the result.
+            inner: whether a label may be an inner node.
+        """
+        targets = partial(path_targets, exponent=self.exponent, direction=self.direction, dtype=dtype)
+        if not inner:
+            return targets(depths, present), torch.ones_like(depths, dtype=dtype)
+        deepest = self.deepest.index_select(0, label_nodes(labels, self.taxonomy, inner=True))  # (B,)
+        level = torch.arange(1, present.shape[1] + 1, device=depths.device)
+        below = (level > depths[:, None]) & (level <= deepest[:, None])  # (B, H)
+        target = targets(deepest, present | below) * present
+        share = target.sum(dim=1)
+        return target / share[:, None], share
 
     def _left_out(self, labels: Tensor) -> Tensor | None:
         """Mask of the nodes strictly below each label, shape (B, N); None if all labels are classes."""
@@ -204,13 +233,7 @@ class HierCOSLoss(nn.Module):
 
 
 def path_targets(
-    depths: Tensor,
-    height: int,
-    *,
-    exponent: float,
-    direction: Direction,
-    dtype: torch.dtype,
-    counts: Tensor | None = None,
+    depths: Tensor, present: Tensor, *, exponent: float, direction: Direction, dtype: torch.dtype
 ) -> Tensor:
     """Target share of each level of a path: P_l = w_l^e / sum w^e with w_l = exp(1 / (h + 1 - l)).
 
@@ -218,24 +241,22 @@ def path_targets(
 
     Args:
         depths: depth h of each path, shape (B,).
-        height: number of columns H.
+        present: levels that the path has, shape (B, H); in a graph it may lack some above its end.
         exponent: exponent e of the weights.
         direction: end of the path with the largest share, "leaf", "uniform" or "root".
         dtype: data type of the result.
-        counts: number of ancestors at each level of a graph, shape (B, H); None for a tree.
 
     Returns:
-        Shares, shape (B, H), each row summing to 1, 0 beyond the path and at levels without an ancestor.
+        Shares, shape (B, H), each row summing to 1, 0 at levels that are not present.
     """
-    level = torch.arange(1, height + 1, device=depths.device, dtype=dtype)
+    level = torch.arange(1, present.shape[1] + 1, device=depths.device, dtype=dtype)
     depth = depths[:, None].to(dtype)  # (B, 1)
     log_weights = {
         "leaf": 1 / (depth + 1 - level).clamp(min=1),
         "uniform": torch.zeros_like(depth * level),
         "root": 1 / level + torch.zeros_like(depth),
     }[direction]  # (B, H)
-    absent = level > depth if counts is None else counts == 0
-    return (exponent * log_weights).masked_fill(absent, -torch.inf).softmax(dim=1)
+    return (exponent * log_weights).masked_fill(~present, -torch.inf).softmax(dim=1)
 
 
 def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
