@@ -1,4 +1,6 @@
 import os
+import signal
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -7,6 +9,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # tests run in several processes;
 os.environ.setdefault(
     "ONEDNN_MAX_CPU_ISA", "AVX512_CORE_BF16"
 )  # sandboxes show AMX and forbid it: torch then dies of SIGILL
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # jobs in the background of a shell ignore it otherwise
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -15,6 +15,9 @@ from typer.core import TyperGroup
 
 from blobs import cloud
 from hiercos.cli.app import app, run
+from hiercos.data import READERS
+from hiercos.decisions import RULES
+from hiercos.methods import METHODS
 from hiercos.metric_table import MEASURED, MetricSpec
 from trees import TOY
 
@@ -127,6 +130,10 @@ def test_the_commands_of_the_readme_print_what_it_shows(
 def test_the_examples_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_files_of_a_user(tmp_path)
     monkeypatch.chdir(tmp_path)
+    for registry in (METHODS, RULES, READERS):  # what a page registers is for the page alone
+        list(registry)  # so that all of ours are registered before
+        monkeypatch.setattr(registry, "_items", dict(registry._items))
+    monkeypatch.setattr(METHODS, "_traits", dict(METHODS._traits))
     exec(compile(PAGES[page], page, "exec"), {"__name__": page})
 
 

@@ -41,6 +41,10 @@ class ManifestError(FaultsError):
     """A folder whose files are not those that were written, or that was not written completely."""
 
 
+class BusyFolderError(ManifestError):
+    """A folder that other processes replace all the time."""
+
+
 class OpenFile:
     """A file that stays open, and so readable, when its name is given to another one; closed with this object.
 
@@ -104,7 +108,7 @@ class Manifest:
             if current.is_at(path):  # files are renamed only after another manifest has come
                 return cls(folder, sums, is_pending, opened)
             if time.monotonic() > end:
-                raise ManifestError(f"{folder}: other processes replace this folder all the time; try again later")
+                raise BusyFolderError(f"{folder}: other processes replace this folder all the time; try again later")
         return cls(folder, None)
 
     @classmethod
@@ -241,6 +245,8 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
     folder.mkdir(parents=True, exist_ok=True)
     try:
         finish_renaming(folder)
+    except BusyFolderError:
+        raise
     except ManifestError:  # a damaged folder, which cannot be read any more
         (folder / MANIFEST).unlink()
     is_replaced = any((folder / name).is_file() for name in (MANIFEST, earlier))

@@ -72,6 +72,7 @@ class Record:
         tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
             trials with their settings and values; None without a search.
         choice: what the method's solver chose and why, as a sentence; "" without one.
+        fitted_rule: the rule with its fitted parameters, see `Rule.to_dict`; None without one and in older records.
     """
 
     method: str
@@ -90,6 +91,7 @@ class Record:
     environment: Mapping[str, Any] | None = None
     tuning: Mapping[str, Any] | None = None
     choice: str = ""
+    fitted_rule: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether two records say the same; an undefined metric equals an undefined one."""
@@ -166,6 +168,7 @@ SCHEMA: dict[str, Any] = {
     "environment": dict | None,
     "tuning": dict | None,
     "choice": str | None,
+    "fitted_rule": dict | None,
 }
 FINGERPRINTED = ("data", "taxonomy")  # objects that a run is identified by
 

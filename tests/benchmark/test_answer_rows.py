@@ -33,10 +33,10 @@ def test_an_answer_is_as_far_as_the_levels_below_the_last_node_it_shares(taxonom
 def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    entry = Entry(TrainConfig(method="cross-entropy", epochs=1, batch_size=32), ("none", "crm", "hops"))
+    entry = Entry(TrainConfig(method="cross-entropy", epochs=1, batch_size=32), ("none", "crm", "hops", "default"))
     records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
     table = AnswerTable.of(records, tmp_path)
-    for name in ("none", "crm", "hops"):
+    for name in ("none", "crm", "hops", "default"):
         own = [record for record in records if record.rule == name]
         top1, ahd = table.rows[own[0].name].mean(axis=0)
         assert top1 == pytest.approx(np.mean([record.metrics["top1"] for record in own]))

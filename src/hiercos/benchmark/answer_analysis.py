@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Orders, Tree
-from hiercos.decisions import Posterior, Rule, rule
-from hiercos.engine import stored_rule, tested_posterior
+from hiercos.benchmark.answer_rows import rule_of
+from hiercos.decisions import Posterior, Rule
+from hiercos.engine import tested_posterior
 from hiercos.records import Record
 from hiercos.taxonomy import (
     AnyArray,
@@ -63,9 +64,7 @@ class LineAnswers:
         """
         posterior, labels = tested_posterior(folder)
         rows = np.flatnonzero(labels < posterior.taxonomy.num_classes)
-        own = stored_rule(folder)
-        chosen = own if own.name == record.rule else rule(record.rule)
-        return cls(record.name, record.method, chosen, posterior.rows(rows), labels[rows], rows)
+        return cls(record.name, record.method, rule_of(record, folder), posterior.rows(rows), labels[rows], rows)
 
     @property
     def taxonomy(self) -> Taxonomy:

@@ -9,7 +9,7 @@ import numpy as np
 
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.resampling import bootstrap_interval
-from hiercos.decisions import Decision, rule
+from hiercos.decisions import Decision, Rule, rule, rule_from_dict
 from hiercos.engine import stored_rule, tested_posterior
 from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
@@ -29,9 +29,15 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
         1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
     """
     posterior, labels = tested_posterior(folder)
+    return answer_values(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
+
+
+def rule_of(record: Record, folder: Path) -> Rule:
+    """The rule that a record of a run was measured with; of older records that of the model, or an unfitted one."""
+    if record.fitted_rule is not None:
+        return rule_from_dict(record.fitted_rule)
     own = stored_rule(folder)
-    decision = (own if own.name == rule_name else rule(rule_name))(posterior)
-    return answer_values(decision, labels, posterior.taxonomy)
+    return own if own.name == record.rule else rule(record.rule)
 
 
 def answer_values(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:

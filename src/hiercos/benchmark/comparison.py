@@ -198,8 +198,9 @@ def ship_model(fabric: Fabric, data: RunData, record: Record, folder: Path, targ
     check_shipping(target)
     run, val = folder / RUNS / record.method / f"seed-{record.seed}", data.for_method(record.method).samples("val")
     stored = load_model(run, trust_backbone=True)
-    posterior = stored.posterior(class_scores(fabric, stored.model, val).numpy())
-    fitted = rule(record.rule).fit(posterior, data.taxonomy.leaves[val.labels.numpy()])
+    known = (val.labels < data.taxonomy.num_classes).numpy()
+    posterior = stored.posterior(class_scores(fabric, stored.model, val).numpy()[known])
+    fitted = rule(record.rule).fit(posterior, data.taxonomy.leaves[val.labels.numpy()[known]])
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.resolve().parent) as place:
         made = Path(place) / target.name
         made.mkdir()

@@ -30,9 +30,9 @@ def _open_closed_streams() -> None:
             os.fstat(descriptor)
         except OSError:
             os.open(os.devnull, flags)  # gets the lowest free number, which is this one
-    for name, descriptor in (("stdout", 1), ("stderr", 2)):
+    for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(descriptor, "w", encoding="utf-8", errors="backslashreplace", closefd=False))  # noqa: SIM115
+            setattr(sys, name, open(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))  # noqa: SIM115
 
 
 def _end(number: int, _frame: object) -> None:

@@ -7,6 +7,7 @@ import time
 import traceback
 import warnings
 from collections.abc import MutableMapping, Sequence
+from contextlib import suppress
 from types import FrameType
 from typing import Annotated, Any
 
@@ -139,7 +140,7 @@ def _flushed(code: int) -> int:
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """Handler of SIGINT and SIGTERM: raise an exception, after an import that takes up to `IMPORT_SECONDS` more.
+    """Handler of SIGINT, SIGTERM and SIGHUP: raise an error, after an import that takes up to `IMPORT_SECONDS` more.
 
     C++ code that imports Python modules cannot pass an exception on and would abort the process. A longer import is one
     at the beginning, where nothing is finished yet: the process ends at once.
@@ -151,11 +152,13 @@ def stop(number: int, frame: FrameType | None) -> None:
             signal.signal(signal.SIGALRM, lambda _, later: stop(number, later))
             signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS / 50)
             return
-        os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
+        with suppress(OSError):  # the terminal is gone
+            os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
         os._exit(code)
     _import_ends.pop(number, None)
-    if number != signal.SIGINT:
-        signal.signal(number, signal.SIG_IGN)  # once is enough: do not interrupt the clean-up
+    if number != signal.SIGINT:  # once is enough: do not interrupt the clean-up
+        for each in STOPS.keys() - {signal.SIGINT}:
+            signal.signal(each, signal.SIG_IGN)
     raise error(code)
 
 
@@ -177,7 +180,7 @@ def run(arguments: list[str]) -> int:
     except typer.TyperException as error:
         return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
-        return _report(_sentence(error), BAD_INPUT, debug=debug)
+        return _report(_sentence(error), BAD_INPUT, debug=debug, notes=_notes(error))
     except (TerminatedError, StoppedByUserError, KeyboardInterrupt, typer.Abort) as error:
         return _report_stop(error, debug=debug)
     except Exception as error:  # any other error is one sentence, too
@@ -224,5 +227,7 @@ def _report(message: str, code: int, *, debug: bool = False, notes: Sequence[str
     if debug:
         traceback.print_exc()
     lines = [*(f"note: {note}" for note in notes), *f"error: {message}".split("\n")]
-    sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
+    with suppress(OSError):  # the terminal is gone, the exit code remains
+        sys.stderr.write("".join(f"{visible(line)}\n" for line in lines))
+        sys.stderr.flush()
     return code

@@ -1,5 +1,6 @@
 """Samples that a model takes, vectors in memory or raw inputs prepared ahead, and the batches of an epoch."""
 
+import signal
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -298,7 +299,14 @@ class _BatchMaker(Dataset[Any]):
         """Batches in order, prepared by worker processes."""
         own = torch.Generator()  # the loader must not use the generator of dropout
         try:
-            yield from DataLoader(self, batch_size=None, num_workers=workers, prefetch_factor=AHEAD, generator=own)
+            yield from DataLoader(
+                self,
+                batch_size=None,
+                num_workers=workers,
+                prefetch_factor=AHEAD,
+                generator=own,
+                worker_init_fn=_leave_signals,
+            )
         except RuntimeError as error:
             if "DataLoader worker" not in str(error):
                 raise
@@ -320,6 +328,13 @@ class _BatchMaker(Dataset[Any]):
                 yield waiting.popleft().result()
         finally:
             executor.shutdown(cancel_futures=True)
+
+
+def _leave_signals(_worker: int) -> None:
+    """Let the main process alone answer Ctrl-C and a closed terminal, which every process of a terminal gets."""
+    for name in ("SIGINT", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _single_threaded_executor() -> ThreadPoolExecutor:

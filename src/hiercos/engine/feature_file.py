@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hiercos.data import Dataset
-from hiercos.files import check_regular, write_atomically, written_atomically
+from hiercos.files import check_regular, named_when_full, write_atomically, written_atomically
 from hiercos.taxonomy.formats import taxonomy_to_dict
 
 CHUNK = 1 << 20  # bytes copied at a time
@@ -58,10 +58,11 @@ class GrowingFeatures:
     def append(self, features: Tensor) -> None:
         """Write the next rows, shape (B, F), with their checksum, and flush them."""
         content = _content(features)
-        self._file.write(content)
-        self._file.flush()
-        self._sums.write(Block(self.done, self.done + len(features), _digest(self.done, content)).entry())
-        self._sums.flush()
+        with named_when_full(self.path):
+            self._file.write(content)
+            self._file.flush()
+            self._sums.write(Block(self.done, self.done + len(features), _digest(self.done, content)).entry())
+            self._sums.flush()
         self.done += len(features)
 
     def __exit__(

@@ -259,7 +259,7 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         suite.update(labels=true[start : start + len(batch)], **ruled_tensors(rule, batch))
     metrics = {name: float(value) for name, value in suite.compute().items()}
     metrics |= {name: value for name, value in record.metrics.items() if name == AVERAGE_PRECISION}  # of no rule
-    return replace(record, rule=rule.name, temperature=temperature, metrics=metrics)
+    return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature, metrics=metrics)
 
 
 def _calibration_chains(

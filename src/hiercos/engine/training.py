@@ -331,8 +331,9 @@ class RunState:
         try:
             if self._written < epochs:
                 self.write(folder)
-        except OSError as error:
-            return f"{folder}: the epochs {self._written + 1} to {epochs} could not be saved ({error.strerror})"
+        except Exception as error:  # the error that ended the run matters more
+            reason = error.strerror if isinstance(error, OSError) else str(error)
+            return f"{folder}: the epochs {self._written + 1} to {epochs} could not be saved ({reason})"
         return f"{folder}: saved after epoch {epochs}"
 
     def restore(self, checkpoint: Checkpoint) -> None:
@@ -433,14 +434,7 @@ def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
     wrong = (~losses.isfinite()).nonzero().flatten().tolist()
     place = f" in batch {wrong[0] + 1} of {len(losses)}" if wrong else ""
     found = float(losses[wrong[0]]) if wrong else mean
-    raise TrainingError(
-        f"epoch {number}: the loss is {found}{place}; {_earlier_epochs(number)}"
-        "try a smaller learning rate or weight decay"
-    )
-
-
-def _earlier_epochs(number: int) -> str:
-    return "" if number == 1 else "the checkpoint of the epoch before is kept; "
+    raise TrainingError(f"epoch {number}: the loss is {found}{place}; try a smaller learning rate or weight decay")
 
 
 def check_scale(model: Model) -> None:
@@ -458,10 +452,7 @@ def check_weights(model: Model, epoch: int) -> None:
     """Raise a `TrainingError` if a weight overflowed to infinity or became NaN, with its name."""
     for name, tensor in model.state_dict().items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise TrainingError(
-                f"epoch {epoch}: the weights {name} are no longer finite; {_earlier_epochs(epoch)}"
-                "try a smaller learning rate"
-            )
+            raise TrainingError(f"epoch {epoch}: the weights {name} are no longer finite; try a smaller learning rate")
 
 
 def epoch_seed(seed: int, epoch: int) -> int:

@@ -55,7 +55,7 @@ def read_statements(stored: Sequence[Mapping[str, Any]], text: str) -> tuple[Sta
     """Statements of a file of results; an older file has only their text, whose lines become notes.
 
     Args:
-        stored: JSON values of `Statement.to_dict`; values of other types are left out.
+        stored: JSON values of `Statement.to_dict`; values of other types become text.
         text: text of the verdict, for a file without statements.
     """
     fields = ("kind", "text", "subject", "reason")

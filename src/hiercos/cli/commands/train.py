@@ -102,8 +102,8 @@ def _note_targets(dataset: "Dataset") -> None:
     aside, val = len(dataset.run_rows("calibration")), len(dataset.rows("val"))
     note = target_note(aside, LEAST_CALIBRATION)
     if note and is_first_process():
-        part = f"{aside} (a third)" if aside else "None"
-        typer.echo(f"{part} of the {val} validation rows set aside for targets when predicting: {note}.", err=True)
+        part = f"{aside} (a third) are" if aside else "none is"
+        typer.echo(f"Of the {val} validation rows {part} set aside for targets when predicting: {note}.", err=True)
 
 
 def _trained_method(method: str, inputs: FineTuningOptions) -> str:

@@ -137,13 +137,13 @@ def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
     return UnlabelledInputs("texts", None, read)
 
 
-def kept_columns(path: Path, wanted: Sequence[str], input_column: str) -> list[str]:
+def kept_columns(path: Path, wanted: Sequence[str], input_column: str | None) -> list[str]:
     """Names of the columns of a table that are copied to the answers.
 
     Args:
         path: table.
         wanted: names of columns, or only "all" for all but the one of the texts.
-        input_column: name of the column of texts.
+        input_column: name of the column of texts; None if all columns are copied by "all".
     """
     if list(wanted) != [ALL_COLUMNS]:
         return list(dict.fromkeys(wanted))
@@ -247,7 +247,7 @@ def images_below(folder: Path) -> ListedImages:
 
 def images_of_table(path: Path, column: str, root: str | Path | None, keep_columns: Sequence[str] = ()) -> ListedImages:
     """Images that a table lists; paths are relative to the root, or else to the folder of the table."""
-    kept = kept_columns(path, keep_columns, "")
+    kept = kept_columns(path, keep_columns, None)
     table = read_table(path, columns=(column,), copied=kept)
     images = listed_images(table.columns[column], path, root, table.row_name)
     cells = {name: table.columns[name] for name in kept}
