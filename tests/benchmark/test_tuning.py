@@ -88,9 +88,11 @@ def test_a_longer_search_goes_on_from_a_shorter_one(fabric: Fabric, tmp_path: Pa
     place = tmp_path / "tuning" / "cross-entropy"
     assert {file.name for file in (place / "trial-1").iterdir()} == {"trial.json", "log.csv"}
     before = (place / "trial-1" / "trial.json").stat().st_mtime_ns
+    (place / "trial-1" / "checkpoint.safetensors").write_bytes(b"left by a process that was killed")
     (tuned,) = search(fabric, tmp_path, FLAT, tuning=Tuning(3), data=blob_data())
     assert len(tuned.summary["trials"]) == 3
     assert (place / "trial-1" / "trial.json").stat().st_mtime_ns == before
+    assert not (place / "trial-1" / "checkpoint.safetensors").exists()
 
 
 def test_trials_of_other_settings_and_other_files_are_refused(fabric: Fabric, tmp_path: Path) -> None:

@@ -155,7 +155,10 @@ class Trial:
         """Train and validate; the result of a finished trial is read from its folder."""
         identity = run_identity(self.config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
         if (self.folder / TRIAL_FILE).exists():
-            return read_trial(self.folder / TRIAL_FILE, identity)
+            finished = read_trial(self.folder / TRIAL_FILE, identity)
+            if fabric.is_global_zero:
+                remove_checkpoints(self.folder)  # if the process ended before it could
+            return finished
         self.folder.mkdir(parents=True, exist_ok=True)
         result = TrialResult(self.number, searched_settings(self.config))
         try:
