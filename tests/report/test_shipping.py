@@ -5,6 +5,8 @@ from hiercos.report import Recommendation, recommendation, summarize
 from hiercos.report.shipping import RowDifference
 from records import record
 
+TESTS = 3
+
 
 def rows_of(**gaps: float) -> RowDifference:
     """Differences over rows from the AHD@1 of each line, certain from 0.05 on; top-1 always ties."""
@@ -32,7 +34,7 @@ def compared(**distances: float) -> list[Record]:
 
 def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
     distances = {"cross_entropy": 0.5, "hier_cos": 0.4, "hier_cos_crm": 0.1}
-    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
+    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
     assert (found.line.name, found.tied) == ("hier-cos + crm", ())
     assert texts_of(found)[0] == (
         "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100. "
@@ -55,21 +57,19 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
 
 def test_enough_test_rows_need_no_word_on_them() -> None:
     distances = {"cross_entropy": 0.5, "hier_cos": 0.4}
-    records = compared(**distances)
-    many = [replace(each, data={**each.data, "sizes": {"train": 9, "val": 9, "test": 10_000}}) for each in records]
-    found = recommendation(summarize(many), rows_of(**distances), most_frequent=0.25)
+    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=10_000)
     assert not any("Few test rows" in sentence for sentence in texts_of(found))
 
 
 def test_a_rule_that_changes_no_answer_is_said_to_change_none() -> None:
     lines = summarize(compared(cross_entropy=0.4, hier_cos=0.4, hier_cos_crm=0.4))
-    found = recommendation(lines, lambda *_: (0.0, 0.0, 0.0), most_frequent=0.25)
+    found = recommendation(lines, lambda *_: (0.0, 0.0, 0.0), most_frequent=0.25, tests=TESTS)
     assert "The rule: hier-cos + crm answers as hier-cos does: no difference on any test row." in texts_of(found)
 
 
 def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:
     distances = {"cross_entropy": 0.42, "hier_cos": 0.4, "hier_cos_crm": 0.39}
-    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25)
+    found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
     assert found.line.name == "cross-entropy"
     assert "It ties with hier-cos, hier-cos + crm: no certain difference" in texts_of(found)[0]
     assert texts_of(found)[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.610."
@@ -80,13 +80,13 @@ def test_a_difference_that_changes_from_seed_to_seed_is_a_tie_from_three_seeds_o
     records = [record("cross-entropy", seed, ahd_at_1=value) for seed, value in enumerate(flat)]
     records += [record("hier-cos", seed, ahd_at_1=value) for seed, value in enumerate(ours)]
     rows = rows_of(cross_entropy=0.5, hier_cos=0.35)
-    assert recommendation(summarize(records), rows, most_frequent=0.1).line.name == "cross-entropy"
+    assert recommendation(summarize(records), rows, most_frequent=0.1, tests=TESTS).line.name == "cross-entropy"
     fewer = [each for each in records if each.seed < 2]
-    assert recommendation(summarize(fewer), rows, most_frequent=0.1).line.name == "hier-cos"
+    assert recommendation(summarize(fewer), rows, most_frequent=0.1, tests=TESTS).line.name == "hier-cos"
 
 
 def test_the_model_of_the_best_seed_on_validation_is_shipped() -> None:
     history = [[{"top1": 0.5}], [{"top1": 0.7}], [{"top1": 0.7}]]
     records = [replace(record("cross-entropy", seed), history=each) for seed, each in enumerate(history)]
-    found = recommendation(summarize(records), rows_of(cross_entropy=0.5), most_frequent=0.1)
+    found = recommendation(summarize(records), rows_of(cross_entropy=0.5), most_frequent=0.1, tests=TESTS)
     assert found.record.seed == 1

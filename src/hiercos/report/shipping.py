@@ -34,7 +34,7 @@ class Recommendation:
         return max(self.line.records, key=lambda record: record.validation_top1)
 
 
-def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float) -> Recommendation:
+def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float, tests: int) -> Recommendation:
     """The line to ship: of those whose answers are nearest to the truth, the simplest.
 
     Answers are compared by their mean tree distance (AHD@1), row by row of the test split. Lines without a certain
@@ -45,13 +45,13 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
         lines: lines of a comparison.
         rows: mean difference (first line minus second) of "top1" or "ahd_at_1" over the test rows, with its interval.
         most_frequent: top-1 of always answering the most frequent training class.
+        tests: number of the test rows labelled with a class.
     """
     nearest = min(lines, key=_distance)
     tied = [line for line in lines if line is nearest or not _is_certain(line, nearest, "ahd_at_1", rows)]
     chosen = min(tied, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _distance(line)))
     others = tuple(line for line in tied if line is not chosen)
     top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
-    tests = int(chosen.records[0].data["sizes"]["test"])
     first = f"top-1 {top1}%, mean tree distance of the answers {distance}."
     why = _ties(others, tests) if len(lines) > 1 else ""
     statements = [

@@ -106,7 +106,7 @@ def predict(
     probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
     """
     chosen = chosen_format(format, output, "csv")
-    _check_table(chosen, output, top, explain=explain, probabilities=probabilities)
+    _check_table(chosen, output, top, answers, explain=explain, probabilities=probabilities)
     check_target("--output", output)
     answers.request()  # raises for impossible values
     reading = columns.settings()
@@ -144,7 +144,9 @@ def predict(
                 answer_later(batch, posterior)
 
 
-def _check_table(chosen: str, output: Path | None, top: int | None, *, explain: bool, probabilities: bool) -> None:
+def _check_table(
+    chosen: str, output: Path | None, top: int | None, answers: AnswerOptions, *, explain: bool, probabilities: bool
+) -> None:
     """Raise for a format that cannot be written, and for kinds of answers that exclude each other."""
     if chosen != FIFTYONE:
         check_format(chosen, output)
@@ -152,6 +154,8 @@ def _check_table(chosen: str, output: Path | None, top: int | None, *, explain: 
         raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
     if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
         raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+    if answers.backs_off and (top is not None or probabilities):
+        raise OptionError("--top and --probabilities: expected no --confidence, --min-level or target with them")
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

@@ -102,7 +102,7 @@ def _note_targets(dataset: "Dataset") -> None:
     aside, val = len(dataset.run_rows("calibration")), len(dataset.rows("val"))
     note = target_note(aside, LEAST_CALIBRATION)
     if note and is_first_process():
-        part = f"{aside} (a third) are" if aside else "none is"
+        part = f"{aside} (a third) are" if aside else f"none is (a third is, of {3 * LEAST_CALIBRATION} or more)"
         typer.echo(f"Of the {val} validation rows {part} set aside for targets when predicting: {note}.", err=True)
 
 

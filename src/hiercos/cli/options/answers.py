@@ -65,6 +65,12 @@ class AnswerOptions:
         Path | None, typer.Option(help="File of classes or nodes that are not allowed.", show_default=False)
     ] = None
 
+    @property
+    def backs_off(self) -> bool:
+        """Whether answers stop where a confidence, a level or a target says."""
+        targets = (self.target_containment, self.target_precision, self.max_overshoot)
+        return bool(self.confidence) or self.min_level != "0" or any(target is not None for target in targets)
+
     def request(self, taxonomy: "Taxonomy | None" = None) -> "AnswerRequest":
         """The request of these options; without a taxonomy, only their values are checked and no table is read.
 

@@ -200,10 +200,13 @@ def recommended(
     from hiercos.benchmark import AnswerTable
     from hiercos.report import recommendation, summarize
 
-    counts = np.bincount(dataset.labels[dataset.rows("train")])
-    share = float((dataset.labels[dataset.rows("test")] == counts.argmax()).mean())
+    trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
+    tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
+    counts = np.bincount(trained[trained < dataset.taxonomy.num_classes], minlength=1)
+    share = float((tested == counts.argmax()).mean())
     answers = AnswerTable.of(records, out)
-    return recommendation(summarize(records), answers.difference, most_frequent=share), answers.spread()
+    found = recommendation(summarize(records), answers.difference, most_frequent=share, tests=len(tested))
+    return found, answers.spread()
 
 
 def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
