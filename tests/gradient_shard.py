@@ -4,6 +4,7 @@ Run as `gradient_shard.py FOLDER RANK WORLD_SIZE`; FOLDER has tree.json, head.sa
 (features, labels). It leaves gradients-RANK.safetensors, and imports nothing from the tests.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -27,8 +28,10 @@ def main(folder: Path, rank: int, world_size: int) -> None:
     HierCOSLoss(taxonomy, grouping="sample")(wrapped(samples["features"]), samples["labels"]).backward()
     gradients = {name: weight.grad for name, weight in head.named_parameters() if weight.grad is not None}
     save_file(gradients, folder / f"gradients-{rank}.safetensors")
+    torch.distributed.barrier()  # nobody leaves while another one still needs it
     torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    os._exit(0)  # threads of gloo that still run at a regular end can abort the process

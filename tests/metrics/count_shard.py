@@ -5,6 +5,7 @@ Run as `count_shard.py FOLDER RANK WORLD_SIZE`; FOLDER has tree.npz (names, pare
 """
 
 import json
+import os
 import sys
 from pathlib import Path
 
@@ -29,8 +30,10 @@ def main(folder: Path, rank: int, world_size: int) -> None:
         suite.update(*batch)
     result = {name: value.item() for name, value in suite.compute().items()}
     (folder / f"result-{rank}.json").write_text(json.dumps(result), encoding="utf-8")
+    torch.distributed.barrier()  # nobody leaves while another one still needs it
     torch.distributed.destroy_process_group()
 
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
+    os._exit(0)  # threads of gloo that still run at a regular end can abort the process

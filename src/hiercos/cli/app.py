@@ -55,6 +55,7 @@ STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
 }
 if hasattr(signal, "SIGHUP"):  # the terminal was closed
     STOPS[signal.SIGHUP] = (TERMINATED_MESSAGE, HUNG_UP, TerminatedError)
+LATER = (signal.SIGALRM,) if hasattr(signal, "setitimer") else ()  # the alarm after which `stop` tries again
 IMPORT_SECONDS = 0.5  # longest wait for an import that a signal interrupts
 _import_ends: dict[int, float] = {}  # latest end of such a wait by signal, on the clock of `time.monotonic`
 IMPORT_SYSTEM = "<frozen importlib._bootstrap>"  # the file name of its functions in tracebacks
@@ -124,7 +125,7 @@ def main() -> None:
             signal.signal(number, stop)
     warnings.showwarning = print_warning
     code = run(sys.argv[1:])
-    for number in STOPS:  # all is done: the exit code is known
+    for number in (*STOPS, *LATER):  # all is done: the exit code is known
         signal.signal(number, signal.SIG_IGN)
     sys.exit(_flushed(code))
 
@@ -148,7 +149,7 @@ def stop(number: int, frame: FrameType | None) -> None:
     message, code, error = STOPS[number]
     if _is_importing(frame):
         now = time.monotonic()
-        if now < _import_ends.setdefault(number, now + IMPORT_SECONDS) and hasattr(signal, "setitimer"):
+        if now < _import_ends.setdefault(number, now + IMPORT_SECONDS) and LATER:
             signal.signal(signal.SIGALRM, lambda _, later: stop(number, later))
             signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS / 50)
             return
