@@ -148,7 +148,7 @@ def _by_method(
 
 
 def _colour_keys(lines: Sequence[Line]) -> dict[str, str]:
-    """What the colour of each line stands for: its method, or its own name if lines differ in settings alone."""
+    """The name that chooses the colour of each line: its method, or its own name if lines differ only in settings."""
     kinds = [(line.records[0].method, line.records[0].rule) for line in lines]
     is_ablation = len(set(kinds)) < len(kinds)
     return {line.name: line.name if is_ablation else line.records[0].method for line in lines}

@@ -4,17 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-# What a statement can be about: the line to ship; few test rows; the gains of the features, the tree and the rule; the
-# best order; the command that trains the line; the gain over the flat line; where a line errs; anything else.
-KINDS = ("ship", "few-rows", "features", "tree", "rule", "order", "command", "gain", "mistakes", "note")
-
 
 @dataclass(frozen=True)
 class Statement:
     """One line of a verdict.
 
     Attributes:
-        kind: what it is about, one of `KINDS`.
+        kind: what it is about: "ship" (the line to ship), "few-rows", "features", "tree" and "rule" (what each gains),
+            "order" (the best one), "command" (that trains the line), "gain" (over the flat line), "mistakes", "note".
         text: sentence, or for a command the command itself.
         subject: beginning of the sentence, before a colon; "" for none.
         reason: sentence that follows; "" for none.
