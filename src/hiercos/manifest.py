@@ -33,7 +33,7 @@ MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
 SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
 NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
-PATIENCE = 10.0  # seconds to wait for a moment in which nobody replaces the folder
+LONGEST_WAIT = 10.0  # seconds to wait for a moment in which nobody replaces the folder
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
 
 
@@ -97,7 +97,7 @@ class Manifest:
         Raises:
             ManifestError: for a damaged manifest, or a folder that is replaced all the time.
         """
-        path, end = folder / MANIFEST, time.monotonic() + PATIENCE
+        path, end = folder / MANIFEST, time.monotonic() + LONGEST_WAIT
         while path.exists():
             try:
                 current = OpenFile(path)
