@@ -37,7 +37,7 @@ PARTS = "parts"  # key of the checksums of the parts of large files
 SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
 HASHERS = max(1, min(4, (os.cpu_count() or 1) - 1))  # threads that hash beside the one that loads
 NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
-PATIENCE = 10.0  # seconds to wait for a moment in which nobody replaces the folder
+LONGEST_WAIT = 10.0  # seconds to wait for a moment in which nobody replaces the folder
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
 
 
@@ -138,7 +138,7 @@ class Manifest:
         Raises:
             ManifestError: for a damaged manifest, or a folder that is replaced all the time.
         """
-        path, end = folder / MANIFEST, time.monotonic() + PATIENCE
+        path, end = folder / MANIFEST, time.monotonic() + LONGEST_WAIT
         while path.exists():
             try:
                 current = OpenFile(path)
