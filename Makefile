@@ -9,6 +9,7 @@ SHARED := $(wildcard ../shared)
 ifneq ($(SHARED),)
 export HIERCOS_SHARED ?= $(abspath $(SHARED))
 endif
+unexport PYTHONDONTWRITEBYTECODE# the tests start a hundred processes, which should not compile everything anew
 
 .PHONY: demo test check lint types tests docs bench torture fuzz audit clean
 

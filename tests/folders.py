@@ -1,5 +1,7 @@
-"""Model folders that a test changes on purpose."""
+"""Model folders that a test changes on purpose, and a disk that is nearly full."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from hiercos.manifest import MANIFEST, Manifest, committed
@@ -20,3 +22,16 @@ def unsealed(folder: Path) -> Path:
     """Remove the manifest of a folder, as in those of earlier versions."""
     (folder / MANIFEST).unlink()
     return folder
+
+
+@contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """No file of this process may grow beyond a number of bytes meanwhile, as on a full disk."""
+    import resource
+
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)

@@ -220,3 +220,24 @@ def test_a_check_reads_every_file_but_missing_optional_ones(tmp_path: Path) -> N
     (tmp_path / "a").write_text("2")
     with pytest.raises(ManifestError, match="a: the file was changed"):
         Manifest.of(tmp_path).check(optional=("b",))
+
+
+def write_folder(folder: Path, text: str) -> None:
+    with committed(folder) as write:
+        for name in ("b", "a"):
+            write(name, f"{text} {name}")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("name", ["a", MANIFEST])
+@pytest.mark.parametrize("is_complete", [True, False])
+def test_a_pipe_in_a_folder_that_is_written_is_refused_at_once(name: str, is_complete: bool, tmp_path: Path) -> None:
+    if is_complete:
+        write_folder(tmp_path, "old")
+        (tmp_path / name).unlink()
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(ManifestError, match=f"{name}: expected a file, this is a pipe"):
+        write_folder(tmp_path, "new")
+    with pytest.raises(ManifestError, match="this is a"):
+        replace_file(tmp_path, "a", "new a")
+    assert (tmp_path / name).is_fifo()

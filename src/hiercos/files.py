@@ -25,6 +25,7 @@ except ImportError:  # Windows has no such locks: temporary files of other proce
 
 PREFIX, ENDING = ".hiercos-", ".tmp"  # of temporary files; short, because the longest names leave no room
 DAY = 86400.0  # seconds
+WRITER_SECONDS = 2.0  # time in which a pipe that is read has to get a writer
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EBADF, getattr(errno, "EDQUOT", errno.ENOSPC))  # of writing
 _swept: set[str] = set()  # folders whose stale temporary files this process has removed
 
@@ -277,6 +278,27 @@ def is_same_file(one: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
         return os.path.samefile(one, other)
     except (OSError, ValueError):  # one of them does not exist
         return False
+
+
+def first_bytes(path: str | os.PathLike[str], most: int) -> bytes:
+    """Content of a file, or of a pipe such as the output of another command, up to a number of bytes.
+
+    Raises:
+        OSError: if it cannot be read, or if nobody opens the pipe and writes for `WRITER_SECONDS`.
+    """
+    if not stat.S_ISFIFO(os.stat(path).st_mode):
+        with open(path, "rb") as file:
+            return file.read(most)
+    latest = time.monotonic() + WRITER_SECONDS
+    with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb", buffering=0) as pipe:
+        while (first := pipe.read(min(most, io.DEFAULT_BUFFER_SIZE))) == b"":  # None if somebody is about to write
+            if time.monotonic() > latest:
+                raise TimeoutError(errno.ETIMEDOUT, "nobody writes into this pipe", os.fspath(path))
+            time.sleep(0.01)
+        os.set_blocking(pipe.fileno(), True)
+        first = first or b""
+        with io.BufferedReader(pipe) as rest:
+            return first + rest.read(most - len(first))
 
 
 def check_regular(path: str | Path, error: type[FaultsError] = DataError) -> None:

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
 
 from hiercos.errors import FaultsError
-from hiercos.files import sync_folder, write_atomically
+from hiercos.files import check_regular, sync_folder, write_atomically
 from hiercos.options import json_object
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
@@ -319,6 +319,7 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
         earlier: name of a file that marks a complete folder of a version without manifests.
     """
     folder.mkdir(parents=True, exist_ok=True)
+    _check_replaceable(folder / MANIFEST)
     try:
         finish_renaming(folder)
     except BusyFolderError:
@@ -331,6 +332,7 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
 
     def write(name: str, data: str | bytes) -> None:
         content = data.encode("utf-8") if isinstance(data, str) else data
+        _check_replaceable(folder / name)
         write_atomically(folder / (f"{NEXT}{name}" if is_replaced else name), content)
         sums[name] = (sha256(content),)
         parts[name] = _parts(content)
@@ -338,6 +340,12 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
     yield write
     _write_manifest(folder, sums, parts, is_pending=is_replaced)
     finish_renaming(folder)
+
+
+def _check_replaceable(path: Path) -> None:
+    """Raise a `ManifestError` for a pipe or a device, which would be written into and could wait for a reader."""
+    if path.exists():
+        check_regular(path, ManifestError)
 
 
 def finish_renaming(folder: Path) -> None:
@@ -360,6 +368,8 @@ def replace_file(folder: Path, name: str, data: str | bytes) -> None:
     While the file is replaced, the manifest lists the checksums of both contents.
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
+    for each in (MANIFEST, name):
+        _check_replaceable(folder / each)
     finish_renaming(folder)
     manifest = Manifest.of(folder)
     listed, parts = manifest.files, {**manifest.parts, name: ()}

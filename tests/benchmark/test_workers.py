@@ -1,9 +1,12 @@
+import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 import torch
 
 from blobs import blob_data
+from folders import files_of_at_most
 from hiercos.benchmark.workers import SharedValue
 
 
@@ -32,3 +35,9 @@ def test_a_reader_that_writes_changes_only_its_own_copy(tmp_path: Path) -> None:
 def test_a_value_without_contents_needs_no_map(tmp_path: Path) -> None:
     assert SharedValue.write("text", tmp_path / "a").read() == "text"
     assert SharedValue.write(np.empty((0, 3)), tmp_path / "b").read().shape == (0, 3)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of file sizes")
+def test_a_full_disk_is_named_by_the_file_that_did_not_fit(tmp_path: Path) -> None:
+    with files_of_at_most(1000), pytest.raises(OSError, match=r"File too large: .*arrays"):
+        SharedValue.write(np.ones(1000), tmp_path / "arrays")

@@ -1,11 +1,14 @@
 """A model is measured on what it did not learn from."""
 
+import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from blobs import cloud
+from hiercos import engine
 from hiercos.cli.app import run
 from hiercos.hub import PretrainedModel
 from trees import TOY17
@@ -29,3 +32,26 @@ def test_a_saved_model_is_measured_on_the_test_rows_of_what_it_was_trained_on(
         said.append(capsys.readouterr())
     assert "data.npz is what the model was trained on: only its" in said[0].err
     assert said[0] == said[1]
+
+
+def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
+    features, labels = cloud(TOY17, 340)
+    np.savez(data, features=features.numpy(), labels=labels.numpy())
+    TOY17.write(tree)
+    settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
+    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", model, data, "--device", "cpu"]) == 0
+    expected, load = capsys.readouterr(), engine.load_model
+
+    def load_and_lose(*arguments: Any, **options: Any) -> engine.StoredModel:
+        stored = load(*arguments, **options)
+        shutil.rmtree(model)
+        return stored
+
+    monkeypatch.setattr(engine, "load_model", load_and_lose)
+    assert run(["evaluate", model, data, "--device", "cpu"]) == 0
+    assert capsys.readouterr() == expected

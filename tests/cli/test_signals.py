@@ -5,6 +5,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -13,60 +14,65 @@ from blobs import cloud
 from hiercos.cli.app import run
 from trees import TOY17
 
+EPOCHS = 40  # of about a twentieth of a second each
 
-def started(folder: Path, *options: str) -> "subprocess.Popen[str]":
+
+def arguments(folder: Path, out: Path) -> list[str]:
+    """A training run; its data are written before."""
     TOY17.write(folder / "tree.json")
     features, labels = cloud(TOY17, 2000)
     np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
-    data = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "out")]
-    settings = ["--method", "path-softmax", "--epochs", "50", "--batch-size", "8", *options]
-    command = [sys.executable, "-m", "hiercos", *data, *settings]
-    return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    data = [str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(out), "--device", "cpu"]
+    settings = ["--method", "path-softmax", "--epochs", str(EPOCHS), "--batch-size", "64", "--width", "32"]
+    return ["train", *data, *settings, "--dropout", "0.2"]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("number", "word"),
-    [(signal.SIGTERM, "Terminated"), (signal.SIGINT, "Interrupted"), (signal.SIGHUP, "Terminated")],
-    ids=["SIGTERM", "SIGINT", "SIGHUP"],
-)
-def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: signal.Signals, word: str) -> None:
-    out = tmp_path / "out"
-    with started(tmp_path) as process:
-        assert process.stderr is not None
+class Stopped(NamedTuple):
+    """A run that was stopped by a signal after some epochs: its folder, its exit code, and what it said."""
+
+    folder: Path
+    code: int
+    said: str
+
+
+def stopped(folder: Path, number: signal.Signals) -> Stopped:
+    out = folder / "out"
+    command = [sys.executable, "-m", "hiercos", *arguments(folder, out)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
         while process.poll() is None and not (out / "checkpoint.safetensors").exists():
             time.sleep(0.01)
-        time.sleep(0.5)  # some epochs further
+        time.sleep(0.2)  # some epochs further
         process.send_signal(number)
-        rest = process.stderr.read()
-    assert process.returncode == 128 + number
+        said = process.communicate()[1]
+    return Stopped(out, process.returncode, said)
+
+
+def says_so_and_keeps_its_epochs(run: Stopped, number: signal.Signals, word: str) -> None:
+    assert run.code == 128 + number
     end = f"error: {word}. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
-    assert rest.endswith(end)
-    assert "Traceback" not in rest
-    epoch = len((out / "log.csv").read_text().splitlines()) - 1
-    assert f"note: {out}: saved after epoch {epoch}\n{end}" in rest
-    left = {file.name for file in out.iterdir()}
+    assert run.said.endswith(end)
+    assert "Traceback" not in run.said
+    epoch = len((run.folder / "log.csv").read_text().splitlines()) - 1
+    assert 1 <= epoch < EPOCHS
+    assert f"note: {run.folder}: saved after epoch {epoch}\n{end}" in run.said
+    left = {file.name for file in run.folder.iterdir()}
     assert left - {"checkpoint-previous.safetensors"} == {"checkpoint.safetensors", "log.csv"}
 
 
 @pytest.mark.long
-def test_a_terminated_run_resumes_to_the_same_bytes(tmp_path: Path) -> None:
-    settings = ("--epochs", "30", "--batch-size", "64", "--dropout", "0.2")
-    with started(tmp_path, *settings) as process:
-        while process.poll() is None and not (tmp_path / "out" / "checkpoint.safetensors").exists():
-            time.sleep(0.01)
-        time.sleep(0.3)
-        process.send_signal(signal.SIGTERM)
-        process.communicate()
-    assert process.returncode == 143
-    with started(tmp_path, *settings, "--resume") as resumed:
-        resumed.communicate()
-    assert resumed.returncode == 0
-    (tmp_path / "out").rename(tmp_path / "resumed")
-    with started(tmp_path, *settings) as whole:
-        whole.communicate()
+@pytest.mark.parametrize(("number", "word"), [(signal.SIGINT, "Interrupted"), (signal.SIGHUP, "Terminated")])
+def test_an_interrupted_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: signal.Signals, word: str) -> None:
+    says_so_and_keeps_its_epochs(stopped(tmp_path, number), number, word)
+
+
+@pytest.mark.long
+def test_a_terminated_run_says_so_and_resumes_to_the_same_bytes(tmp_path: Path) -> None:
+    terminated = stopped(tmp_path, signal.SIGTERM)
+    says_so_and_keeps_its_epochs(terminated, signal.SIGTERM, "Terminated")
+    whole = tmp_path / "whole"
+    assert run([*arguments(tmp_path, terminated.folder), "--resume"]) == run(arguments(tmp_path, whole)) == 0
     for name in ("model.safetensors", "scores.npz", "config.json"):
-        assert (tmp_path / "resumed" / name).read_bytes() == (tmp_path / "out" / name).read_bytes()
+        assert (terminated.folder / name).read_bytes() == (whole / name).read_bytes()
 
 
 TELLS_WHEN_IT_BEGINS = """import sys

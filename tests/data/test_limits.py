@@ -2,13 +2,17 @@
 
 import io
 import os
+import time
+import warnings
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numpy.lib import format as npy
 
+from hiercos import files
 from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import ImageError
@@ -173,3 +177,41 @@ def test_empty_texts_fail_or_are_skipped_with_a_note(tmp_path: Path) -> None:
     path.write_text("text\n \n")
     with pytest.raises(DataError, match="the text is empty"):
         read_inputs(path, kind="texts", on_error="skip")
+
+
+@pytest.mark.parametrize("second", ["features.npy", "features"])
+def test_two_arrays_of_one_name_are_refused(second: str, tmp_path: Path) -> None:
+    path = npz(tmp_path / "a.npz", b"{'descr': '<f4', 'fortran_order': False, 'shape': (1, 1)}", bytes(4))
+    with zipfile.ZipFile(path, "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a duplicate name
+        archive.writestr(second, archive.read("features.npy"))
+    with pytest.raises(DataError, match=r"a\.npz: expected one array of each name, there are several 'features'"):
+        read_npz(path, arrays=("features",))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_taxonomy_is_read_from_a_pipe_that_gets_a_writer(tmp_path: Path) -> None:
+    pipe = tmp_path / "tree.txt"
+    os.mkfifo(pipe)
+
+    def write_late() -> None:
+        time.sleep(0.1)
+        with pipe.open("w") as stream:
+            stream.write("pet > cat\n")
+            stream.flush()
+            time.sleep(0.1)
+            stream.write("pet > dog\n")
+
+    with ThreadPoolExecutor(1) as pool:
+        written = pool.submit(write_late)
+        assert read_taxonomy(pipe).class_names == ("cat", "dog")
+        written.result()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_that_nobody_writes_into_is_refused_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert files.WRITER_SECONDS <= 2
+    monkeypatch.setattr(files, "WRITER_SECONDS", 0.05)
+    os.mkfifo(tmp_path / "tree.csv")
+    with pytest.raises(TaxonomyError, match=r"tree\.csv: cannot be read: nobody writes into this pipe"):
+        read_taxonomy(tmp_path / "tree.csv")

@@ -1,5 +1,6 @@
 import json
 import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -7,8 +8,15 @@ import pytest
 import torch
 
 from colours import TREE, colour_data
+from folders import files_of_at_most
 from hiercos.data import FeatureOrigin, load_dataset
-from hiercos.engine.feature_file import GrowingFeatures, checked_blocks, mapped_features, write_features
+from hiercos.engine.feature_file import (
+    GrowingFeatures,
+    checked_blocks,
+    mapped_features,
+    replace_blocks,
+    write_features,
+)
 from hiercos.errors import DataError
 
 ROWS = torch.arange(12, dtype=torch.float32).reshape(6, 2)
@@ -73,3 +81,23 @@ def test_a_pipe_in_the_cache_is_named_and_not_read(tmp_path: Path, name: str) ->
     os.mkfifo(tmp_path / name)
     with pytest.raises(DataError, match=f"{name}: expected a file, this is a pipe"):
         checked_blocks(tmp_path / "f.npy", (6, 2))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs limits of file sizes")
+def test_a_full_disk_is_named_by_the_file_of_features(tmp_path: Path) -> None:
+    path = tmp_path / "f.npy"
+
+    def fill() -> None:
+        with GrowingFeatures(path, (6, 2)) as file:
+            for batch in ROWS[file.done :].split(2):
+                file.append(batch)
+
+    for size in (0, 100, 140):  # the header takes 128 bytes
+        with files_of_at_most(size), pytest.raises(OSError, match=r"File too large: .*f\."):
+            fill()
+    fill()
+    path.write_bytes(path.read_bytes()[:-1])
+    *whole, block = checked_blocks(path, (6, 2))
+    assert [each.is_whole for each in (*whole, block)] == [True, True, False]
+    with files_of_at_most(140), pytest.raises(OSError, match=r"File too large: .*f\.npy"):
+        replace_blocks(path, (6, 2), [*((each, None) for each in whole), (block, ROWS[4:])])

@@ -25,6 +25,7 @@ from typing import Any
 import torch
 
 from hiercos.engine import RunProgress, TrainConfig
+from hiercos.files import named_when_full
 
 ALIGNMENT = 64  # bytes; start of each array, for aligned vector instructions
 
@@ -49,7 +50,7 @@ class SharedValue:
         stream, buffers = io.BytesIO(), list[pickle.PickleBuffer]()
         _Pickler(stream, protocol=5, buffer_callback=buffers.append).dump(value)
         spans = []
-        with path.open("xb") as file:
+        with named_when_full(path), path.open("xb") as file:
             for buffer in buffers:
                 file.write(bytes(-file.tell() % ALIGNMENT))
                 spans.append((file.tell(), buffer.raw().nbytes))

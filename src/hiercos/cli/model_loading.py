@@ -10,6 +10,7 @@ import typer
 from hiercos.cli.display.row_progress import checking_lines
 from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
+from hiercos.manifest import Manifest
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs
@@ -146,12 +147,12 @@ def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions)
     return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options, loading)
 
 
-def held_out_samples(folder: Path, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
+def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
     """The test rows of data for a model, whose record identifies its training data; notes go to stderr."""
     from hiercos.data import SourceOptions, load_test_samples
     from hiercos.records import Record
 
-    record = Record.find(folder, stored.rule.name)
+    record = Record.find(files, stored.rule.name)
     known = {} if record is None else record.data
     samples = load_test_samples(
         data,

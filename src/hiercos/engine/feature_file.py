@@ -7,6 +7,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from itertools import takewhile
 from pathlib import Path
 from types import TracebackType
@@ -47,12 +48,14 @@ class GrowingFeatures:
         whole = list(takewhile(lambda block: block.is_whole, blocks))
         self.done = whole[-1].stop if whole else 0
         header = _header(self.shape)
-        self._file = self.path.open("r+b" if self.path.exists() else "w+b")
-        self._file.write(header)
-        self._file.truncate(len(header) + self.done * 4 * self.shape[1])
-        self._file.seek(0, os.SEEK_END)
-        write_atomically(sums_file(self.path), b"".join(block.entry() for block in whole))
-        self._sums = sums_file(self.path).open("ab")
+        with named_when_full(self.path), ExitStack() as stack:  # an error closes the files
+            self._file = stack.enter_context(self.path.open("r+b" if self.path.exists() else "w+b"))
+            self._file.write(header)
+            self._file.truncate(len(header) + self.done * 4 * self.shape[1])
+            self._file.seek(0, os.SEEK_END)
+            write_atomically(sums_file(self.path), b"".join(block.entry() for block in whole))
+            self._sums = stack.enter_context(sums_file(self.path).open("ab"))
+            stack.pop_all()
         return self
 
     def append(self, features: Tensor) -> None:
@@ -68,10 +71,10 @@ class GrowingFeatures:
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for file in (self._file, self._sums):
+        with named_when_full(self.path), self._sums, self._file:
             if kind is None:
-                os.fsync(file.fileno())  # before the file is renamed
-            file.close()
+                for file in (self._file, self._sums):
+                    os.fsync(file.fileno())  # before the file is renamed
 
 
 DIGEST = 32  # bytes of a SHA-256
@@ -140,7 +143,7 @@ def replace_blocks(path: Path, shape: tuple[int, int], blocks: Iterable[tuple[Bl
         blocks: all blocks in order, each with its new features, or None for a block that is whole.
     """
     header, sums = _header(shape), []
-    with path.open("r+b") as file:
+    with named_when_full(path), path.open("r+b") as file:
         file.write(header)
         for block, features in blocks:
             if features is not None:

@@ -20,8 +20,9 @@ from hiercos.cli.display.output import Row, check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import Answering, AnswerOptions
-from hiercos.cli.options.common import LoadOptions, check_target
+from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.manifest import Manifest
 from hiercos.metric_table import AVERAGE_PRECISION
 
 if TYPE_CHECKING:
@@ -119,9 +120,8 @@ def evaluate(
     if files.scores is not None:
         rows = _file_rows(files, columns, breakdown, seed)
     elif files.against is None and model is not None and data is not None:
-        opened = _open(
-            model, loading.load(model), data, columns, answers, partial(device_options.read_config, batch_size, workers)
-        )
+        read_config = partial(device_options.read_config, batch_size, workers)
+        opened = _open(opened_model_folder(model), loading, data, columns, answers, read_config)
         rows = opened.rows(breakdown, seed)
         if curve is not None:
             _write_curve(opened, curve, seed)
@@ -190,8 +190,8 @@ class OpenedModel:
 
 
 def _open(  # noqa: PLR0917  # all are needed, and it is called once
-    model: Path,
-    stored: "StoredModel",
+    files: Manifest,
+    loading: LoadOptions,
     data: str,
     columns: ColumnOptions,
     answers: AnswerOptions,
@@ -201,7 +201,8 @@ def _open(  # noqa: PLR0917  # all are needed, and it is called once
 
     from hiercos.engine import LabelledInputs, model_samples
 
-    samples = held_out_samples(model, stored, data, columns)
+    stored = loading.load(files)
+    samples = held_out_samples(files, stored, data, columns)
     config = read_config(kind=stored.kind, doing="evaluating")
     sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)

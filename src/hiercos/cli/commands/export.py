@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.display.row_progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
-from hiercos.cli.options.common import LoadOptions, check_target
+from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
 
 if TYPE_CHECKING:
@@ -55,14 +55,15 @@ def export(
     The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
     """
     _check_options(onnx, start, data, int8=int8, level=level)
-    stored = loading.load(model)
+    folder = opened_model_folder(model)
+    stored = loading.load(folder)
     from hiercos.engine import level_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
 
     if stored.kind == "texts" and start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
-    samples = None if data is None else held_out_samples(model, stored, data, columns)
+    samples = None if data is None else held_out_samples(folder, stored, data, columns)
     if level is not None:
         whole, stored = stored, level_model(stored, level)
         if samples is not None:

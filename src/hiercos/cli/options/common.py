@@ -12,6 +12,7 @@ import typer
 from hiercos.cli.options.groups import OptionError
 from hiercos.files import check_folder_writable, check_writable
 from hiercos.locks import check_unlocked
+from hiercos.manifest import Manifest
 
 if TYPE_CHECKING:
     from hiercos.engine import StoredModel
@@ -27,6 +28,17 @@ def check_model_folder(model: Path) -> None:
     raise OptionError(f"{model}: expected the folder that hiercos train wrote{exported}, this is a file")
 
 
+def opened_model_folder(model: Path) -> Manifest:
+    """The files of a model folder, all of them old or all new if another process replaces it meanwhile.
+
+    Raises:
+        OptionError: if there is no such folder.
+        ManifestError: if its manifest is damaged.
+    """
+    check_model_folder(model)
+    return Manifest.of(model)
+
+
 @dataclass(frozen=True)
 class LoadOptions:
     """Options for loading a model folder."""
@@ -38,9 +50,10 @@ class LoadOptions:
         bool, typer.Option("--no-verify", help="Do not compare the weights of the model with their checksums.")
     ] = False
 
-    def load(self, model: Path) -> "StoredModel":
-        """Load a model folder."""
-        check_model_folder(model)
+    def load(self, model: Path | Manifest) -> "StoredModel":
+        """Load a model folder, or one whose files are open already."""
+        if isinstance(model, Path):
+            check_model_folder(model)
         from hiercos.engine import load_model
 
         return load_model(model, verify=not self.no_verify, trust_backbone=self.trust_backbone)

@@ -4,6 +4,7 @@ import io
 import json
 import math
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,7 +50,7 @@ def read_npz(
 
 @contextmanager
 def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.ZipFile]:
-    """Open a file of arrays, or its content; a DataError unless it is .npz with an allowed number of members."""
+    """Open a file of arrays, or its content; a DataError unless it is .npz with few enough, distinct members."""
     if content is None:
         check_regular(path)
     with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
@@ -60,6 +61,8 @@ def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.Zip
     with archive:
         if fault := limit_fault("members", len(archive.infolist())):
             raise DataError(f"{path}: {fault}")
+        if twice := [name for name, count in Counter(array_names(archive)).items() if count > 1]:
+            raise DataError(f"{path}: expected one array of each name, there are several {name!r}" for name in twice)
         yield archive
 
 

@@ -7,7 +7,7 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from hiercos.errors import reading
-from hiercos.files import write_atomically
+from hiercos.files import first_bytes, write_atomically
 from hiercos.limits import limit, limit_fault
 from hiercos.taxonomy.build import kept_parents
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
@@ -232,8 +232,7 @@ def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping
 
 def _text(path: str | PathLike[str]) -> str:
     try:
-        with Path(path).open("rb") as file:  # also a pipe, such as the output of another command
-            content = file.read(limit("file_bytes") + 1)
+        content = first_bytes(path, limit("file_bytes") + 1)
         if fault := limit_fault("file_bytes", len(content)):
             raise TaxonomyError(fault)
         return content.decode("utf-8-sig")
