@@ -85,7 +85,8 @@ def suitable_alpha(taxonomy: Taxonomy) -> float:
         >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
         0.05
     """
-    return ALPHA * min(1.0, SUITED_CLASSES / taxonomy.num_classes) ** 1.5
+    share = min(1.0, SUITED_CLASSES / taxonomy.num_classes)
+    return float(ALPHA * share**1.5)
 
 
 class LeafScores(nn.Module):
