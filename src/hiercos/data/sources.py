@@ -49,6 +49,7 @@ def load_dataset(
     root: str | Path | None = None,
     on_error: str = "fail",
     callback: CheckCallback | None = None,
+    fewest_labels: int = 2,
 ) -> Dataset:
     """Load a data set by its built-in name, path or Hugging Face name.
 
@@ -66,6 +67,7 @@ def load_dataset(
             relative to; by default the folder of the table.
         on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
+        fewest_labels: smallest number of different training labels; 1 for data that extend a trained model.
 
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
@@ -79,7 +81,7 @@ def load_dataset(
         return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(source_name(source), read_samples(source, options), tree)
+    return _dataset(source_name(source), read_samples(source, options), tree, fewest_labels)
 
 
 def check_source(source: str | Path) -> None:
@@ -111,7 +113,7 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> Dataset:
+def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, fewest_labels: int) -> Dataset:
     """Data set of these samples; without a taxonomy, one is made from the labels."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
@@ -136,6 +138,7 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
         notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
+        fewest_labels=fewest_labels,
     )
 
 

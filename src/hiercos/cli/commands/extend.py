@@ -57,14 +57,14 @@ def extend(
     from hiercos.cli.display.result_tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset
-    from hiercos.engine import ReadConfig, grown_data, train_run
+    from hiercos.engine import ReadConfig, forgetting_note, grown_data, growth_accuracy, train_run
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
-    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines())
+    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), fewest_labels=1)
     typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
     config = training.config(
         stored.model.method,
@@ -78,6 +78,8 @@ def extend(
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
         prepared = grown_data(stored, dataset, change, kept, reading)
+        if note := forgetting_note(prepared):
+            typer.echo(note, err=True)
         callback = training_callback(config, stored.rule.name)
         per_class = 0 if kept is None else memory or _most_remembered(kept)
         records = train_run(
@@ -85,6 +87,7 @@ def extend(
         )
         if fabric.is_global_zero:
             print_records([records[stored.rule.name]], format)
+            typer.echo("".join(f"{line}\n" for line in growth_accuracy(fabric, prepared, out).lines()), err=True, nl=False)
             typer.echo(f"The extended model is in {out}.", err=True)
 
 
