@@ -40,7 +40,7 @@ def test_a_terminated_run_says_so_and_keeps_its_epochs(tmp_path: Path, number: s
         process.send_signal(number)
         rest = process.stderr.read()
     assert process.returncode == 128 + number
-    end = f"error: {word}. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
+    end = f"error: {word}. Rerun the command with --resume to continue.\n"
     assert rest.endswith(end)
     assert "Traceback" not in rest
     epoch = len((out / "log.csv").read_text().splitlines()) - 1

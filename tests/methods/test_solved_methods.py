@@ -31,7 +31,7 @@ def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, 
     raise AssertionError(f"{name}: {len(train)}, {len(val)}")
 
 
-def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str = "") -> None:  # noqa: ARG001
+def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str = "") -> None:
     """A few gradient steps, in place of the engine's training."""
     assert len(val)
     features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)

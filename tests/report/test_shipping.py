@@ -109,7 +109,11 @@ def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> Non
 def test_a_certain_gain_in_any_figure_breaks_a_tie_of_distances(
     metric: str, values: tuple[float, float, float], said: str
 ) -> None:
-    kinds = {"cross_entropy": ("cross-entropy", "none"), "hier_cos": ("hier-cos", "none"), "hier_cos_crm": ("hier-cos", "crm")}
+    kinds = {
+        "cross_entropy": ("cross-entropy", "none"),
+        "hier_cos": ("hier-cos", "none"),
+        "hier_cos_crm": ("hier-cos", "crm"),
+    }
     records = [
         record(method, rule=rule, **{"ahd_at_1": 0.4, "hops": 0.5, "top1": 0.5, metric: value})
         for (method, rule), value in zip(kinds.values(), values, strict=True)

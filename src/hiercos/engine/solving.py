@@ -1,7 +1,8 @@
 """Training by a method's own solver, which finds the weights from all features and labels at once."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ class MemberRuns:
         identity: settings, data and taxonomy of the run, for the checkpoints.
         resume: whether to resume inner models from their checkpoints.
         count: number of models so far.
+        finished: number of models that are trained.
         earlier_seconds: time that processes before this one spent on the models, from their checkpoints.
     """
 
@@ -40,6 +42,7 @@ class MemberRuns:
     resume: bool
     count: int = 0
     earlier_seconds: float = 0.0
+    finished: int = 0
 
     def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
         """See `MemberTraining`."""
@@ -60,7 +63,18 @@ class MemberRuns:
             callback=None if self.callback is None else MemberCallback(self.callback, name),
         )
         self.earlier_seconds += max(0.0, progress.seconds - (time.perf_counter() - start))
+        self.finished += 1
         member.cpu()
+
+    @contextmanager
+    def noted_on_failure(self) -> Iterator[None]:
+        """Add a note on the models that are finished and saved to an error of the block."""
+        try:
+            yield
+        except BaseException as error:
+            if self.folder is not None and self.finished and not getattr(error, "__notes__", ()):
+                error.add_note(f"{self.folder}: saved {self.finished} trained member{'s' * (self.finished > 1)}")
+            raise
 
 
 @dataclass(frozen=True)

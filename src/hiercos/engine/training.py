@@ -184,7 +184,8 @@ def fit(
     if model.solver is not None:
         with _closing(callback):
             members = MemberRuns(partial(fit, fabric), callback, config, folder, identity or {}, resume)
-            return _solve(fabric, model, train, val, members, weights)
+            with members.noted_on_failure():
+                return _solve(fabric, model, train, val, members, weights)
     if val is None and config.patience is not None:
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})

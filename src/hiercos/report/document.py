@@ -204,7 +204,9 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
     return Results(
         tuple(sections),
         tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
-        Verdict(tuple(Statement("gain", str(verdict(each.lines, runs="draws")), subject=each.title) for each in sections)),
+        Verdict(
+            tuple(Statement("gain", str(verdict(each.lines, runs="draws")), subject=each.title) for each in sections)
+        ),
         columns=CURVE_COLUMNS,
         points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
     )

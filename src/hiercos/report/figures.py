@@ -8,7 +8,7 @@ import numpy as np
 
 from hiercos.analysis import Analysis
 from hiercos.metric_table import MetricSpec, metric_spec
-from hiercos.report.charts import DotPanel, Series, dot_chart, line_chart
+from hiercos.report.charts import DotPanel, Series, clipped, dot_chart, line_chart
 from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
@@ -40,8 +40,8 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
     lines = results.sections[0].lines
     top1, distance = metric_spec("top1"), metric_spec("ahd_at_1")
     panels = [
-        DotPanel("top-1 accuracy, %", [_scaled(line, top1, results) for line in lines]),
-        DotPanel("mean tree distance", [_scaled(line, distance, results) for line in lines]),
+        DotPanel(title, [_scaled(line, spec, results) for line in lines], _limits(spec, lines[0]))
+        for title, spec in (("top-1 accuracy, %", top1), ("mean tree distance", distance))
     ]
     note = f"Tree distance: the levels to climb until answer and truth meet; 0 is right. {_bars(results)}"
     texts = [
@@ -69,6 +69,12 @@ def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
     found = line.estimate(spec.name)
     half_width = results.row_spread.get(line.name, {}).get(spec.name, found.half_width)
     return Estimate(spec.scale * found.mean, spec.scale * half_width)
+
+
+def _limits(spec: MetricSpec, line: Line) -> tuple[float, float]:
+    """Smallest and largest possible value of a metric as shown."""
+    height = int(line.records[0].taxonomy["height"])
+    return 0.0, spec.scale * (height if spec.highest is None else spec.highest)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Figure:
@@ -124,7 +130,8 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
         for line in lines
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
-    spread = {name: [(each.low, each.high) for each in found] for name, found in estimates.items()}
+    limits = _limits(column, lines[0])
+    spread = {name: [clipped(each, limits) for each in found] for name, found in estimates.items()}
     return _by_method(lines, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
 
 

@@ -91,7 +91,7 @@ def result_row(record: Record) -> dict[str, Any]:
 
 def figure(record: Record, name: str) -> float:
     """One figure of a record: a metric (nan if it was not measured), the training time or the number of epochs."""
-    run = {"train_seconds": record.train_seconds, "epochs": len(record.history)}
+    run = {"train_seconds": record.train_seconds, "epochs": record.epochs}
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 

@@ -57,7 +57,7 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
     """
     left = list(lines)
     for name in CRITERIA:
-        best = min(left, key=lambda line: _rank(line, name))  # noqa: B023  # called at once
+        best = min(left, key=lambda line: _rank(line, name))  # called at once
         left = [line for line in left if line is best or not _is_better(best, line, name, rows)]
     chosen = min(left, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _rank(line, "ahd_at_1")))
     others = [line for line in lines if line is not chosen]

@@ -87,7 +87,9 @@ def extend(
         )
         if fabric.is_global_zero:
             print_records([records[stored.rule.name]], format)
-            typer.echo("".join(f"{line}\n" for line in growth_accuracy(fabric, prepared, out).lines()), err=True, nl=False)
+            typer.echo(
+                "".join(f"{line}\n" for line in growth_accuracy(fabric, prepared, out).lines()), err=True, nl=False
+            )
             typer.echo(f"The extended model is in {out}.", err=True)
 
 

@@ -241,9 +241,16 @@ def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSam
         return samples
     faults = samples.inputs.faults(samples.row_name)
     if on_error == "fail" or not len(usable):
-        return replace(samples, faults=tuple(f"{path}: {fault}" for fault in faults))
+        named = with_skip_hint([f"{path}: {fault}" for fault in faults], len(usable))
+        return replace(samples, faults=tuple(named))
     notes = skipped_texts(path, faults, len(samples.inputs))
     return replace(samples.take(usable), notes=(*samples.notes, *notes))
+
+
+def with_skip_hint(faults: Sequence[str], usable: int) -> list[str]:
+    """Faults of texts, the first one with the option that leaves such rows out, if any others are usable."""
+    hint = "; --on-error skip leaves such rows out" if usable else ""
+    return [f"{fault}{'' if number else hint}" for number, fault in enumerate(faults)]
 
 
 def skipped_texts(path: Path, faults: Sequence[str], count: int) -> tuple[str, ...]:
