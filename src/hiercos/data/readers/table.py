@@ -226,12 +226,12 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
 
 
-def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSamples:
+def usable_texts(samples: SourceSamples, path: Path | str, on_error: str) -> SourceSamples:
     """Samples whose text can be used, with a note about the others if they are skipped; else all, with their faults.
 
     Args:
         samples: samples with texts.
-        path: file they come from, for messages.
+        path: file or source they come from, for messages.
         on_error: "fail" for an empty or too long text to be a fault, "skip" to leave its row out.
     """
     check_on_error(on_error)
@@ -253,7 +253,7 @@ def with_skip_hint(faults: Sequence[str], usable: int) -> list[str]:
     return [f"{fault}{'' if number else hint}" for number, fault in enumerate(faults)]
 
 
-def skipped_texts(path: Path, faults: Sequence[str], count: int) -> tuple[str, ...]:
+def skipped_texts(path: Path | str, faults: Sequence[str], count: int) -> tuple[str, ...]:
     """Notes about texts that are left out: their number, and each by row and fault; none without any."""
     if not faults:
         return ()
