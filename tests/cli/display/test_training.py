@@ -163,7 +163,8 @@ def test_lines_of_a_committee_name_the_member_and_fit_80_columns(capsys: pytest.
     config = TrainConfig(method="cross-entropy-mlp", epochs=100)
     history = [Epoch(number, 1.0, 0.5, 0.7, 3.0) for number in range(1, 101)]
     found = RunProgress(history, best_epoch=1, member="member 12 (cross-entropy-mlp), fold 3 of 3")
-    for display in (PlainDisplay("default seed 0"), PlainDisplay("default seed 0", is_one_of_many=True)):
+    legend = ["about other figures"]
+    for display in (PlainDisplay("default seed 0", legend), PlainDisplay("default seed 0", is_one_of_many=True)):
         display.epoch(found, config)
         display.close()
     alone, beside = capsys.readouterr().err.splitlines()

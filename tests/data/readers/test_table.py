@@ -54,7 +54,7 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
         ("\n\n", "a.csv: the file is empty; expected a header and rows below it"),
         ("text;label\na;b\n", "a.csv: row 1: expected ',' between columns, it seems to be ';'"),
         ("text\tlabel\na\tb\n", "a.csv: row 1: expected ',' between columns, it seems to be '\\t'"),
-        ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'?"),
+        ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'? (--label-column names another)"),
         ("text,label\n", "a.csv: expected at least one row below the header, got none"),
         ("text,label,text\na,b,c\n", "a.csv: the column 'text' appears twice"),
         (

@@ -275,7 +275,7 @@ class PlainDisplay:
         self.done += 1
         epoch = progress.history[-1]
         if progress.member:
-            self.waiting = f"{self.prefix}{_member_figures(progress, config)}\n"
+            self.waiting, self.legend = f"{self.prefix}{_member_figures(progress, config)}\n", ()
             self._print_if_due()
             return
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
@@ -325,7 +325,7 @@ class LiveDisplay:
         description = f"{progress.member or self.name}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         if progress.member:
-            figures = f"val top-1 {100 * epoch.top1:.2f}%"
+            figures, self.legend = f"val top-1 {100 * epoch.top1:.2f}%", ()  # which is about other figures
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 
     def close(self) -> None:

@@ -26,6 +26,7 @@ from hiercos.data.readers.table_files import (
     parquet_file,
 )
 from hiercos.data.samples import (
+    LABEL_COLUMN,
     PATH_COLUMN,
     SPLIT_COLUMN,
     TEXT_COLUMN,
@@ -125,7 +126,12 @@ def any_text(value: object) -> str:
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
     """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one."""
-    faults = [f"{path}: expected a column {name!r}{suggestion(name, names)}" for name in wanted if name not in names]
+    faults = [
+        f"{path}: expected a column {name!r}{suggestion(name, names)}"
+        f"{' (--label-column names another)' if name == LABEL_COLUMN else ''}"
+        for name in wanted
+        if name not in names
+    ]
     kept = [name for name in (*wanted, *optional) if name in names]
     faults += [f"{path}: the column {name!r} appears twice" for name in kept if names.count(name) > 1]
     if faults:
@@ -281,7 +287,9 @@ def input_column(options: SourceOptions, names: Collection[str], *, source: str)
             "expected --text-column or --path-column to choose one"
         )
     if not there:
-        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)}")
+        listed = suggestion("", names)
+        choose = "--text-column or --path-column names another"
+        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{listed} ({choose})")
     return there[0], there == [TEXT_COLUMN]
 
 
