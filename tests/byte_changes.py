@@ -56,6 +56,19 @@ def text_model(folder: Path) -> Stored:
     return Stored("model folder", files_of(folder), read)
 
 
+def large_model(folder: Path) -> Stored:
+    """A model whose weights are hashed in parts, by several threads."""
+    torch.manual_seed(0)
+    save_model(folder, StoredModel(Model(TOY17, 500, "hier-cos", {"width": 600}).eval(), None, temperature=1.5))
+
+    def read() -> Answer:
+        stored = load_model(folder)
+        state = {name: bits(tensor) for name, tensor in stored.model.state_dict().items()}
+        return (state, stored.rule, stored.temperature, stored.model.taxonomy)
+
+    return Stored("large model folder", files_of(folder), read)
+
+
 def run_folder(folder: Path) -> Stored:
     fabric = Fabric(accelerator="cpu", devices=1)
     train_run(fabric, blob_data(), TrainConfig(method="hier-cos", epochs=2, options={"width": 8}), folder)
@@ -115,7 +128,7 @@ def files_of(folder: Path) -> list[Path]:
 
 def stored_things(folder: Path, environment: Callable[[str, str], None]) -> Iterator[Stored]:
     """All kinds of stored files, each in its own folder."""
-    for number, make in enumerate((text_model, run_folder, checkpoints, export)):
+    for number, make in enumerate((text_model, large_model, run_folder, checkpoints, export)):
         (folder / str(number)).mkdir()
         yield make(folder / str(number))
     yield features(folder / "cache", environment)

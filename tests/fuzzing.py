@@ -248,7 +248,7 @@ def image_targets(_folder: Path) -> Iterator[Target]:
 
 def model_targets(folder: Path) -> Iterator[Target]:
     yield Target("record", ".json", lambda p: Record.read(placed(p, "record.json")), [record().to_json().encode()], 6)
-    sums = {"format": "hiercos-manifest", "version": 1, "files": {"a": ["0" * 64]}}
+    sums = {"format": "hiercos-manifest", "version": 1, "files": {"a": ["0" * 64]}, "parts": {"a": [[1, "0" * 64]]}}
     yield Target("manifest", ".json", lambda p: Manifest.of(placed(p, MANIFEST)), [json.dumps(sums).encode()], 8)
     config = {"format": "hiercos-model", "version": 4, "kind": "vectors", "method": "hier-cos", "options": {"width": 4}}
     config |= {"in_features": 3, "rule": rule("crm").to_dict(), "temperature": 1.5, "backbone": None}

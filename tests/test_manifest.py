@@ -2,12 +2,14 @@
 
 import json
 import os
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 import pytest
 
 from hiercos.manifest import MANIFEST, SMALL, Manifest, ManifestError, committed, finish_renaming, replace_file
+
+LARGE = 5 * SMALL + 1
 
 
 def damaged_folder(folder: Path) -> Manifest:
@@ -20,30 +22,82 @@ def damaged_folder(folder: Path) -> Manifest:
 def test_a_changed_file_is_an_error_at_the_end_of_the_block(tmp_path: Path) -> None:
     seen = []
     with pytest.raises(ManifestError, match="weights: the file was changed after it was written"):  # noqa: SIM117
-        with damaged_folder(tmp_path).verified_in_background("weights") as content:
-            seen.append(content)
+        with damaged_folder(tmp_path).checked_in_background() as checked:
+            seen.append(checked.content("weights"))
     assert seen == [b"2" * SMALL]
 
 
 def test_an_error_in_the_block_gives_way_to_that_of_a_changed_file(tmp_path: Path) -> None:
     with (
         pytest.raises(ManifestError, match="the file was changed"),
-        damaged_folder(tmp_path).verified_in_background("weights") as content,
+        damaged_folder(tmp_path).checked_in_background() as checked,
     ):
-        raise ValueError(f"cannot be parsed: {content[:9]!r}")
+        raise ValueError(f"cannot be parsed: {checked.content('weights')[:9]!r}")
 
 
 def test_unchecked_and_whole_files_are_read(tmp_path: Path) -> None:
-    with damaged_folder(tmp_path).verified_in_background("weights", verify=False) as content:
-        assert content == b"2" * SMALL
+    with damaged_folder(tmp_path).checked_in_background() as checked:
+        assert checked.content("weights", verify=False) == b"2" * SMALL
     (tmp_path / "weights").write_bytes(b"1" * SMALL)
-    with Manifest.of(tmp_path).verified_in_background("weights") as content:
-        assert content == b"1" * SMALL
+    with Manifest.of(tmp_path).checked_in_background() as checked:
+        assert checked.content("weights") == b"1" * SMALL
     with (
         pytest.raises(ValueError, match="of the block"),
-        Manifest.of(tmp_path).verified_in_background("weights"),
+        Manifest.of(tmp_path).checked_in_background() as checked,
     ):
-        raise ValueError("of the block")
+        raise ValueError(f"of the block: {len(checked.content('weights'))}")
+
+
+def change(path: Path, place: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(bytes(content))
+
+
+@pytest.mark.parametrize("listed", ["parts", "no parts", "parts of another file"])
+@pytest.mark.parametrize("place", [0, LARGE // 2, LARGE - SMALL - 1, LARGE - 1, None])
+def test_a_byte_of_a_large_file_is_checked_with_and_without_parts(
+    listed: str, place: int | None, tmp_path: Path
+) -> None:
+    with committed(tmp_path) as write:
+        write("weights", bytes(LARGE))
+    values = json.loads((tmp_path / MANIFEST).read_text())
+    assert sum(size for size, _ in values["parts"]["weights"]) == LARGE
+    if listed == "no parts":  # an earlier version
+        del values["parts"]
+    elif listed == "parts of another file":
+        values["parts"]["weights"].pop()
+    (tmp_path / MANIFEST).write_text(json.dumps(values))
+    if place is not None:
+        change(tmp_path / "weights", place)
+    with pytest.raises(ManifestError, match="was changed") if place is not None else nullcontext():  # noqa: SIM117
+        with Manifest.of(tmp_path).checked_in_background() as checked:
+            assert len(checked.content("weights")) == LARGE
+
+
+def test_files_of_another_length_are_refused(tmp_path: Path) -> None:
+    with committed(tmp_path) as write:
+        write("weights", bytes(LARGE))
+    for length in (0, SMALL, LARGE - 1, LARGE + 1):
+        (tmp_path / "weights").write_bytes(bytes(length))
+        with pytest.raises(ManifestError, match="was changed"):  # noqa: SIM117
+            with Manifest.of(tmp_path).checked_in_background() as checked:
+                checked.content("weights")
+
+
+def test_parts_follow_a_file_that_is_replaced(tmp_path: Path) -> None:
+    for content in (b"1" * LARGE, b"2" * LARGE):
+        with committed(tmp_path) as write:
+            write("weights", content)
+            write("other", b"3" * LARGE)
+        with Manifest.of(tmp_path).checked_in_background() as checked:
+            assert checked.content("weights") == content
+    replace_file(tmp_path, "weights", b"4" * LARGE)
+    found = Manifest.of(tmp_path)
+    with found.checked_in_background() as checked:
+        assert [checked.content(name)[:1] for name in ("weights", "other")] == [b"4", b"3"]
+    assert not found.parts.get("weights")
+    assert found.parts["other"]
 
 
 def test_a_folder_is_replaced_whole_and_the_old_one_stays_until_then(tmp_path: Path) -> None:
@@ -102,9 +156,9 @@ def test_a_small_file_is_checked_before_it_is_used(tmp_path: Path) -> None:
     (tmp_path / "weights").write_bytes(b"2")
     with (
         pytest.raises(ManifestError, match="the file was changed"),
-        Manifest.of(tmp_path).verified_in_background("weights"),
+        Manifest.of(tmp_path).checked_in_background() as checked,
     ):
-        pytest.fail("its content was used")
+        pytest.fail(f"its content was used: {checked.content('weights')!r}")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")

@@ -92,8 +92,9 @@ def test_files_read_while_they_are_replaced_belong_together(verify: bool, tmp_pa
         files = Manifest.of(tmp_path)
         contents = [files.content(name, verify=verify) for name in NAMES[:2]]
         time.sleep(random.choice((0.0, 0.0005, 0.03)))  # a reader that takes its time
-        with files.verified_in_background(NAMES[2], verify=verify) as last:
-            return (*contents, last)
+        with files.checked_in_background() as checked:
+            last = checked.content(NAMES[2], verify=verify)
+        return (*contents, last)
 
     with replaced(tmp_path, replace_contents):
         found = answers(read)

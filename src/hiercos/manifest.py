@@ -9,6 +9,8 @@ gives the old folder or the new one, never a mixture.
 
 A reader opens all listed files together with the manifest, and opens them again if another manifest has come meanwhile.
 The open files outlive a rename, so what is read later belongs to this manifest whatever other processes do.
+
+Of large files the manifest holds the SHA-256 of parts, too, so that several threads can compare one file with it.
 """
 
 import hashlib
@@ -18,12 +20,12 @@ import os
 import stat
 import time
 import weakref
-from collections.abc import Callable, Container, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeGuard
 
 from hiercos.errors import FaultsError
 from hiercos.files import sync_folder, write_atomically
@@ -31,14 +33,23 @@ from hiercos.options import json_object
 
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
+PARTS = "parts"  # key of the checksums of the parts of large files
 SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
+HASHERS = max(1, min(4, (os.cpu_count() or 1) - 1))  # threads that hash beside the one that loads
 NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
-PATIENCE = 10.0  # seconds to wait for a moment in which nobody replaces the folder
+LONGEST_WAIT = 10.0  # seconds to wait for a moment in which nobody replaces the folder
 READING = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # a pipe is opened without waiting
 
 
 class ManifestError(FaultsError):
     """A folder whose files are not those that were written, or that was not written completely."""
+
+
+class Part(NamedTuple):
+    """A part of a large file: its size in bytes and its SHA-256."""
+
+    size: int
+    sha256: str
 
 
 class BusyFolderError(ManifestError):
@@ -73,6 +84,32 @@ class OpenFile:
             return False
 
 
+class BackgroundChecks:
+    """Checksums that other threads compute while the content is used already.
+
+    Args:
+        pool: threads.
+    """
+
+    def __init__(self, pool: ThreadPoolExecutor) -> None:
+        self._pool = pool
+        self._checks: list[tuple[Future[str], memoryview, Container[str], Path]] = []
+
+    def add(self, part: memoryview, expected: Container[str], path: Path) -> None:
+        """Begin to compute the SHA-256 of a file or a part of it, which should be one of those expected."""
+        self._checks.append((self._pool.submit(sha256, part), part, expected, path))
+
+    def finish(self) -> None:
+        """Wait for all checksums; this thread computes those that are not begun, from the last one.
+
+        Raises:
+            ManifestError: if one of them is not as expected.
+        """
+        for digest, part, expected, path in reversed(self._checks):
+            if (sha256(part) if digest.cancel() else digest.result()) not in expected:
+                raise _changed(path)
+
+
 @dataclass(frozen=True)
 class Manifest:
     """Files of a folder with their checksums.
@@ -83,12 +120,16 @@ class Manifest:
             manifest, whose files are read unchecked: one of an earlier version, or an unfinished one.
         is_pending: whether files may still have the names that they were written under, see `NEXT`.
         opened: listed files that exist, by name.
+        parts: size and SHA-256 of each part of large files, by name; not of a file that is being replaced.
+        background: checks that are finished later, see `checked_in_background`; None for checks at once.
     """
 
     folder: Path
     files: Mapping[str, tuple[str, ...]] | None
     is_pending: bool = False
     opened: Mapping[str, OpenFile] = field(default_factory=dict, repr=False, compare=False)
+    parts: Mapping[str, Sequence[Part]] = field(default_factory=dict, repr=False)
+    background: BackgroundChecks | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def of(cls, folder: Path) -> "Manifest":
@@ -97,16 +138,16 @@ class Manifest:
         Raises:
             ManifestError: for a damaged manifest, or a folder that is replaced all the time.
         """
-        path, end = folder / MANIFEST, time.monotonic() + PATIENCE
+        path, end = folder / MANIFEST, time.monotonic() + LONGEST_WAIT
         while path.exists():
             try:
                 current = OpenFile(path)
             except FileNotFoundError:  # removed meanwhile
                 continue
-            sums, is_pending = _listed(path, current.content())
+            sums, is_pending, parts = _listed(path, current.content())
             opened = {name: file for name in sums if (file := _opened(folder, name, is_pending=is_pending))}
             if current.is_at(path):  # files are renamed only after another manifest has come
-                return cls(folder, sums, is_pending, opened)
+                return cls(folder, sums, is_pending, opened, parts)
             if time.monotonic() > end:
                 raise BusyFolderError(f"{folder}: other processes replace this folder all the time; try again later")
         return cls(folder, None)
@@ -147,31 +188,38 @@ class Manifest:
             ManifestError: if the file is missing, is not listed, or was changed.
         """
         content = self._read(name)
-        if verify and self.files is not None:
-            self._compare(name, sha256(content))
+        if not verify or self.files is None:
+            return content
+        if self.background is not None and len(content) >= SMALL:
+            self._begin_check(name, memoryview(content), self.background)
+        elif sha256(content) not in self.files[name]:
+            raise _changed(self.folder / name)
         return content
 
     @contextmanager
-    def verified_in_background(self, name: str, *, verify: bool = True) -> Iterator[bytes]:
-        """Content of a large file, whose SHA-256 is computed by another thread while the block uses the content.
+    def checked_in_background(self) -> Iterator["Manifest"]:
+        """This manifest, whose large files are compared with their checksums by other threads while the block runs.
 
-        Nothing that the block made may be used before its end. An error in the block gives way to that of a file that
-        was changed. For the arguments and errors see `content`.
+        Nothing that the block made of their content may be used before its end. An error in the block gives way to that
+        of a file that was changed.
         """
-        content = self._read(name)
-        if not verify or self.files is None:
-            yield content
-            return
-        if len(content) < SMALL:
-            self._compare(name, sha256(content))
-            yield content
-            return
-        with ThreadPoolExecutor(max_workers=1) as pool:
-            digest = pool.submit(sha256, content)  # hashing releases the interpreter lock
+        with ThreadPoolExecutor(max_workers=HASHERS) as pool:
+            checks = BackgroundChecks(pool)
             try:
-                yield content
+                yield replace(self, background=checks)
             finally:
-                self._compare(name, digest.result())
+                checks.finish()
+
+    def _begin_check(self, name: str, content: memoryview, checks: BackgroundChecks) -> None:
+        """Begin to compare the parts of a listed file with their checksums, or the whole if they are not listed."""
+        assert self.files is not None
+        path, parts = self.folder / name, self.parts.get(name, ())
+        if sum(part.size for part in parts) != len(content):
+            checks.add(content, self.files[name], path)
+            return
+        for part in parts:
+            checks.add(content[: part.size], (part.sha256,), path)
+            content = content[part.size :]
 
     def _read(self, name: str) -> bytes:
         path = self.folder / name
@@ -186,26 +234,40 @@ class Manifest:
             raise ManifestError(f"{path}: the file is missing, but {MANIFEST} lists it")
         return self.opened[name].content()
 
-    def _compare(self, name: str, digest: str) -> None:
-        if self.files is not None and digest not in self.files[name]:
-            path = self.folder / name
-            raise ManifestError(f"{path}: the file was changed after it was written (its SHA-256 differs)")
+
+def _changed(path: Path) -> ManifestError:
+    return ManifestError(f"{path}: the file was changed after it was written (its SHA-256 differs)")
 
 
-def _listed(path: Path, content: bytes) -> tuple[dict[str, tuple[str, ...]], bool]:
-    """Checksums by name in a manifest, and whether its files are being renamed; a `ManifestError` if it is damaged."""
+def _listed(path: Path, content: bytes) -> tuple[dict[str, tuple[str, ...]], bool, dict[str, list[Part]]]:
+    """Checksums by name in a manifest, whether its files are being renamed, and the parts of large files by name.
+
+    Raises:
+        ManifestError: if it is damaged.
+    """
     values = json_object(path, content, ManifestError)
-    if (values.get("format"), values.get("version")) != (FORMAT, VERSION) or not _are_checksums(values):
+    files, parts = values.get("files"), values.get(PARTS, {})
+    is_known = (values.get("format"), values.get("version")) == (FORMAT, VERSION)
+    if not is_known or not _are_lists(files, _is_sum) or not _are_lists(parts, _is_part):
         raise ManifestError(f"{path}: expected a {FORMAT} of version {VERSION}, it was changed")
-    return {name: tuple(sums) for name, sums in values["files"].items()}, values.get(PENDING) is True
+    sums = {name: tuple(each) for name, each in files.items()}
+    return sums, values.get(PENDING) is True, {name: [Part(*part) for part in each] for name, each in parts.items()}
 
 
-def _are_checksums(values: Mapping[str, Any]) -> bool:
-    files = values.get("files")
-    return isinstance(files, dict) and all(
-        _is_file_name(name) and isinstance(sums, list) and sums and all(isinstance(each, str) for each in sums)
-        for name, sums in files.items()
+def _are_lists(values: Any, is_valid: Callable[[Any], bool]) -> TypeGuard[dict[str, list[Any]]]:
+    """Whether these are lists of valid values by the name of a file, none of them empty."""
+    return isinstance(values, dict) and all(
+        _is_file_name(name) and isinstance(each, list) and each and all(map(is_valid, each))
+        for name, each in values.items()
     )
+
+
+def _is_sum(value: Any) -> bool:
+    return isinstance(value, str)
+
+
+def _is_part(value: Any) -> bool:
+    return isinstance(value, list) and [type(each) for each in value] == [int, str] and value[0] > 0
 
 
 def _is_file_name(name: str) -> bool:
@@ -223,9 +285,23 @@ def _opened(folder: Path, name: str, *, is_pending: bool) -> OpenFile | None:
     return None
 
 
-def sha256(content: bytes) -> str:
+def sha256(content: bytes | memoryview) -> str:
     """SHA-256 as 64 hexadecimal digits."""
     return hashlib.sha256(content).hexdigest()
+
+
+def _parts(content: bytes) -> list[Part]:
+    """Parts of a large file, each half of the rest or `SMALL`: the first ones are long, the last ones even out threads.
+
+    A thread needs the interpreter lock after each part, for which it waits while another thread runs Python code; hence
+    there are few.
+    """
+    rest, parts = memoryview(content), []
+    while rest and len(content) >= SMALL:
+        size = min(len(rest), max(SMALL, len(rest) // 2))
+        parts.append(Part(size, sha256(rest[:size])))
+        rest = rest[size:]
+    return parts
 
 
 Write = Callable[[str, str | bytes], None]
@@ -251,14 +327,16 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
         (folder / MANIFEST).unlink()
     is_replaced = any((folder / name).is_file() for name in (MANIFEST, earlier))
     sums: dict[str, tuple[str, ...]] = {}
+    parts: dict[str, Sequence[Part]] = {}
 
     def write(name: str, data: str | bytes) -> None:
         content = data.encode("utf-8") if isinstance(data, str) else data
         write_atomically(folder / (f"{NEXT}{name}" if is_replaced else name), content)
         sums[name] = (sha256(content),)
+        parts[name] = _parts(content)
 
     yield write
-    _write_manifest(folder, sums, is_pending=is_replaced)
+    _write_manifest(folder, sums, parts, is_pending=is_replaced)
     finish_renaming(folder)
 
 
@@ -273,7 +351,7 @@ def finish_renaming(folder: Path) -> None:
             path.unlink()
     if manifest.is_pending and manifest.files is not None:
         sync_folder(folder)
-        _write_manifest(folder, manifest.files)
+        _write_manifest(folder, manifest.files, manifest.parts)
 
 
 def replace_file(folder: Path, name: str, data: str | bytes) -> None:
@@ -283,14 +361,25 @@ def replace_file(folder: Path, name: str, data: str | bytes) -> None:
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
     finish_renaming(folder)
-    listed = Manifest.of(folder).files
+    manifest = Manifest.of(folder)
+    listed, parts = manifest.files, {**manifest.parts, name: ()}
     if listed is not None and name in listed:
-        _write_manifest(folder, {**listed, name: (*listed[name], sha256(content))})
+        _write_manifest(folder, {**listed, name: (*listed[name], sha256(content))}, parts)
     write_atomically(folder / name, content)
     if listed is not None:
-        _write_manifest(folder, {**listed, name: (sha256(content),)})
+        _write_manifest(folder, {**listed, name: (sha256(content),)}, parts)
 
 
-def _write_manifest(folder: Path, sums: Mapping[str, tuple[str, ...]], *, is_pending: bool = False) -> None:
-    values = {"format": FORMAT, "version": VERSION, "files": {name: list(sums[name]) for name in sorted(sums)}}
-    write_atomically(folder / MANIFEST, json.dumps(values | ({PENDING: True} if is_pending else {}), indent=2) + "\n")
+def _write_manifest(
+    folder: Path, sums: Mapping[str, tuple[str, ...]], parts: Mapping[str, Sequence[Part]], *, is_pending: bool = False
+) -> None:
+    """Write the checksums of files, and those of the parts of some of them."""
+    divided = {name: [list(part) for part in parts[name]] for name in sorted(parts) if parts[name]}
+    values = {
+        "format": FORMAT,
+        "version": VERSION,
+        "files": {name: list(sums[name]) for name in sorted(sums)},
+        **({PARTS: divided} if divided else {}),
+        **({PENDING: True} if is_pending else {}),
+    }
+    write_atomically(folder / MANIFEST, json.dumps(values, indent=2) + "\n")

@@ -6,13 +6,13 @@ import sys
 
 __all__ = ["main"]
 
-STOPPING = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 
 
 def main() -> None:
     """Run the command line; a signal while the modules are still being imported ends it without a traceback."""
     _open_closed_streams()
-    for number in STOPPING:
+    for number in SIGNALS:
         if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and shells let background jobs ignore some
             signal.signal(number, _end)
     from hiercos.cli.app import main as run_command

@@ -84,7 +84,7 @@ def embed(config: ReadConfig, backbone: Backbone, inputs: Inputs) -> Embedded:
     """
     folder = cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    key = feature_key(inputs, backbone.identity(), precision_of(config.fabric))
+    key = feature_key(inputs, backbone.identity(), precision_of(config.context))
     finished, partial, lock = (folder / f"{key}.{ending}" for ending in ("npy", "partial", "lock"))
     shape = (len(inputs), backbone.num_features)
     if finished.exists() and all(block.is_whole for block in checked_blocks(finished, shape)):
@@ -126,7 +126,7 @@ def _append_features(path: Path, config: ReadConfig, backbone: Backbone, inputs:
         already = file.done
         if already < len(inputs):  # false if interrupted after the last batch
             parts = torch.split(torch.arange(already, len(inputs)), samples.at_once)
-            for features in in_cpu_turns(config.fabric, config.reported(samples, already).batches(parts)):
+            for features in in_cpu_turns(config.context, config.reported(samples, already).batches(parts)):
                 _check_finite(features, inputs, file.done)
                 file.append(features.cpu())
     return len(inputs) - already

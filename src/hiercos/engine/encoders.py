@@ -28,20 +28,20 @@ class ReadConfig:
     """Settings for reading and encoding inputs.
 
     Attributes:
-        fabric: device and precision: a launched Fabric, or a `SingleDevice`.
+        context: device and precision: a launched Fabric, or a `SingleDevice`.
         batch_size: number of inputs in a batch; None for a size that suits their kind.
         workers: number of processes that read and prepare inputs; 0 for a thread of this process.
         callback: progress callback; None for no reports.
     """
 
-    fabric: DeviceContext
+    context: DeviceContext
     batch_size: int | None = None
     workers: int = 0
     callback: ProgressCallback | None = None
 
     def raw_samples(self, backbone: Backbone, inputs: Inputs) -> RawSamples:
         """Samples prepared for a backbone."""
-        at_once = self.batch_size or suitable_batch(backbone, self.fabric.device)
+        at_once = self.batch_size or suitable_batch(backbone, self.context.device)
         return RawSamples(inputs, backbone.preprocess, workers=self.workers, at_once=at_once)
 
     def reported(self, samples: Samples, already: int = 0) -> Samples:
@@ -109,7 +109,7 @@ class FrozenEncoder:
 
     def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
         """Features of the inputs, computed batch by batch."""
-        return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.fabric)
+        return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.context)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class EmbeddedSamples:
 
     raw: RawSamples
     backbone: Backbone
-    fabric: DeviceContext
+    context: DeviceContext
 
     @property
     def at_once(self) -> int:
@@ -243,16 +243,16 @@ class EmbeddedSamples:
     def __len__(self) -> int:
         return len(self.raw)
 
-    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the fabric's device
+    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the device of the context
         """The same samples."""
         return self
 
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
         """Features of each part, shape (B, F), float32."""
-        self.backbone.to(self.fabric.device).eval()
+        self.backbone.to(self.context.device).eval()
         channels_last(self.backbone)
         for batch in self.raw.batches(parts, seed=seed):
-            yield backbone_features(self.fabric, self.backbone, batch)
+            yield backbone_features(self.context, self.backbone, batch)
 
 
 def channels_last(backbone: Backbone) -> None:

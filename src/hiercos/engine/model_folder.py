@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -272,27 +272,22 @@ def load_model(folder: str | Path | Manifest, *, verify: bool = True, trust_back
     """
     files = Manifest.at(folder)
     config = read_config(files)
-    with ExitStack() as stack:
-        try:
-            content = stack.enter_context(files.verified_in_background(WEIGHTS, verify=verify))
-        except OSError as error:
-            raise ModelError(f"{files.folder}: the weights cannot be read: {error}") from error
-        model, memory = _load_network(files, config, content, verify=verify)
+    with files.checked_in_background() if verify else nullcontext(files) as checked:
+        model, memory = _load_network(checked, config, verify=verify)
         described = config["kind"], config.get("backbone")
-        encoder = load_encoder(files, *described, verify=verify, trust_backbone=trust_backbone)
-        if isinstance(encoder, FineTunedEncoder):
-            model.backbone = encoder.backbone
-        rule, weights, count = rule_from_dict(config["rule"]), config.get("class_weights"), model.taxonomy.num_classes
-        if weights is not None and len(weights) != count:
-            raise ModelError(f"{files.folder / CONFIG}: expected {count} class_weights, got {len(weights)}")
-        temperature, calibration = float(config["temperature"]), _load_calibration(files)
-    return StoredModel(model.eval(), encoder, rule, temperature, weights, memory, calibration)
+        encoder = load_encoder(checked, *described, verify=verify, trust_backbone=trust_backbone)
+        rule, calibration = rule_from_dict(config["rule"]), _load_calibration(checked)
+    if isinstance(encoder, FineTunedEncoder):
+        model.backbone = encoder.backbone
+    weights, count = config.get("class_weights"), model.taxonomy.num_classes
+    if weights is not None and len(weights) != count:
+        raise ModelError(f"{files.folder / CONFIG}: expected {count} class_weights, got {len(weights)}")
+    return StoredModel(model.eval(), encoder, rule, float(config["temperature"]), weights, memory, calibration)
 
 
-def _load_network(
-    files: Manifest, config: dict[str, Any], content: bytes, *, verify: bool
-) -> tuple[Model, Memory | None]:
-    """Model with the weights of a file's content, and its memory of training samples, if it has one."""
+def _load_network(files: Manifest, config: dict[str, Any], *, verify: bool) -> tuple[Model, Memory | None]:
+    """Model with its weights, and its memory of training samples, if it has one."""
+    content = _weights(files, verify=verify)  # first, so that other threads compute its checksum meanwhile
     try:
         taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
         projection = _load_projection(files, config, verify=verify)
@@ -305,6 +300,13 @@ def _load_network(
         raise
     except (FaultsError, OSError, RuntimeError, ValueError, KeyError, SafetensorError) as error:
         raise ModelError(f"{files.folder}: the parts of the model do not fit together: {error}") from error
+
+
+def _weights(files: Manifest, *, verify: bool) -> bytes:
+    try:
+        return files.content(WEIGHTS, verify=verify)
+    except OSError as error:
+        raise ModelError(f"{files.folder}: the weights cannot be read: {error}") from error
 
 
 def _load_calibration(files: Manifest) -> HeldOutChains | None:

@@ -85,8 +85,8 @@ def posteriors(
 
 def _scored(stored: StoredModel, samples: Samples, config: ReadConfig, energies: bool) -> Iterator[ExplainedScores]:
     if energies:
-        return explained_batches(config.fabric, stored.model, samples)
-    return map(ExplainedScores, class_score_batches(config.fabric, stored.model, samples))
+        return explained_batches(config.context, stored.model, samples)
+    return map(ExplainedScores, class_score_batches(config.context, stored.model, samples))
 
 
 def posterior_batches(
@@ -127,7 +127,7 @@ def node_score_batches(
     for batch in unlabelled.batches(_read_size(stored.kind, config.batch_size)):
         samples = model_samples(stored, batch.inputs, config)
         parts = torch.split(torch.arange(len(samples)), samples.at_once)
-        found = [batch_scores(config.fabric, stored.model, inputs).nodes.cpu() for inputs in samples.batches(parts)]
+        found = [batch_scores(config.context, stored.model, inputs).nodes.cpu() for inputs in samples.batches(parts)]
         yield batch, torch.cat(found).numpy().astype(np.float64)
 
 

@@ -1,8 +1,7 @@
 """Operations on ancestors and descendants in torch, and the Hier-COS scores built on them. Stateless."""
 
 from hiercos.geometry.frames import checked_embeddings, class_frame, decaying_similarities, height_similarities
-from hiercos.geometry.label_sets import TargetNodes, target_nodes
-from hiercos.geometry.labels import label_nodes, label_rows
+from hiercos.geometry.labels import TargetNodes, label_nodes, label_rows, target_nodes
 from hiercos.geometry.operations import (
     NodeOperations,
     TreePasses,

@@ -26,7 +26,7 @@ class Pipeline:
     def __repr__(self) -> str:
         stored = self.pretrained.stored
         line = line_name(stored.model.method, stored.rule.name)
-        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.fabric.device})"
+        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.context.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None, explain: bool = False, **request: Any) -> list[Answer]:
         """The answer to every input.

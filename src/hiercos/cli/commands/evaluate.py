@@ -154,7 +154,7 @@ def _metric_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | No
 class OpenedModel:
     """A model with the samples to test it on, and how it is to answer."""
 
-    fabric: "DeviceContext"
+    context: "DeviceContext"
     stored: "StoredModel"
     data: "LabelledSamples"
     answering: Answering
@@ -168,7 +168,7 @@ class OpenedModel:
             return reliability_rows(self.tested())
         if isinstance(self.answering.rule, NodeRule) and breakdown is None:
             return node_answer_rows(self.tested(), self.answering.rule, seed=seed)
-        samples = model_metrics(self.fabric, self.stored, self.data, self.answering.request)
+        samples = model_metrics(self.context, self.stored, self.data, self.answering.request)
         rows = _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
         return rows if breakdown or self.data.label_sets is None else [*rows, self.average_precision()]
 
@@ -178,7 +178,7 @@ class OpenedModel:
 
         assert self.data.label_sets is not None
         count = int((self.data.label_sets >= 0).any(dim=1).sum())
-        value = node_average_precision(self.fabric, self.stored.model, self.data)
+        value = node_average_precision(self.context, self.stored.model, self.data)
         unknown = float("nan")  # no interval
         return {"metric": AVERAGE_PRECISION, "value": value, "low": unknown, "high": unknown, "samples": count}
 
@@ -186,7 +186,7 @@ class OpenedModel:
         """Probabilities of the samples."""
         from hiercos.benchmark import labelled_posterior
 
-        return labelled_posterior(self.fabric, self.stored, self.data, self.answering.request)
+        return labelled_posterior(self.context, self.stored, self.data, self.answering.request)
 
 
 def _open(  # noqa: PLR0917  # all are needed, and it is called once
@@ -206,7 +206,7 @@ def _open(  # noqa: PLR0917  # all are needed, and it is called once
     sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)
     answering = Answering.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
-    return OpenedModel(config.fabric, replace(stored, rule=answering.rule), tested, answering)
+    return OpenedModel(config.context, replace(stored, rule=answering.rule), tested, answering)
 
 
 def _write_curve(opened: OpenedModel, path: Path, seed: int) -> None:
