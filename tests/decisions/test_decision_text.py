@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,8 @@ def test_a_decision_shows_its_first_answers() -> None:
     nodes = np.array([TREE.leaves[0], -1, 0, 0])
     decision = Decision(nodes, np.array([0.971, 1.0, 0.8, 0.7]), np.ones(4), "probability", TREE)
     assert repr(decision) == "Decision(4 answers: 'pet > cat' 0.97, cannot say, 'pet' 0.80, …)"
+    assert decision.why(0) == "pet > cat: probability 0.971"
+    assert replace(decision, criterion="score").why(1) == "the root: probability 1, score 1"
     assert repr(Decision(nodes[:0], np.ones(0), np.ones(0), "", TREE)) == "Decision(0 answers)"
 
 

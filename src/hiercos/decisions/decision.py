@@ -56,7 +56,8 @@ class Decision:
         """The reason for one answer as a sentence."""
         node = int(self.nodes[row])
         name = self.taxonomy.path_text(node) if node >= 0 else "the root"
-        return f"{name}: probability {self.probabilities[row]:.3g}, {self.criterion} {self.values[row]:.4g}"
+        value = "" if self.criterion == "probability" else f", {self.criterion} {self.values[row]:.4g}"
+        return f"{name}: probability {self.probabilities[row]:.3g}{value}"
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -37,6 +37,7 @@ from hiercos.data.samples import (
 from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
+DEFAULT_COLUMNS = (TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN)  # each with an option that names another
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
@@ -128,7 +129,7 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
     """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one."""
     faults = [
         f"{path}: expected a column {name!r}{suggestion(name, names)}"
-        f"{' (--label-column names another)' if name == LABEL_COLUMN else ''}"
+        f"{f' (--{name}-column names another)' if name in DEFAULT_COLUMNS else ''}"
         for name in wanted
         if name not in names
     ]
