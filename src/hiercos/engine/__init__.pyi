@@ -29,7 +29,7 @@ from .growth import extended_model as extended_model
 from .growth import grown_data as grown_data
 from .growth import grown_model as grown_model
 from .growth_accuracy import GrowthAccuracy as GrowthAccuracy
-from .growth_accuracy import forgetting_note as forgetting_note
+from .growth_accuracy import forgetting_notes as forgetting_notes
 from .growth_accuracy import growth_accuracy as growth_accuracy
 from .memory import MEMORY as MEMORY
 from .memory import Memory as Memory

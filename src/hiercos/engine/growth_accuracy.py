@@ -89,15 +89,15 @@ def _right_answers(rule: Rule, posterior: Posterior, labels: IntArray) -> NDArra
     return right
 
 
-def forgetting_note(data: GrownData) -> str:
-    """A sentence for data without training samples of old classes, remembered or new; "" otherwise."""
+def forgetting_notes(data: GrownData) -> list[str]:
+    """A sentence about data without training samples of old classes, remembered or new; none otherwise."""
     labels = data.dataset.labels[data.dataset.training_rows]
     classes = labels[labels < data.taxonomy.num_classes]
     is_old = data.change.old_nodes[data.taxonomy.leaves] >= 0
     kept = data.remembered("train")
     if is_old[classes].any() or (kept is not None and len(kept)):
-        return ""
-    return (
+        return []
+    return [
         f"{data.dataset.source}: no sample of an old class is trained on, so the model will forget the old classes; "
         "hiercos train --memory keeps samples for this."
-    )
+    ]

@@ -28,7 +28,7 @@ class Recommendation:
 
     Attributes:
         line: recommended line.
-        tied: other lines without a certain difference from it in any of `CRITERIA`.
+        tied: lines that were not dropped either, without a certain difference from it in any of `CRITERIA`.
         statements: the recommendation and its reasons.
     """
 
@@ -61,7 +61,11 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
         left = [line for line in left if line is best or not _is_better(best, line, name, rows)]
     chosen = min(left, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _rank(line, "ahd_at_1")))
     others = [line for line in lines if line is not chosen]
-    tied = tuple(line for line in others if not any(_is_certain(line, chosen, name, rows) for name in CRITERIA))
+    tied = tuple(
+        line
+        for line in left
+        if line is not chosen and not any(_is_certain(line, chosen, name, rows) for name in CRITERIA)
+    )
     figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
     why = _reason(chosen, others, tied, rows, tests)
     statements = [
