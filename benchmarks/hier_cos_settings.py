@@ -28,6 +28,8 @@ LINES: dict[str, tuple[str, Mapping[str, Any]]] = {  # changed settings by line;
     "hier-cos norm-prelu": ("hier-cos", {"options.activation": "norm-prelu"}),
     "hier-cos N-wide": ("hier-cos", {"options.width": None}),
     "hier-cos norm-prelu rate .01": ("hier-cos", {"options.activation": "norm-prelu", "learning_rate": 0.01}),
+    "hier-cos norm-prelu alpha .001": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.001}),
+    "hier-cos norm-prelu alpha .005": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.005}),
     "hier-cos norm-prelu alpha .1": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.1}),
     "hier-cos norm-prelu alpha .2": ("hier-cos", {"options.activation": "norm-prelu", "options.alpha": 0.2}),
     "hier-cos norm-prelu dropout 0": ("hier-cos", {"options.activation": "norm-prelu", "options.dropout": 0.0}),

@@ -250,7 +250,7 @@ def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
     equal = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=10_000)
     own = TrainingOptions(as_published=True).config("hier-cos", {}, precision="32-true", samples=10_000)
-    assert dict(equal.options) == {"width": 512, "dropout": 0.1, "activation": "norm-prelu"}
+    assert dict(equal.options) == {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None}
     assert dict(own.options) == {}
 
 
@@ -274,7 +274,7 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     assert out.startswith("hier-cos\n")
     assert "haframe" not in out
     lines = [line.strip() for line in out.splitlines()]
-    assert "alpha=0.05" in lines
+    assert "alpha=0.05 (hiercos train: one that suits the taxonomy)" in lines
     assert "activation=none (hiercos train: norm-prelu)" in lines
     assert "labels at inner nodes:         yes" in lines
     assert run(["methods", "soft-labels"]) == 0

@@ -1,7 +1,9 @@
 import torch
 
+from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores, node_scores
 from hiercos.methods import METHODS
+from hiercos.methods.hier_cos import suitable_alpha
 from trees import TOY17
 
 
@@ -14,3 +16,14 @@ def test_the_span_of_the_subspaces_changes_the_scores_and_never_the_loss() -> No
     torch.testing.assert_close(alone.class_scores(z), z.abs()[:, TOY17.leaves.tolist()])
     assert torch.equal(full.node_scores(z), node_scores(z, TOY17))
     torch.testing.assert_close(alone.node_scores(z), z.abs())
+
+
+def test_the_penalty_of_wide_trees_weighs_less_unless_alpha_is_given() -> None:
+    wide = Taxonomy.from_paths([(f"branch {child % 5}", f"class {child}") for child in range(1000)])
+    assert suitable_alpha(wide) == 0.05 / 8
+    z, labels = torch.randn(4, wide.num_nodes), torch.arange(4)
+    plain, given, chosen = (METHODS["hier-cos"](wide, 5, width=4, alpha=each).loss for each in (0.0, 0.00625, None))
+    assert torch.equal(chosen(z, labels), given(z, labels))
+    assert not torch.equal(chosen(z, labels), plain(z, labels))
+    published = METHODS["hier-cos"](wide, 5, width=4).loss
+    assert torch.equal(published(z, labels), METHODS["hier-cos"](wide, 5, width=4, alpha=0.05).loss(z, labels))

@@ -9,6 +9,9 @@ from hiercos.methods.search import Between, OneOf
 from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
+ALPHA = 0.05  # weight of the penalty
+SUITED_CLASSES = 250  # number of classes up to which it suits
+
 
 @METHODS.register(
     "hier-cos",
@@ -16,7 +19,7 @@ from hiercos.taxonomy import Taxonomy
     graphs=True,
     grows=True,
     search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
-    recommended={"activation": "norm-prelu"},
+    recommended={"activation": "norm-prelu", "alpha": None},
 )
 def hier_cos(
     taxonomy: Taxonomy,
@@ -27,7 +30,7 @@ def hier_cos(
     momentum: float = 0.1,
     activation: Activation = "none",
     basis: Basis = "identity",
-    alpha: float = 0.05,
+    alpha: float | None = ALPHA,
     exponent: float = 2.0,
     direction: Direction = "leaf",
     penalty: Penalty = "published",
@@ -45,7 +48,8 @@ def hier_cos(
         momentum: batch-norm momentum, see `HierCOSHead`.
         activation: activation of the nodes, see `HierCOSHead`.
         basis: "identity" or "random", see `HierCOSHead`.
-        alpha: weight of the sparsity penalty, see `HierCOSLoss`.
+        alpha: weight of the sparsity penalty, see `HierCOSLoss`; None for one that suits the number of classes, see
+            `suitable_alpha`.
         exponent: exponent of the level weights, see `HierCOSLoss`.
         direction: end of the path with the largest target, see `HierCOSLoss`.
         penalty: form of the penalty, see `HierCOSLoss`.
@@ -53,6 +57,7 @@ def hier_cos(
         ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
     """
+    weight = suitable_alpha(taxonomy) if alpha is None else alpha
     return Method(
         head=HierCOSHead(
             in_features,
@@ -63,11 +68,25 @@ def hier_cos(
             momentum=momentum,
             dropout=dropout,
         ),
-        loss=HierCOSLoss(taxonomy, alpha, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
+        loss=HierCOSLoss(taxonomy, weight, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
         energies=EnergyShares(),
     )
+
+
+def suitable_alpha(taxonomy: Taxonomy) -> float:
+    """Weight of the sparsity penalty: 0.05 up to 250 classes, and 0.05 (250 / C)^1.5 for more.
+
+    The penalty of a level adds up over its nodes, so that on wide levels 0.05 takes top-1 for cosine. The published
+    weights fall likewise: 0.1 and 0.05 for 100 classes, 0.0001 for 608 and 0.001 for 1,010.
+
+    Example:
+        >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
+        0.05
+    """
+    share = min(1.0, SUITED_CLASSES / taxonomy.num_classes)
+    return float(ALPHA * share**1.5)
 
 
 class LeafScores(nn.Module):

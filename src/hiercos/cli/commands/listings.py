@@ -58,8 +58,15 @@ def _print_options(defaults: dict[str, object], recommended: Mapping[str, object
         return
     typer.echo("    options, set with --set NAME=VALUE:")
     for option, default in defaults.items():
-        changed = f" (hiercos train: {recommended[option]})" if option in recommended else ""
-        typer.echo(f"        {option}={default}{changed}")
+        typer.echo(f"        {option}={default}{_recommended(recommended, option)}")
+
+
+def _recommended(recommended: Mapping[str, object], option: str) -> str:
+    """What the commands set instead of the published value, in words for None; "" if they do not."""
+    if option not in recommended:
+        return ""
+    value = recommended[option]
+    return f" (hiercos train: {'one that suits the taxonomy' if value is None else value})"
 
 
 def data(
