@@ -78,6 +78,20 @@ def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: p
     assert not (tmp_path / "model").exists()
 
 
+def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
+    arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
+    assert run([*arguments, "--methods", "cross-entropy,logistic"]) == 2
+    told = capsys.readouterr().err
+    assert "error: method 'logistic' needs a class for every training sample" in told
+    assert "methods that learn from inner nodes: default, c-hmcnn, conditional-softmax, " in told
+    assert "epoch" not in told
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("method", ["default", "hier-cos"])
 def test_a_graph_goes_through_train_evaluate_and_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
