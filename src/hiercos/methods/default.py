@@ -25,8 +25,7 @@ DEFAULT_RULE = "default"  # a name of `hiercos.decisions.RULES`
 FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
 
 Effort = Literal["quick", "normal", "best"]
-LINEAR, SPARSE = ("tree-logistic",), ("linear-svm",)  # the second on sparse features only
-FLAT_LINEAR = ("logistic",)  # for a graph, whose paths are not unique
+LINEAR, SPARSE = "tree-logistic", "linear-svm"  # the second on sparse features only
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
@@ -61,7 +60,7 @@ def default(
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
     options = {"width": checked_width(width)}
-    head = Committee(taxonomy, in_features, members or _linear_heads(taxonomy), options, dim)
+    head = Committee(taxonomy, in_features, members or (LINEAR,), options, dim)
     return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
@@ -83,16 +82,14 @@ class DefaultSolver(CommitteeSolver):
         """See `Solver`; few samples of classes without validation have one linear head, chosen by cross-validation."""
         if val is not None or len(train) >= FEW or self.head.continues or not self._is_class(train).all():
             return super().__call__(train, val, seed=seed, train_member=train_member)
-        (name,) = _linear_heads(self.head.taxonomy)
-        member = self.head.new_member(name)
+        member = self.head.new_member(LINEAR)
         solved = member.solve(train, None, seed=seed, train_member=train_member)
         self.head.set_members([member], np.ones(1))
-        return Solved(f"{name}, {solved.choice}", {"members": [name], "dim": None})
+        return Solved(f"{LINEAR}, {solved.choice}", {"members": [LINEAR], "dim": None})
 
     def candidates(self, training: CommitteeTraining) -> list[Candidate]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
-        linear = _linear_heads(training.head.taxonomy)
-        names = [*linear, *SPARSE] if issparse(training.train[True].features) else linear
+        names = [LINEAR, SPARSE] if issparse(training.train[True].features) else [LINEAR]
         found = [training.trained(name, place) for place, name in enumerate(names)]
         if training.has_inner_labels:  # the solvers learn from classes alone
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
@@ -121,11 +118,6 @@ def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iter
         if len(losses) > IN_VAIN and losses[-1] > (1 - GAIN) * losses[-1 - IN_VAIN]:
             return candidates[:-IN_VAIN]
     return candidates
-
-
-def _linear_heads(taxonomy: Taxonomy) -> tuple[str, ...]:
-    """Linear heads with a solver: with the tree, or flat ones for a graph."""
-    return LINEAR if taxonomy.is_tree else FLAT_LINEAR
 
 
 def _wide_heads(

@@ -57,15 +57,15 @@ def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     return _logistic(taxonomy, in_features, (0.0,))
 
 
-@METHODS.register("tree-logistic", solved=True, raw_inputs=True)
+@METHODS.register("tree-logistic", graphs=True, solved=True, raw_inputs=True)
 def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
-    """Logistic regression whose class weights are sums of node weights along the path [gopal2013].
+    """Logistic regression whose class weights are sums over the class and its ancestors [gopal2013].
 
     The problem is convex and solved to its optimum. The strength of the penalty and the share of inner nodes are chosen
     on held-out samples; a share of 0 is flat logistic regression, so the tree is used only where it helps.
 
     Args:
-        taxonomy: the tree.
+        taxonomy: the tree or graph.
         in_features: width F of the input features.
     """
     return _logistic(taxonomy, in_features, SHARES)
