@@ -215,6 +215,7 @@ METRICS: tuple[MetricSpec, ...] = (
         digits=1,
         in_suite=False,
         in_results=True,
+        meaning="Epochs: passes over the training samples; none where a solver finds the weights.",
     ),
     MetricSpec(
         *(AVERAGE_PRECISION, "AP", True, "", "run"),

@@ -116,6 +116,12 @@ class Record:
         return self.history[self.best_epoch - 1]["top1"] if self.history else -math.inf
 
     @property
+    def epochs(self) -> float:
+        """Number of epochs trained; nan for a model whose weights a solver found, which leaves one entry."""
+        is_solved = bool(self.choice) or (len(self.history) == 1 < self.config["epochs"])
+        return math.nan if is_solved else len(self.history)
+
+    @property
     def identity(self) -> dict[str, Any]:
         """Settings, data and taxonomy, equal for two runs that are the same run."""
         return run_identity(self.config, self.data, self.taxonomy)

@@ -41,6 +41,10 @@ def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) ->
         top1, ahd = table.rows[own[0].name].mean(axis=0)
         assert top1 == pytest.approx(np.mean([record.metrics["top1"] for record in own]))
         assert ahd == pytest.approx(np.mean([record.metrics["ahd_at_1"] for record in own]))
+        for metric in ("hops", "log_loss"):
+            gap = np.mean([record.metrics[metric] for record in own])
+            gap -= np.mean([record.metrics[metric] for record in records if record.rule == "none"])
+            assert table.difference(own[0].name, "cross-entropy", metric)[0] == pytest.approx(gap, abs=1e-9)
 
 
 def test_a_difference_has_the_interval_of_its_rows() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from blobs import cloud
-from hiercos.cli.app import run
+from hiercos.cli.app import _stop_message, run
 from hiercos.cli.display.output import emit
 from hiercos.cli.options.groups import OPTIMIZERS, PRECISIONS, SCHEDULES, TrainingOptions
 from hiercos.engine import TrainConfig
@@ -114,7 +114,7 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     )
     out, err = capsys.readouterr()
     assert "HOPS@20" in out
-    assert "Against cross-entropy" in out
+    assert "\nShip " in out
     assert "epoch 2/2" in err
     assert "has no split" in err
     rows = (tmp_path / "out" / "results.csv").read_text().splitlines()
@@ -459,3 +459,22 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    ("arguments", "notes", "message"),
+    [
+        (["train", "x"], ["out: saved after epoch 3"], "Interrupted. Rerun the command with --resume to continue."),
+        (
+            ["extend", "m"],
+            ["out: saved 2 trained members"],
+            "Interrupted. Rerun the command with --resume to continue.",
+        ),
+        (["train", "x"], [], "Interrupted. No model was saved."),
+        (["train", "x"], ["out: the epochs 1 to 3 could not be saved (full)"], "Interrupted. No model was saved."),
+        (["compare", "x"], [], "Interrupted. Finished work is kept; rerun the command to continue."),
+        (["predict", "m", "x"], [], "Interrupted before the end."),
+    ],
+)
+def test_a_stopped_command_says_what_is_left_of_it(arguments: list[str], notes: list[str], message: str) -> None:
+    assert _stop_message("Interrupted", arguments, notes) == message

@@ -49,7 +49,7 @@ def stopped(folder: Path, number: signal.Signals) -> Stopped:
 
 def says_so_and_keeps_its_epochs(run: Stopped, number: signal.Signals, word: str) -> None:
     assert run.code == 128 + number
-    end = f"error: {word}. Finished work is kept; rerun the command to continue (train and extend: with --resume).\n"
+    end = f"error: {word}. Rerun the command with --resume to continue.\n"
     assert run.said.endswith(end)
     assert "Traceback" not in run.said
     epoch = len((run.folder / "log.csv").read_text().splitlines()) - 1

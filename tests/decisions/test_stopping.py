@@ -157,7 +157,7 @@ def test_inner_answers_are_no_class_and_lists_are_of_classes() -> None:
     decision = rule("majority")(posterior)
     assert decision.classes.tolist() == [-1, 2]
     assert decision.paths.tolist() == [[0, -1], [1, 4]]
-    assert decision.why(0) == "pet: probability 0.75, probability 0.75"
+    assert decision.why(0) == "pet: probability 0.75"
     assert rule("majority").short_list(posterior, 2).classes.tolist() == [[0, 1], [2, 0]]
 
 

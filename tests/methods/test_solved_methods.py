@@ -27,11 +27,11 @@ def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
     return LabelledFeatures((features.numpy() + noise).astype(np.float32), labels.numpy())
 
 
-def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
-    raise AssertionError(f"{member.method}: {len(train)}, {len(val)}")
+def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
+    raise AssertionError(f"{name}: {len(train)}, {len(val)}")
 
 
-def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
+def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str = "") -> None:
     """A few gradient steps, in place of the engine's training."""
     assert len(val)
     features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)
@@ -170,9 +170,11 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
 def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_out_once() -> None:
     train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
     seen: list[tuple[np.ndarray, np.ndarray]] = []
+    names: list[str] = []
 
-    def remembered_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures) -> None:
+    def remembered_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
         seen.append((learned.features, held_out.features))
+        names.append(name)
         brief_steps(member, learned, held_out)
 
     model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 16})
@@ -181,6 +183,9 @@ def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_o
         for learned, held_out in head:
             np.testing.assert_array_equal(sorted_rows(learned, held_out), sorted_rows(train.features))
         np.testing.assert_array_equal(sorted_rows(*(held_out for _, held_out in head)), sorted_rows(train.features))
+    assert names == [
+        f"member {member} (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)
+    ]
     assert found.options["members"] == ["cross-entropy-mlp"] * 6
     weights = model.head.weights.numpy()
     np.testing.assert_allclose(weights, np.repeat(weights[::3], 3))
@@ -212,7 +217,8 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     seen: list[str] = []
 
-    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures) -> None:
+    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+        assert name == f"member {len(seen) + 2} ({member.method})"
         assert min(len(learned), len(held_out)) > 0
         seen.append(member.method)  # the head stays random, so that it cannot help
 

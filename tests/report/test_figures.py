@@ -139,3 +139,19 @@ def test_an_svg_escapes_its_texts() -> None:
         assert "&lt;c&gt;" in text
     assert "var(--ink)" in svg(drawing, in_page=True)
     assert "var(" not in svg(drawing, in_page=False)
+
+
+def test_bars_end_where_the_range_of_the_metric_ends() -> None:
+    runs = [record("a", seed, top1=0.4 + 0.3 * seed, ahd_at_1=0.2 * seed) for seed in range(3)]  # 70 ± 75 points
+    panel = verdict_figure(comparison_results(runs)).drawing.shapes
+    marks = [(shape.text, shape.x) for shape in panel if isinstance(shape, Text) and shape.anchor == "middle"]
+    top1, distance, _ = [shape.points for shape in panel if isinstance(shape, Stroke) and shape.width == 2]
+    second, third = ([text for text, _ in marks].index(title) for title in ("mean tree distance", "HOPS"))
+    assert [top1[0][0], top1[1][0]] == [pytest.approx(dict(marks[:second])[end]) for end in ("0", "100")]
+    assert distance[0][0] == pytest.approx(dict(marks[second:third])["0"])
+    assert not any(text.startswith("-") for text, _ in marks)
+    curve = learning_curve_results([replace(each, data={**each.data, "shots": "all"}) for each in runs])
+    shapes = report_figures(curve, None)["learning-curve-top1"].drawing.shapes
+    heights = {shape.text: shape.y - 4 for shape in shapes if isinstance(shape, Text) and shape.anchor == "end"}
+    (bar,) = [shape.points for shape in shapes if isinstance(shape, Stroke) and shape.width == 1.2]
+    assert sorted(y for _, y in bar) == [pytest.approx(heights["100"]), pytest.approx(heights["0"])]

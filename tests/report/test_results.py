@@ -51,6 +51,14 @@ def test_epochs_are_those_trained_and_what_was_not_measured_is_unknown() -> None
     assert math.isnan(row["top5"])
 
 
+@pytest.mark.parametrize(
+    ("epochs", "choice", "expected"), [(100, "", math.nan), (1, "variance 1", math.nan), (1, "", 1)]
+)
+def test_weights_of_a_solver_have_no_epochs(epochs: int, choice: str, expected: float) -> None:
+    only = replace(record(), history=[{"loss": 1.0}], choice=choice, config={**record().config, "epochs": epochs})
+    assert result_row(only)["epochs"] == pytest.approx(expected, nan_ok=True)
+
+
 def test_tables_show_top5_beside_hops_and_leave_out_what_nobody_has() -> None:
     results = comparison_results([record("a", log_loss=math.nan), record("b", log_loss=math.nan)])
     names = [spec.name for spec in results.figures(results.sections[0]).columns]

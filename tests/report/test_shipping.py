@@ -1,5 +1,7 @@
 from dataclasses import replace
 
+import pytest
+
 from hiercos.records import Record
 from hiercos.report import Recommendation, recommendation, summarize
 from hiercos.report.shipping import RowDifference
@@ -8,12 +10,12 @@ from records import record
 TESTS = 3
 
 
-def rows_of(**gaps: float) -> RowDifference:
-    """Differences over rows from the AHD@1 of each line, certain from 0.05 on; top-1 always ties."""
+def rows_of(metric: str = "ahd_at_1", **values: float) -> RowDifference:
+    """Differences over rows from the value of a metric of each line, certain from 0.05 on; other metrics tie."""
 
-    def difference(ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+    def difference(ours: str, reference: str, name: str) -> tuple[float, float, float]:
         key = (ours.replace(" + ", "_").replace("-", "_"), reference.replace(" + ", "_").replace("-", "_"))
-        mean = gaps[key[0]] - gaps[key[1]] if metric == "ahd_at_1" else 0.0
+        mean = values[key[0]] - values[key[1]] if name == metric else 0.0
         return mean, mean - 0.05, mean + 0.05
 
     return difference
@@ -37,8 +39,8 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
     found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
     assert (found.line.name, found.tied) == ("hier-cos + crm", ())
     assert texts_of(found)[0] == (
-        "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100. "
-        "Its answers are certainly nearer than those of all others over the 3 test rows."
+        "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100, HOPS 0.900. "
+        "Over the 3 test rows its answers are certainly nearer to the truth than those of all others."
     )
     assert texts_of(found)[1] == (
         "Few test rows: over 3 of them the 95% interval of its top-1 is 12.5% to 87.5%; "
@@ -49,10 +51,11 @@ def test_a_line_that_is_certainly_nearest_is_shipped() -> None:
     )
     assert texts_of(found)[3] == (
         "The method that learns from the tree: hier-cos against cross-entropy: top-1 +0.00 points "
-        "(95% interval over the test rows -5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050)."
+        "(95% interval over the test rows -5.00 to +5.00, a tie), mean tree distance -0.100 (-0.150 to -0.050), "
+        "HOPS +0.000 (-0.050 to +0.050, a tie)."
     )
     assert texts_of(found)[4].startswith("The rule: hier-cos + crm against hier-cos: ")
-    assert texts_of(found)[4].endswith("mean tree distance -0.300 (-0.350 to -0.250).")
+    assert "mean tree distance -0.300 (-0.350 to -0.250), HOPS " in texts_of(found)[4]
 
 
 def test_enough_test_rows_need_no_word_on_them() -> None:
@@ -64,15 +67,79 @@ def test_enough_test_rows_need_no_word_on_them() -> None:
 def test_a_rule_that_changes_no_answer_is_said_to_change_none() -> None:
     lines = summarize(compared(cross_entropy=0.4, hier_cos=0.4, hier_cos_crm=0.4))
     found = recommendation(lines, lambda *_: (0.0, 0.0, 0.0), most_frequent=0.25, tests=TESTS)
-    assert "The rule: hier-cos + crm answers as hier-cos does: no difference on any test row." in texts_of(found)
+    said = "The rule: hier-cos + crm answers and ranks as hier-cos does: no difference on any test row."
+    assert said in texts_of(found)
+
+
+def test_a_rule_that_changes_the_order_alone_is_said_to_keep_the_answers() -> None:
+    records = [record(method, ahd_at_1=0.4, hops=0.4) for method in ("cross-entropy", "hier-cos")]
+    lines = summarize([*records, record("hier-cos", rule="crm", ahd_at_1=0.4, hops=0.9)])
+
+    def rows(ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+        gain = (ours.endswith("crm") - reference.endswith("crm")) * 0.5 if metric == "hops" else 0.0
+        return gain, gain * 0.9, gain * 1.1
+
+    found = recommendation(lines, rows, most_frequent=0.25, tests=TESTS)
+    assert found.line.name == "hier-cos + crm"
+    assert texts_of(found)[4] == (
+        "The rule: hier-cos + crm against hier-cos: the same answers, HOPS +0.500 "
+        "(95% interval over the test rows +0.450 to +0.550)."
+    )
 
 
 def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:
     distances = {"cross_entropy": 0.42, "hier_cos": 0.4, "hier_cos_crm": 0.39}
     found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
     assert found.line.name == "cross-entropy"
-    assert "It ties with hier-cos, hier-cos + crm: no certain difference" in texts_of(found)[0]
-    assert texts_of(found)[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.610."
+    assert texts_of(found)[0].endswith(
+        " It ties with hier-cos, hier-cos + crm: no certain difference over the 3 test rows in AHD@1, top-1, HOPS, "
+        "log loss; it is the simplest of them."
+    )
+    assert not any(text.startswith("To rank all classes") for text in texts_of(found))  # the orders tie too
+
+
+@pytest.mark.parametrize(
+    ("metric", "values", "said"),
+    [
+        ("hops", (0.4, 0.6, 0.7), "its order of the classes (HOPS) is certainly better than that of all others."),
+        ("top1", (0.4, 0.4, 0.7), "certainly more of its answers are right than of all others."),
+        ("log_loss", (0.9, 0.8, 0.7), "its probabilities (log-loss) are certainly better than those of all others."),
+    ],
+)
+def test_a_certain_gain_in_any_figure_breaks_a_tie_of_distances(
+    metric: str, values: tuple[float, float, float], said: str
+) -> None:
+    kinds = {
+        "cross_entropy": ("cross-entropy", "none"),
+        "hier_cos": ("hier-cos", "none"),
+        "hier_cos_crm": ("hier-cos", "crm"),
+    }
+    records = [
+        record(method, rule=rule, **{"ahd_at_1": 0.4, "hops": 0.5, "top1": 0.5, metric: value})
+        for (method, rule), value in zip(kinds.values(), values, strict=True)
+    ]
+    rows = rows_of(metric, **dict(zip(kinds, values, strict=True)))
+    found = recommendation(summarize(records), rows, most_frequent=0.25, tests=TESTS)
+    assert found.line.name == "hier-cos + crm"
+    assert f"Over the 3 test rows {said}" in texts_of(found)[0]
+
+
+def test_a_line_with_nearer_answers_goes_before_one_with_a_better_order() -> None:
+    records = [
+        record("cross-entropy", ahd_at_1=0.5, hops=0.4),
+        record("hier-cos", ahd_at_1=0.3, hops=0.5),
+        record("hier-cos", rule="crm", ahd_at_1=0.45, hops=0.9),
+    ]
+    near = rows_of(cross_entropy=0.5, hier_cos=0.3, hier_cos_crm=0.45)
+    order = rows_of("hops", cross_entropy=0.4, hier_cos=0.5, hier_cos_crm=0.9)
+    found = recommendation(
+        summarize(records),
+        lambda ours, reference, metric: (order if metric == "hops" else near)(ours, reference, metric),
+        most_frequent=0.25,
+        tests=TESTS,
+    )
+    assert found.line.name == "hier-cos"
+    assert texts_of(found)[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.900."
 
 
 def test_a_difference_that_changes_from_seed_to_seed_is_a_tie_from_three_seeds_on() -> None:

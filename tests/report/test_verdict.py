@@ -1,4 +1,6 @@
-from hiercos.report import summarize, verdict
+from dataclasses import replace
+
+from hiercos.report import Statement, comparison_results, learning_curve_results, summarize, verdict
 from records import record
 
 
@@ -38,3 +40,27 @@ def test_no_change_with_one_seed_is_neither_gain_nor_loss() -> None:
 
 def test_nothing_is_weighed_without_a_flat_method() -> None:
     assert str(verdict(summarize([record("hier-cos")]))).startswith("No verdict")
+
+
+def test_learning_curves_speak_of_draws() -> None:
+    records = [
+        replace(record(method, seed, hops=hops + seed / 100), data={**record().data, "shots": 2})
+        for method, hops in (("hier-cos", 0.9), ("cross-entropy", 0.4))
+        for seed in (0, 1, 2)
+    ]
+    results = learning_curve_results(records)
+    assert "gains 0.500 of HOPS (the same for every draw)" in str(results.verdict)
+    differences = results.differences(results.sections[0])
+    assert differences is not None
+    assert "draw by draw" in differences.title
+    assert "seed" not in str(results.verdict) + differences.title
+    one = learning_curve_results([each for each in records if each.seed == 0])
+    assert "(one draw, so no interval)" in str(one.verdict)
+
+
+def test_gains_over_seeds_are_left_out_where_those_over_rows_are_known() -> None:
+    records = [record("hier-cos", hops=0.9), record("cross-entropy", hops=0.4)]
+    ship, tree = Statement("ship", "it."), Statement("tree", "a tie.")
+    assert comparison_results(records, advice=[ship, tree]).verdict.statements == (ship, tree)
+    gain, *others = comparison_results(records, advice=[ship]).verdict.statements
+    assert (gain.kind, others) == ("gain", [ship])

@@ -75,3 +75,19 @@ def test_a_folder_of_another_kind_or_a_damaged_one_is_refused(fabric: Fabric, tm
     resealed(tmp_path)
     with pytest.raises(ModelError, match=r"estimator\.json: not a saved estimator"):
         HierarchicalClassifier.load(tmp_path)
+
+
+def test_a_folder_with_other_files_is_refused_and_an_earlier_estimator_is_replaced(tmp_path: Path) -> None:
+    X, classes = samples(40)
+    model = HierarchicalClassifier(UNEVEN, method="gaussian").fit(X, np.asarray(NAMES)[classes])
+    (tmp_path / "thesis.txt").write_text("years of work")
+    (tmp_path / "config.json").write_text("{}")
+    with pytest.raises(ModelError, match=r"holds other files \(config.json, thesis.txt\); choose a new or an empty"):
+        model.save(tmp_path)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["config.json", "thesis.txt"]
+    assert (tmp_path / "config.json").read_text() == "{}"
+    with pytest.raises(ModelError, match=r"thesis.txt: expected a folder, got a file"):
+        model.save(tmp_path / "thesis.txt")
+    for _ in range(2):
+        model.save(tmp_path / "model")
+    assert HierarchicalClassifier.load(tmp_path / "model").predict(X).tolist() == model.predict(X).tolist()

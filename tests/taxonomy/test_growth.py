@@ -27,9 +27,9 @@ def test_nodes_are_matched_by_id_then_by_path_and_the_rest_is_told() -> None:
     assert change.lines() == [
         "matched: 4 nodes",
         "added: 3 nodes (plant; vehicle > ship; plant > oak)",
-        "renamed: 1 nodes (animal)",
-        "moved: 1 nodes (animal > car)",
-        "dropped: 1 nodes (pet > dog)",
+        "renamed: 1 node (animal)",
+        "moved: 1 node (animal > car)",
+        "dropped: 1 node (pet > dog)",
     ]
 
 

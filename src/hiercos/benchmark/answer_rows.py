@@ -1,21 +1,23 @@
-"""Whether each test answer of a run is right, and how far off it is; paired differences over these rows."""
+"""Top-1, AHD@1, HOPS and log-loss of each test sample of a run; paired differences over these rows."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.resampling import bootstrap_interval
-from hiercos.decisions import Decision, Rule, rule, rule_from_dict
+from hiercos.decisions import ROWS_AT_ONCE, Decision, Rule, rule, rule_from_dict
 from hiercos.engine import stored_rule, tested_posterior
+from hiercos.metrics import functional as HF
 from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
 NORMAL = 1.96  # quantile of the normal distribution for an interval of 95%
-ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of rows
+ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of answers
+ORDER_METRICS = ("hops", "log_loss")  # columns of the tables of orders, which take longer
 
 
 def answer_rows(folder: Path, rule_name: str) -> FloatArray:
@@ -30,6 +32,28 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
     """
     posterior, labels = tested_posterior(folder)
     return answer_values(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
+
+
+def order_rows(folder: Path, rule_name: str) -> FloatArray:
+    """HOPS of the ranking and log-loss of each test sample of a finished run that is labelled with a class.
+
+    Args:
+        folder: folder of the run.
+        rule_name: name of the decision rule that ranks the classes.
+
+    Returns:
+        Shape (number of samples labelled with a class, 2).
+    """
+    posterior, labels = tested_posterior(folder)
+    decided, tables = rule_of(Record.read(folder, rule_name), folder), []
+    for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
+        own = labels[start : start + len(batch)]
+        known = np.flatnonzero(own < posterior.taxonomy.num_classes)
+        true = torch.from_numpy(own[known])
+        ranking, logs = (torch.from_numpy(values[known]) for values in (decided.ranking(batch), batch.logs))
+        hops = HF.hops(ranking, true, posterior.taxonomy)
+        tables.append(torch.stack([hops, HF.log_loss(logs, true, posterior.taxonomy)], dim=1).numpy())
+    return np.concatenate(tables)
 
 
 def rule_of(record: Record, folder: Path) -> Rule:
@@ -66,18 +90,29 @@ class AnswerTable:
 
     Attributes:
         rows: table of `answer_rows` by line name, shape (M, 2) each, of the same test samples.
+        runs: folder and rule name of each run of a line, by line name; `order_rows` are computed from them on demand.
     """
 
     rows: Mapping[str, FloatArray]
+    runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
+    _orders: dict[str, FloatArray] = field(default_factory=dict)
+    _found: dict[tuple[str, str, tuple[str, ...]], FloatArray] = field(default_factory=dict)
 
     @classmethod
     def of(cls, records: Sequence[Record], folder: Path) -> "AnswerTable":
         """Rows of a comparison in a folder, from the stored scores of its runs."""
-        sums: dict[str, list[FloatArray]] = {}
+        runs: dict[str, list[tuple[Path, str]]] = {}
         for record in records:
             run = folder / RUNS / record.method / f"seed-{record.seed}"
-            sums.setdefault(record.name, []).append(answer_rows(run, record.rule))
-        return cls({name: np.mean(tables, axis=0) for name, tables in sums.items()})
+            runs.setdefault(record.name, []).append((run, record.rule))
+        rows = {name: np.mean([answer_rows(*run) for run in own], axis=0) for name, own in runs.items()}
+        return cls(rows, runs)
+
+    def _order_rows(self, line: str) -> FloatArray:
+        """`order_rows` of a line, the mean over its seeds, shape (M, 2)."""
+        if line not in self._orders:
+            self._orders[line] = np.mean([order_rows(*run) for run in self.runs[line]], axis=0)
+        return self._orders[line]
 
     def spread(self) -> dict[str, dict[str, float]]:
         """Half-widths of the 95% intervals of each line's means over the test rows, by line and metric."""
@@ -89,21 +124,21 @@ class AnswerTable:
             for line, rows in self.rows.items()
         }
 
-    @cached_property
-    def _found(self) -> dict[tuple[str, str], FloatArray]:
-        return {}
-
     def difference(self, ours: str, reference: str, metric: str) -> tuple[float, float, float]:
         """Mean difference of a metric between two lines over the test rows, and its 95% bootstrap interval.
 
         Args:
             ours: name of a line.
             reference: name of the line to subtract.
-            metric: one of `ROW_METRICS`.
+            metric: one of `ROW_METRICS` or `ORDER_METRICS`.
         """
-        pair = (ours, reference)
-        if pair not in self._found:
-            interval = bootstrap_interval(self.rows[ours] - self.rows[reference])
-            self._found[pair] = np.stack([interval.mean, interval.low, interval.high])
-        mean, low, high = self._found[pair][:, ROW_METRICS.index(metric)].tolist()
+        columns = ROW_METRICS if metric in ROW_METRICS else ORDER_METRICS
+        key = (ours, reference, columns)
+        if key not in self._found:
+            first, second = (
+                self.rows[line] if columns is ROW_METRICS else self._order_rows(line) for line in (ours, reference)
+            )
+            interval = bootstrap_interval(first - second)
+            self._found[key] = np.stack([interval.mean, interval.low, interval.high])
+        mean, low, high = self._found[key][:, columns.index(metric)].tolist()
         return mean, low, high

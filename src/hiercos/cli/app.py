@@ -30,15 +30,13 @@ from hiercos.files import FULL
 from hiercos.turns import share_cores
 
 FAILED, BAD_INPUT, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
-INTERRUPTED_MESSAGE = (
-    "Interrupted. Finished work is kept; rerun the command to continue (train and extend: with --resume)."
-)
+RESUMED = ("train", "extend")  # commands that continue with --resume
+CONTINUED = ("compare", "ablate", "reproduce", "embed")  # commands that continue when they are run again
 
 # GNU OpenMP, part of torch's wheels for Linux, waits for the other threads of a loop by spinning, 300,000 times by
 # default. If another job uses the core that the last thread needs, this time is lost in every loop.
 SPIN_VARIABLE, SPINS = "GOMP_SPINCOUNT", "10000"
 WAIT_VARIABLES = (SPIN_VARIABLE, "OMP_WAIT_POLICY")  # if the user sets one of them, it is left unchanged
-TERMINATED_MESSAGE = INTERRUPTED_MESSAGE.replace("Interrupted", "Terminated")
 
 
 class TerminatedError(BaseException):
@@ -50,11 +48,11 @@ class StoppedByUserError(BaseException):
 
 
 STOPS: dict[int, tuple[str, int, type[BaseException]]] = {
-    signal.SIGINT: (INTERRUPTED_MESSAGE, INTERRUPTED, StoppedByUserError),
-    signal.SIGTERM: (TERMINATED_MESSAGE, TERMINATED, TerminatedError),
+    signal.SIGINT: ("Interrupted", INTERRUPTED, StoppedByUserError),
+    signal.SIGTERM: ("Terminated", TERMINATED, TerminatedError),
 }
 if hasattr(signal, "SIGHUP"):  # the terminal was closed
-    STOPS[signal.SIGHUP] = (TERMINATED_MESSAGE, HUNG_UP, TerminatedError)
+    STOPS[signal.SIGHUP] = ("Terminated", HUNG_UP, TerminatedError)
 LATER = (signal.SIGALRM,) if hasattr(signal, "setitimer") else ()  # the alarm after which `stop` tries again
 IMPORT_SECONDS = 0.5  # longest wait for an import that a signal interrupts
 _import_ends: dict[int, float] = {}  # latest end of such a wait by signal, on the clock of `time.monotonic`
@@ -146,7 +144,7 @@ def stop(number: int, frame: FrameType | None) -> None:
     C++ code that imports Python modules cannot pass an exception on and would abort the process. A longer import is one
     at the beginning, where nothing is finished yet: the process ends at once.
     """
-    message, code, error = STOPS[number]
+    word, code, error = STOPS[number]
     if _is_importing(frame):
         now = time.monotonic()
         if now < _import_ends.setdefault(number, now + IMPORT_SECONDS) and LATER:
@@ -154,7 +152,7 @@ def stop(number: int, frame: FrameType | None) -> None:
             signal.setitimer(signal.ITIMER_REAL, IMPORT_SECONDS / 50)
             return
         with suppress(OSError):  # the terminal is gone
-            os.write(sys.stderr.fileno(), f"error: {message}\n".encode())
+            os.write(sys.stderr.fileno(), f"error: {word} before anything was done.\n".encode())
         os._exit(code)
     _import_ends.pop(number, None)
     if number != signal.SIGINT:  # once is enough: do not interrupt the clean-up
@@ -177,24 +175,47 @@ def run(arguments: list[str]) -> int:
     arguments = [argument for argument in arguments if argument != "--debug"]  # also allowed after a command
     try:
         code = int(app(arguments, prog_name="hiercos", standalone_mode=False) or 0)
-        return _report(INTERRUPTED_MESSAGE, code) if code == INTERRUPTED else code
+        return _report(_stop_message("Interrupted", arguments, []), code) if code == INTERRUPTED else code
     except typer.TyperException as error:
         return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug, notes=_notes(error))
     except (TerminatedError, StoppedByUserError, KeyboardInterrupt, typer.Abort) as error:
-        return _report_stop(error, debug=debug)
+        return _report_stop(error, arguments, debug=debug)
     except Exception as error:  # any other error is one sentence, too
         return _report(f"{type(error).__name__}: {error}", FAILED, debug=debug, notes=_notes(error))
 
 
-def _report_stop(error: BaseException, *, debug: bool) -> int:
+def _report_stop(error: BaseException, arguments: Sequence[str], *, debug: bool) -> int:
     """Report a signal, or the end of a file, which typer turns into the same `Abort` as Ctrl-C."""
+    notes = _notes(error)
     if isinstance(error, TerminatedError):
-        return _report(TERMINATED_MESSAGE, error.args[0] if error.args else TERMINATED, notes=_notes(error))
+        code = error.args[0] if error.args else TERMINATED
+        return _report(_stop_message("Terminated", arguments, notes), code, notes=notes)
     if isinstance(error.__cause__ or error.__context__, EOFError):
         return _report("EOFError: a file ends where more was expected", FAILED, debug=debug)
-    return _report(INTERRUPTED_MESSAGE, INTERRUPTED, notes=_notes(error))
+    return _report(_stop_message("Interrupted", arguments, notes), INTERRUPTED, notes=notes)
+
+
+def _stop_message(word: str, arguments: Sequence[str], notes: Sequence[str]) -> str:
+    """Sentences about a signal and how to continue, which depends on the command and on what was saved.
+
+    Args:
+        word: "Interrupted" or "Terminated".
+        arguments: words of the command.
+        notes: notes of the error; those on a checkpoint have the word "saved" after the folder.
+
+    Example:
+        >>> _stop_message("Interrupted", ["train", "icd10cm"], [])
+        'Interrupted. No model was saved.'
+    """
+    command = next((argument for argument in arguments if not argument.startswith("-")), "")
+    if command in RESUMED:
+        saved = any(": saved " in note for note in notes)
+        return f"{word}. {'Rerun the command with --resume to continue.' if saved else 'No model was saved.'}"
+    if command in CONTINUED:
+        return f"{word}. Finished work is kept; rerun the command to continue."
+    return f"{word} before the end."
 
 
 def _notes(error: BaseException | None) -> list[str]:

@@ -45,10 +45,11 @@ class Dataset:
         source: name of the data in messages: a built-in name or a file.
         origin: origin of vectors that a backbone computed; None for other data.
         label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
+        fewest_labels: smallest number of different training labels; 1 for data that extend a trained model.
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
-            an empty split, or training samples with a single label.
+            an empty split, or training samples with fewer different labels.
     """
 
     name: str
@@ -60,6 +61,7 @@ class Dataset:
     source: str = ""
     origin: FeatureOrigin | None = None
     label_sets: IntArray | None = None
+    fewest_labels: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", read_only(np.asarray(self.labels, dtype=np.int64)))
@@ -93,7 +95,7 @@ class Dataset:
             if split not in self.split
         ]
         trained = np.unique(self.labels[self.rows("train")])
-        if len(trained) == 1 and not faults and self.label_sets is None:
+        if len(trained) == 1 < self.fewest_labels and not faults and self.label_sets is None:
             node = int(nodes_of_labels(trained, self.taxonomy)[0])
             name = "the root" if node < 0 else repr(self.taxonomy.path_text(node))
             faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")

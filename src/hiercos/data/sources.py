@@ -1,5 +1,7 @@
 """Data sets, test samples and inputs from one argument: a built-in name, or a source that a registered reader takes."""
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
@@ -26,7 +28,7 @@ from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
 from hiercos.data.splits import checked_split, completed_split, hash_split
-from hiercos.errors import DataError, FaultsError, reading, suggestion
+from hiercos.errors import MOST_FAULTS, DataError, FaultsError, reading, suggestion
 from hiercos.taxonomy import (
     IntArray,
     SampleLabels,
@@ -49,6 +51,7 @@ def load_dataset(
     root: str | Path | None = None,
     on_error: str = "fail",
     callback: CheckCallback | None = None,
+    fewest_labels: int = 2,
 ) -> Dataset:
     """Load a data set by its built-in name, path or Hugging Face name.
 
@@ -66,6 +69,7 @@ def load_dataset(
             relative to; by default the folder of the table.
         on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
+        fewest_labels: smallest number of different training labels; 1 for data that extend a trained model.
 
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
@@ -79,7 +83,7 @@ def load_dataset(
         return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(source_name(source), read_samples(source, options), tree)
+    return _dataset(source_name(source), read_samples(source, options), tree, fewest_labels)
 
 
 def check_source(source: str | Path) -> None:
@@ -111,7 +115,7 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> Dataset:
+def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, fewest_labels: int) -> Dataset:
     """Data set of these samples; without a taxonomy, one is made from the labels."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
@@ -136,6 +140,7 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None) -> 
         notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
+        fewest_labels=fewest_labels,
     )
 
 
@@ -146,7 +151,7 @@ def _tree_of_labels(samples: SourceSamples, source: str) -> Taxonomy:
     except FaultsError as error:
         if not samples.faults:
             raise
-        raise DataError(_in_turn(samples.faults, error.faults)) from error
+        raise DataError(_by_row(samples.faults, error.faults)) from error
 
 
 def _checked_labels(samples: SourceSamples, taxonomy: Taxonomy, source: str) -> SampleLabels:
@@ -162,13 +167,25 @@ def _checked_labels(samples: SourceSamples, taxonomy: Taxonomy, source: str) -> 
     except DataError as error:
         faults.append(error.faults)
     if found is None or any(faults):
-        raise DataError(_in_turn(*faults))
+        raise DataError(_by_row(*faults))
     return found
 
 
-def _in_turn(*kinds: Sequence[str]) -> list[str]:
-    """Faults of several kinds, one of each in turn, so that a message with only the first ones shows every kind."""
-    return [fault for turn in zip_longest(*kinds) for fault in turn if fault is not None]
+def _by_row(*kinds: Sequence[str]) -> list[str]:
+    """Faults of several kinds in the order of their rows; those that a message shows are of every kind.
+
+    Example:
+        >>> _by_row(["a.csv: row 9: the text is empty"], ["a.csv: row 2: unknown label 'x'"])
+        ["a.csv: row 2: unknown label 'x'", 'a.csv: row 9: the text is empty']
+    """
+    in_turn = [fault for turn in zip_longest(*kinds) for fault in turn if fault is not None]
+    return [*sorted(in_turn[:MOST_FAULTS], key=_row_number), *sorted(in_turn[MOST_FAULTS:], key=_row_number)]
+
+
+def _row_number(fault: str) -> float:
+    """Number of the row that a fault names first; infinite if it names none."""
+    found = re.search(r"\brow (\d+):", fault)
+    return int(found.group(1)) if found else math.inf
 
 
 def dataset_name(source: str) -> str:

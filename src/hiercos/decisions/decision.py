@@ -8,9 +8,10 @@ import numpy as np
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 ROOT = -1  # the answer "cannot say"
+MOST_SHOWN = 3  # answers in the text of a decision
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decision:
     """One node for each of M samples: a class, an inner node, or the root.
 
@@ -55,10 +56,21 @@ class Decision:
         """The reason for one answer as a sentence."""
         node = int(self.nodes[row])
         name = self.taxonomy.path_text(node) if node >= 0 else "the root"
-        return f"{name}: probability {self.probabilities[row]:.3g}, {self.criterion} {self.values[row]:.4g}"
+        value = "" if self.criterion == "probability" else f", {self.criterion} {self.values[row]:.4g}"
+        return f"{name}: probability {self.probabilities[row]:.3g}{value}"
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def __repr__(self) -> str:
+        """The first answers with their probabilities."""
+        pairs = zip(self.nodes[:MOST_SHOWN].tolist(), self.probabilities[:MOST_SHOWN].tolist(), strict=True)
+        names = [
+            f"{self.taxonomy.path_text(node)!r} {probability:.2f}" if node >= 0 else "cannot say"
+            for node, probability in pairs
+        ]
+        shown = ", ".join([*names, *["…"] * (len(self) > MOST_SHOWN)])
+        return f"Decision({len(self)} answer{'s' * (len(self) != 1)}{': ' if names else ''}{shown})"
 
 
 @dataclass(frozen=True, eq=False)

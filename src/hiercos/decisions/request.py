@@ -1,7 +1,7 @@
 """A request for answers: which rule, how sure, and among which classes."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import lru_cache
 from typing import Any
 
@@ -13,7 +13,7 @@ from hiercos.decisions.base import Rule, RuleError
 from hiercos.decisions.base import rule as named_rule
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior, PosteriorError, classes_at_or_below
-from hiercos.errors import RowName, row_name
+from hiercos.errors import RowName, row_name, suggestion
 from hiercos.taxonomy import LabelReader, Taxonomy
 
 BACK_OFF = ("confidence", "target_containment", "target_precision", "max_overshoot")
@@ -51,6 +51,20 @@ class AnswerRequest:
     within: Sequence[str] = ()
     allow: Sequence[str] = ()
     deny: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, arguments: Mapping[str, Any]) -> "AnswerRequest":
+        """The request of keyword arguments that a user gave; a misspelt name is an error that suggests the nearest.
+
+        Raises:
+            TypeError: for an unknown name.
+            RuleError: see the class.
+        """
+        known = [entry.name for entry in fields(cls)]
+        for name in arguments:
+            if name not in known:
+                raise TypeError(f"unknown argument {name!r}{suggestion(name, known)}")
+        return cls(**arguments)
 
     def __post_init__(self) -> None:
         name = self.rule.name if isinstance(self.rule, Rule) else self.rule
@@ -129,10 +143,13 @@ def _allowed(
     for names, source in ((within, "within"), (allow, "allow")):
         if names:
             mask &= named_classes(names, taxonomy, source=source)
+    if not mask.any():
+        raise PosteriorError(f"no class is left: allow has none within {' or '.join(map(repr, within))}")
     if deny:
         mask &= ~named_classes(deny, taxonomy, source="deny")
     if not mask.any():
-        raise PosteriorError("no class is left: expected within, allow and deny to leave at least one")
+        others = " that within and allow leave" if within or allow else ""
+        raise PosteriorError(f"no class is left: deny has all classes{others}")
     mask.setflags(write=False)
     return mask
 

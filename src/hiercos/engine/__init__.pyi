@@ -28,6 +28,9 @@ from .growth import GrownData as GrownData
 from .growth import extended_model as extended_model
 from .growth import grown_data as grown_data
 from .growth import grown_model as grown_model
+from .growth_accuracy import GrowthAccuracy as GrowthAccuracy
+from .growth_accuracy import forgetting_notes as forgetting_notes
+from .growth_accuracy import growth_accuracy as growth_accuracy
 from .memory import MEMORY as MEMORY
 from .memory import Memory as Memory
 from .model_folder import BACKBONE_WEIGHTS as BACKBONE_WEIGHTS

@@ -189,12 +189,12 @@ class GrownData:
 
     def _vectors(self, rows: IntArray, split: str) -> LabelledVectors:
         features, labels = self.features[rows], torch.tensor(self.dataset.labels[rows])
-        old = self._remembered(split)
+        old = self.remembered(split)
         if old is not None:
             features, labels = stacked_features([features, old.features]), torch.cat([labels, old.labels])
         return LabelledVectors(features, labels)
 
-    def _remembered(self, split: str) -> Memory | None:
+    def remembered(self, split: str) -> Memory | None:
         """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits."""
         if self.memory is None or split not in ("train", "val"):
             return None

@@ -1,6 +1,8 @@
 """Training by a method's own solver, which finds the weights from all features and labels at once."""
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -21,28 +23,35 @@ class MemberRuns:
     """Training of the inner models of a solver, one after the other, with the settings of the run.
 
     Attributes:
-        fit: `hiercos.engine.fit` with the Fabric and the progress callback.
+        fit: `hiercos.engine.fit` with the Fabric.
+        callback: progress callback of the run; None for no reports.
         config: training settings of the run.
         folder: folder of the run; inner models have their checkpoints in a subfolder. None for no checkpoints.
         identity: settings, data and taxonomy of the run, for the checkpoints.
         resume: whether to resume inner models from their checkpoints.
         count: number of models so far.
+        finished: number of models that are trained.
+        earlier_seconds: time that processes before this one spent on the models, from their checkpoints.
     """
 
     fit: Callable[..., Any]
+    callback: Any
     config: TrainConfig
     folder: Path | None
     identity: Mapping[str, Any]
     resume: bool
     count: int = 0
+    earlier_seconds: float = 0.0
+    finished: int = 0
 
-    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
+    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
         """See `MemberTraining`."""
         self.count += 1
         folder = None if self.folder is None else self.folder / MEMBERS / str(self.count)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
-        self.fit(
+        start = time.perf_counter()
+        progress = self.fit(
             member,
             _vectors(train),
             _vectors(val),
@@ -51,15 +60,34 @@ class MemberRuns:
             folder=folder,
             identity={**self.identity, "member": [self.count, member.method, dict(member.options)]},
             resume=self.resume,
+            callback=None if self.callback is None else MemberCallback(self.callback, name),
         )
+        self.earlier_seconds += max(0.0, progress.seconds - (time.perf_counter() - start))
+        self.finished += 1
         member.cpu()
+
+    @contextmanager
+    def noted_on_failure(self) -> Iterator[None]:
+        """Add a note on the models that are finished and saved to an error of the block."""
+        try:
+            yield
+        except BaseException as error:
+            if self.folder is not None and self.finished and not getattr(error, "__notes__", ()):
+                error.add_note(f"{self.folder}: saved {self.finished} trained member{'s' * (self.finished > 1)}")
+            raise
 
 
 @dataclass(frozen=True)
 class MemberCallback:
-    """Progress callback of an inner model: the display of the run, which stays open between the models."""
+    """Progress callback of an inner model: the display of the run, which stays open between the models.
+
+    Attributes:
+        whole: progress callback of the run.
+        name: name of the inner model.
+    """
 
     whole: Any
+    name: str
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """See `TrainingCallback`."""
@@ -67,7 +95,7 @@ class MemberCallback:
 
     def epoch(self, progress: Any, config: TrainConfig) -> None:
         """See `TrainingCallback`."""
-        self.whole.epoch(progress, config)
+        self.whole.epoch(replace(progress, member=self.name), config)
 
     def close(self) -> None:
         """Do nothing: the run closes its display."""

@@ -31,7 +31,7 @@ from hiercos.engine.config import TrainConfig
 from hiercos.engine.device import in_cpu_turns
 from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
-from hiercos.engine.solving import MemberCallback, MemberRuns, labelled_features
+from hiercos.engine.solving import MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
@@ -94,12 +94,14 @@ class RunProgress:
         best_epoch: number of the best epoch, from 1; 0 before the first.
         seconds: time spent in training and validation.
         choice: what a solver chose and why, as a sentence; "" without one.
+        member: name of the inner model that is trained, for progress displays; "" for the model itself.
     """
 
     history: list[Epoch] = field(default_factory=list)
     best_epoch: int = 0
     seconds: float = 0.0
     choice: str = ""
+    member: str = ""
 
     @property
     def best(self) -> Epoch:
@@ -107,8 +109,8 @@ class RunProgress:
         return self.history[self.best_epoch - 1]
 
     def to_dict(self) -> dict[str, Any]:
-        """Progress as JSON values."""
-        return asdict(self)
+        """Progress as JSON values, without the name of an inner model."""
+        return {name: value for name, value in asdict(self).items() if name != "member"}
 
     def to_csv(self) -> str:
         """History as CSV text, one row per epoch; average precision only where samples have several labels."""
@@ -180,10 +182,10 @@ def fit(
         check_scale(model)
     model.prepare(train.labels, weights)
     if model.solver is not None:
-        inner = partial(fit, fabric, callback=None if callback is None else MemberCallback(callback))
         with _closing(callback):
-            members = MemberRuns(inner, config, folder, identity or {}, resume)
-            return _solve(fabric, model, train, val, members, weights)
+            members = MemberRuns(partial(fit, fabric), callback, config, folder, identity or {}, resume)
+            with members.noted_on_failure():
+                return _solve(fabric, model, train, val, members, weights)
     if val is None and config.patience is not None:
         config = replace(config, patience=None, schedule="cosine")
     state = RunState(model, make_optimizer(parameter_groups(model, config), config), config, identity or {})
@@ -235,7 +237,7 @@ def _solve(  # noqa: PLR0917  # all are needed, and it is called once
     solved = model.solve(learned, held_out if held_out else None, seed=members.config.seed, train_member=members)
     loss = float(model.loss(class_scores(fabric, model, train), train.labels.cpu()))
     metrics = UNKNOWN if val is None else validate(fabric, model, val, 1)
-    seconds = time.perf_counter() - start
+    seconds = members.earlier_seconds + time.perf_counter() - start
     only = Epoch(1, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
     return RunProgress([only], 1, seconds, solved.choice)
 

@@ -49,7 +49,7 @@ class Pipeline:
             DataError: inputs of another kind, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
-        stored, wanted = self.pretrained.stored, AnswerRequest(**request)
+        stored, wanted = self.pretrained.stored, AnswerRequest.of(request)
         rule = wanted.chosen_rule(stored.rule, stored.calibration)
         samples = model_samples(stored, as_inputs(inputs, stored.kind), self.config)
         return [

@@ -243,6 +243,7 @@ class CommitteeTraining:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
+        self.candidates = 0  # number of candidates so far
         self.train, self.judged, self.labels = head.views(train), head.views(judged), judged.labels
         self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
 
@@ -261,14 +262,17 @@ class CommitteeTraining:
     def _fitted(self, members: Sequence[Model], parts: Sequence[tuple[Views, Views]]) -> Candidate:
         """Members of one method, each trained on its part from the weights that it has; a solver takes all samples."""
         method, raw = members[0].method, members[0].raw_inputs
+        self.candidates += 1
         if members[0].solver is not None:
             members = members[:1]
             train = self.train if len(self.parts) > 1 else self.parts[0][0]
             samples = self._for_method(train[raw], method)
             members[0].solve(samples, self.judged[raw], seed=self.seed, train_member=self.train_member)
         else:
-            for member, (train, val) in zip(members, parts, strict=True):
-                self.train_member(member, self._for_method(train[raw], method), val[raw])
+            for fold, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
+                of_folds = f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""
+                name = f"member {self.candidates} ({method}){of_folds}"
+                self.train_member(member, self._for_method(train[raw], method), val[raw], name=name)
         scores = [member.array_scores(self.judged[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))
 

@@ -17,11 +17,10 @@ from hiercos.methods.committee import (
     checked_width,
     committee_method,
 )
-from hiercos.methods.registry import METHODS, Method
+from hiercos.methods.registry import DEFAULT, METHODS, Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
-DEFAULT = "default"  # name of the default method
 DEFAULT_RULE = "default"  # a name of `hiercos.decisions.RULES`
 FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose features a solver cannot take
 

@@ -67,6 +67,8 @@ class SummedProbabilities(nn.Module):
 
 Build = Callable[..., Method]
 
+DEFAULT = "default"  # name of the default method
+
 
 class MethodError(FaultsError):
     """An unknown method, an unknown option of a method, or an invalid value."""
@@ -146,8 +148,10 @@ class MethodRegistry(Registry[Build]):
         return self.traits(name).inner_labels
 
     def with_inner_labels(self) -> list[str]:
-        """Names of the methods whose loss accepts labels that are inner nodes, in order of registration."""
-        return [name for name in self if self.takes_inner_labels(name)]
+        """Names of the methods whose loss accepts labels that are inner nodes, the default first, then sorted."""
+        return sorted(
+            (name for name in self if self.takes_inner_labels(name)), key=lambda name: (name != DEFAULT, name)
+        )
 
     def grows(self, name: str) -> bool:
         """Whether the weights of a method can be extended to a taxonomy with more nodes."""

@@ -42,8 +42,15 @@ class LabelledFeatures:
 class MemberTraining(Protocol):
     """Training of a model inside a solver, by the gradient steps that the user asked for."""
 
-    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures) -> None:
-        """Train a model in place; it ends with the weights of its best epoch on validation."""
+    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
+        """Train a model in place; it ends with the weights of its best epoch on validation.
+
+        Args:
+            member: model with its initial weights.
+            train: samples to learn from.
+            val: samples to stop by.
+            name: name of the model in the progress of the training, such as "member 2 (hier-cos), fold 1 of 3".
+        """
 
 
 @dataclass(frozen=True)

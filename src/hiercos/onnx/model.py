@@ -126,7 +126,7 @@ class OnnxModel:
             DataError: inputs of another kind or width, an empty text, or an image that cannot be read.
         """
         check_top_k(top_k)
-        wanted = AnswerRequest(**request)
+        wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self.rule, self.description.calibration)
         return [
             answer

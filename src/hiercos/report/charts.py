@@ -212,10 +212,32 @@ def _legend(series: Sequence[Series], top: float) -> tuple[list[Shape], float]:
 
 @dataclass(frozen=True)
 class DotPanel:
-    """A column of a dot chart: its title, and the mean and interval of each row."""
+    """A column of a dot chart.
+
+    Attributes:
+        title: title of the column.
+        estimates: mean and interval of each row.
+        limits: smallest and largest possible value, where the bars end.
+    """
 
     title: str
     estimates: Sequence[Estimate]
+    limits: tuple[float, float] = (-math.inf, math.inf)
+
+    @property
+    def intervals(self) -> list[tuple[float, float]]:
+        """Low and high end of the bar of each row, within the limits; nan for none."""
+        return [clipped(each, self.limits) for each in self.estimates]
+
+
+def clipped(estimate: Estimate, limits: tuple[float, float]) -> tuple[float, float]:
+    """Low and high end of an interval, cut to the range of the metric; nan for none.
+
+    Example:
+        >>> clipped(Estimate(98.0, 3.0), (0.0, 100.0))
+        (95.0, 100.0)
+    """
+    return max(estimate.low, limits[0]), min(estimate.high, limits[1])  # nan stays nan in this order
 
 
 def dot_chart(
@@ -275,7 +297,7 @@ def _row_names(names: Sequence[str], chosen: str, place: _Place) -> list[Shape]:
 
 
 def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: _Place) -> list[Shape]:
-    means, ends = [each.mean for each in panel.estimates], [(each.low, each.high) for each in panel.estimates]
+    means, ends = [each.mean for each in panel.estimates], panel.intervals
     low, high = _y_range([Series("", range(len(names)), means, ends)])
     bottom = place.top + 34 + place.row * len(names)
 
@@ -286,11 +308,11 @@ def _panel(panel: DotPanel, names: Sequence[str], chosen: str, place: _Place) ->
     for value in ticks(low, high, 5):
         shapes.append(Stroke([(x(value), place.top + 28), (x(value), bottom)], "rule"))
         shapes.append(Text(x(value), bottom + 15, f"{value:g}", 11, "middle", "muted"))
-    for number, (name, each) in enumerate(zip(names, panel.estimates, strict=True)):
+    for number, (name, each, (left, right)) in enumerate(zip(names, panel.estimates, ends, strict=True)):
         if math.isnan(each.mean):
             continue
         y, colour = place.y(number), "series-1" if name == chosen else "muted"
         if not math.isnan(each.half_width):
-            shapes.append(Stroke([(x(each.low), y), (x(each.high), y)], colour, 2))
+            shapes.append(Stroke([(x(left), y), (x(right), y)], colour, 2))
         shapes.append(marker((x(each.mean), y), 3 if name == chosen else 0, colour, 6 if name == chosen else 5))
     return shapes

@@ -131,7 +131,8 @@ class Results:
             return None
         why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
         spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
-        title = f"differences to {section.reference.name}{why}, seed by seed{spread}{self._caution}"
+        paired = f"{self._runs[:-1]} by {self._runs[:-1]}"
+        title = f"differences to {section.reference.name}{why}, {paired}{spread}{self._caution}"
         named = {"subject": section.title, "title": title, "corner": self.corner}
         return difference_grid(section.others, section.reference, self.shown, **named)
 
@@ -156,14 +157,16 @@ def comparison_results(
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the line that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
-        advice: further statements of the verdict, see `recommendation`.
+        advice: statements of the verdict, see `recommendation`; without any on the tree or a rule, the gains over the
+            seeds stand before them.
         recommended: name of the recommended line; "" for none.
         row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
     lines = summarize(records, interval=interval)
     named = next((line for line in lines if line.name == reference), None)
     section = Section("Test split", tuple(lines), named or best_flat_line(lines))
-    said = Verdict((verdict(lines), *advice))
+    has_gains = any(statement.kind in ("tree", "rule") for statement in advice)  # over rows, which say more than seeds
+    said = Verdict(tuple(advice) if has_gains else (verdict(lines), *advice))
     rows = tuple(result_row(record) for record in records)
     return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
 
@@ -201,7 +204,9 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
     return Results(
         tuple(sections),
         tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
-        Verdict(tuple(Statement("gain", str(verdict(each.lines)), subject=each.title) for each in sections)),
+        Verdict(
+            tuple(Statement("gain", str(verdict(each.lines, runs="draws")), subject=each.title) for each in sections)
+        ),
         columns=CURVE_COLUMNS,
         points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
     )

@@ -8,7 +8,7 @@ import numpy as np
 
 from hiercos.analysis import Analysis
 from hiercos.metric_table import MetricSpec, metric_spec
-from hiercos.report.charts import DotPanel, Series, dot_chart, line_chart
+from hiercos.report.charts import DotPanel, Series, clipped, dot_chart, line_chart
 from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
@@ -31,24 +31,28 @@ class Figure:
 
 
 def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
-    """Accuracy and mean tree distance of all lines of the first section, with their intervals.
+    """Accuracy, mean tree distance and HOPS of all lines of the first section, with the intervals that are known.
 
     Args:
         results: results of a comparison.
-        stacked: whether the two panels stand below each other, for narrow screens.
+        stacked: whether the panels stand below each other, for narrow screens.
     """
     lines = results.sections[0].lines
-    top1, distance = metric_spec("top1"), metric_spec("ahd_at_1")
+    specs = {"top-1 accuracy, %": "top1", "mean tree distance": "ahd_at_1", "HOPS": "hops"}
+    shown = {title: metric_spec(name) for title, name in specs.items()}
     panels = [
-        DotPanel("top-1 accuracy, %", [_scaled(line, top1, results) for line in lines]),
-        DotPanel("mean tree distance", [_scaled(line, distance, results) for line in lines]),
+        DotPanel(title, [_scaled(line, spec, results) for line in lines], _limits(spec, lines[0]))
+        for title, spec in shown.items()
     ]
-    note = f"Tree distance: the levels to climb until answer and truth meet; 0 is right. {_bars(results)}"
+    note = (
+        "Tree distance: the levels to climb until answer and truth meet; 0 is right. HOPS: the order of all classes; 1 "
+        f"is the order of the tree. {_bars(results)}"
+    )
     texts = [
-        f"{line.name} {' and '.join(spec.text(line.estimate(spec.name).mean) for spec in (top1, distance))}"
+        f"{line.name} {', '.join(spec.text(line.estimate(spec.name).mean) for spec in shown.values())}"
         for line in lines
     ]
-    says = f"Top-1 accuracy in percent and mean tree distance: {'; '.join(texts)}. {note}"
+    says = f"Top-1 accuracy in percent, mean tree distance and HOPS: {'; '.join(texts)}. {note}"
     names = [line.name for line in lines]
     drawing = dot_chart(names, panels, chosen=results.recommended, description=says, stacked=stacked)
     return Figure("The lines compared", note, drawing)
@@ -58,17 +62,25 @@ def _bars(results: Results) -> str:
     """Sentences on the bars of the picture of a comparison."""
     if results.row_spread:
         return (
-            "Bars are 95% intervals over the test rows; the verdict compares row by row, so lines whose bars overlap "
-            "can still differ for certain."
+            "Bars, for all but HOPS, are 95% intervals over the test rows; the verdict compares row by row, so lines "
+            "whose bars overlap can still differ for certain."
         )
     return "Bars are 95% intervals over the seeds." if len(results.seeds) > 1 else "One seed, so no intervals."
 
 
 def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
-    """Mean of a line with its interval over the test rows, or over the seeds if that is not known."""
+    """Mean of a line with its interval over the test rows, or over the seeds if these are not known for any metric."""
     found = line.estimate(spec.name)
-    half_width = results.row_spread.get(line.name, {}).get(spec.name, found.half_width)
+    half_width = found.half_width
+    if results.row_spread:
+        half_width = results.row_spread.get(line.name, {}).get(spec.name, math.nan)
     return Estimate(spec.scale * found.mean, spec.scale * half_width)
+
+
+def _limits(spec: MetricSpec, line: Line) -> tuple[float, float]:
+    """Smallest and largest possible value of a metric as shown."""
+    height = int(line.records[0].taxonomy["height"])
+    return 0.0, spec.scale * (height if spec.highest is None else spec.highest)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Figure:
@@ -124,7 +136,8 @@ def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
         for line in lines
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
-    spread = {name: [(each.low, each.high) for each in found] for name, found in estimates.items()}
+    limits = _limits(column, lines[0])
+    spread = {name: [clipped(each, limits) for each in found] for name, found in estimates.items()}
     return _by_method(lines, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
 
 

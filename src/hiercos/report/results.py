@@ -91,7 +91,7 @@ def result_row(record: Record) -> dict[str, Any]:
 
 def figure(record: Record, name: str) -> float:
     """One figure of a record: a metric (nan if it was not measured), the training time or the number of epochs."""
-    run = {"train_seconds": record.train_seconds, "epochs": len(record.history)}
+    run = {"train_seconds": record.train_seconds, "epochs": record.epochs}
     return run[name] if name in run else record.metrics.get(name, math.nan)
 
 
@@ -176,13 +176,14 @@ def best_flat_line(lines: Sequence[Line]) -> Line | None:
     return max(flat, key=lambda line: line.estimate("top1").mean, default=None)
 
 
-def verdict(lines: Sequence[Line]) -> Statement:
+def verdict(lines: Sequence[Line], *, runs: str = "seeds") -> Statement:
     """Gain or loss in HOPS and top-1 from using the tree, compared with the most accurate flat method.
 
     It covers the best line that learns with the tree and the best line with a decision rule.
 
     Args:
         lines: lines of a comparison.
+        runs: word for the runs of a line, "seeds" or "draws".
 
     Returns:
         One sentence; it says so if nothing was gained or nothing can be compared.
@@ -194,27 +195,27 @@ def verdict(lines: Sequence[Line]) -> Statement:
         text = "the comparison needs a flat method (cross-entropy) and a hierarchical one."
         return Statement("gain", text, subject="No verdict")
     best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
-    found = "; ".join(f"{line.name} {changes(line, reference)}" for line in best)
+    found = "; ".join(f"{line.name} {changes(line, reference, runs=runs)}" for line in best)
     return Statement("gain", f"{found}.", subject=f"Against {reference.name}, the most accurate flat method")
 
 
-def changes(ours: Line, reference: Line) -> str:
-    """The differences of one line from another in HOPS and top-1, in words, each with its interval over the seeds."""
-    seeds = len(ours.records)
-    found = [_change(ours.difference(reference, name), metric_spec(name), seeds) for name in ("hops", "top1")]
+def changes(ours: Line, reference: Line, *, runs: str = "seeds") -> str:
+    """The differences of one line from another in HOPS and top-1, in words, each with its interval over the runs."""
+    count = len(ours.records)
+    found = [_change(ours.difference(reference, name), metric_spec(name), count, runs) for name in ("hops", "top1")]
     return " and ".join(found)
 
 
-def _change(difference: Estimate, spec: MetricSpec, seeds: int) -> str:
-    """A difference with its interval over the seeds, in words: a gain, a loss, or not significant."""
+def _change(difference: Estimate, spec: MetricSpec, count: int, runs: str) -> str:
+    """A difference with its interval over the seeds or draws, in words: a gain, a loss, or not significant."""
     name, percent, _ = spec.heading.partition(" %")
     size = spec.text(abs(difference.mean)) + (" points" if percent else "")
     low, high = (spec.text(end, sign="+") for end in (difference.low, difference.high))
     if math.isnan(difference.half_width) or not difference.half_width:
-        why = "one seed, so no interval" if seeds == 1 else "the same for every seed"
+        why = f"one {runs[:-1]}, so no interval" if count == 1 else f"the same for every {runs[:-1]}"
         word = "gains" if difference.mean > 0 else "loses"
         return f"{word} {size} of {name} ({why})" if difference.mean else f"does not change {name} ({why})"
-    interval = f"95% interval over {seeds} seeds {low} to {high}"
+    interval = f"95% interval over {count} {runs} {low} to {high}"
     if difference.low > 0:
         return f"gains {size} of {name} ({interval})"
     if difference.high < 0:

@@ -11,6 +11,14 @@ from hiercos.report.statements import Statement
 
 WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
+MOST_NAMED = 4  # lines that a reason names
+CRITERIA = {  # metrics that decide, the first ones first, and what a certain difference means
+    "ahd_at_1": "its answers are certainly nearer to the truth than those of",
+    "top1": "certainly more of its answers are right than of",
+    "hops": "its order of the classes (HOPS) is certainly better than that of",
+    "log_loss": "its probabilities (log-loss) are certainly better than those of",
+}
+PARTS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
 
@@ -20,7 +28,7 @@ class Recommendation:
 
     Attributes:
         line: recommended line.
-        tied: other lines whose answers are not certainly nearer or farther than those of the nearest line.
+        tied: lines that were not dropped either, without a certain difference from it in any of `CRITERIA`.
         statements: the recommendation and its reasons.
     """
 
@@ -35,43 +43,67 @@ class Recommendation:
 
 
 def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float, tests: int) -> Recommendation:
-    """The line to ship: of those whose answers are nearest to the truth, the simplest.
+    """The line to ship: the best one for certain, and the simplest of several that tie.
 
-    Answers are compared by their mean tree distance (AHD@1), row by row of the test split. Lines without a certain
-    difference from the nearest one tie; among these, one without tree and rule goes before one with either, then the
-    nearer one.
+    Lines are compared row by row of the test split, by the mean tree distance of their answers (AHD@1), then by top-1,
+    HOPS and log-loss; at each step those that are certainly worse than the best one are dropped. Of the lines that are
+    left, one without tree and rule goes before one with either, then the nearer one.
 
     Args:
         lines: lines of a comparison.
-        rows: mean difference (first line minus second) of "top1" or "ahd_at_1" over the test rows, with its interval.
+        rows: mean difference (first line minus second) of one of `CRITERIA` over the test rows, with its interval.
         most_frequent: top-1 of always answering the most frequent training class.
         tests: number of the test rows labelled with a class.
     """
-    nearest = min(lines, key=_distance)
-    tied = [line for line in lines if line is nearest or not _is_certain(line, nearest, "ahd_at_1", rows)]
-    chosen = min(tied, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _distance(line)))
-    others = tuple(line for line in tied if line is not chosen)
-    top1, distance = (metric_spec(name).text(chosen.estimate(name).mean) for name in ("top1", "ahd_at_1"))
-    first = f"top-1 {top1}%, mean tree distance of the answers {distance}."
-    why = _ties(others, tests) if len(lines) > 1 else ""
+    left = list(lines)
+    for name in CRITERIA:
+        best = min(left, key=lambda line: _rank(line, name))  # called at once
+        left = [line for line in left if line is best or not _is_better(best, line, name, rows)]
+    chosen = min(left, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _rank(line, "ahd_at_1")))
+    others = [line for line in lines if line is not chosen]
+    tied = tuple(
+        line
+        for line in left
+        if line is not chosen and not any(_is_certain(line, chosen, name, rows) for name in CRITERIA)
+    )
+    figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
+    why = _reason(chosen, others, tied, rows, tests)
     statements = [
-        Statement("ship", first, subject=f"Ship {chosen.name}", reason=why),
+        Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
         *_few_rows(chosen, tests),
         _features(lines, most_frequent),
-        *_parts(lines, rows),
+        *_parts(lines, chosen, rows),
     ]
     ranked = max(lines, key=lambda line: line.estimate("hops").mean)
-    if ranked.estimate("hops").mean > chosen.estimate("hops").mean:
+    if ranked is not chosen and _is_better(ranked, chosen, "hops", rows):
         text = f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}."
         statements.append(Statement("order", text))
-    return Recommendation(chosen, others, tuple(statements))
+    return Recommendation(chosen, tied, tuple(statements))
 
 
-def _ties(others: Sequence[Line], tests: int) -> str:
-    if not others:
-        return f"Its answers are certainly nearer than those of all others over the {tests} test rows."
-    names = ", ".join(line.name for line in others)
-    return f"It ties with {names}: no certain difference over the {tests} test rows; it is the simplest of them."
+def _reason(chosen: Line, others: Sequence[Line], tied: Sequence[Line], rows: RowDifference, tests: int) -> str:
+    """Sentences on what a line is certainly better in, each other line once, and on those that tie with it."""
+    left, found = [line for line in others if line not in tied], []
+    for name, words in CRITERIA.items():
+        beaten = [line for line in left if _is_better(chosen, line, name, rows)]
+        left = [line for line in left if line not in beaten]
+        if beaten:
+            found.append(f"{words} {'all others' if len(beaten) == len(others) else _names(beaten)}")
+    over = f"over the {tests} test rows"
+    sentences = [f"{over.capitalize()} {'; '.join(found)}."] if found else []
+    if tied:
+        metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
+        sentences.append(
+            f"It ties with {_names(tied)}: no certain difference {'' if found else f'{over} '}in {metrics}; it is the "
+            f"simplest of them."
+        )
+    return " ".join(sentences)
+
+
+def _names(lines: Sequence[Line]) -> str:
+    named = [line.name for line in lines[:MOST_NAMED]]
+    more = len(lines) - len(named)
+    return ", ".join(named) + (f" and {more} other{'s' * (more > 1)}" if more else "")
 
 
 def _few_rows(chosen: Line, tests: int) -> list[Statement]:
@@ -105,38 +137,42 @@ def _features(lines: Sequence[Line], most_frequent: float) -> Statement:
     return Statement("features", text, subject="The features")
 
 
-def _parts(lines: Sequence[Line], rows: RowDifference) -> list[Statement]:
-    """Statements on the gains of the tree and of the rule, each against a line without it."""
+def _parts(lines: Sequence[Line], chosen: Line, rows: RowDifference) -> list[Statement]:
+    """Statements on the gains of the tree and of the rule, each against a line without it.
+
+    They are about the line to ship where that has one, else about the nearest such line.
+    """
     flat = best_flat_line(lines)
     learnt = [line for line in lines if line.uses_tree and not line.has_rule]
     statements = []
     if flat is not None and learnt:
-        best = min(learnt, key=_distance)
+        best = min(learnt, key=lambda line: (line.name != chosen.records[0].method, _rank(line, "ahd_at_1")))
         bought = f"{_bought(best, flat, rows)}."
         statements.append(Statement("tree", bought, subject="The method that learns from the tree"))
     plain = {line.records[0].method: line for line in lines if not line.has_rule}
     ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
     if ruled:
-        best = min(ruled, key=_distance)
+        best = min(ruled, key=lambda line: (line is not chosen, _rank(line, "ahd_at_1"), _rank(line, "hops")))
         bought = f"{_bought(best, plain[best.records[0].method], rows)}."
         statements.append(Statement("rule", bought, subject="The rule"))
     return statements
 
 
 def _bought(ours: Line, reference: Line, rows: RowDifference) -> str:
-    """Differences of two lines in top-1 and AHD@1 with their intervals over the test rows; ties are called ties."""
-    names = {"top1": "top-1", "ahd_at_1": "mean tree distance"}
-    differences = {name: rows(ours.name, reference.name, name) for name in names}
-    if not any(value for found in differences.values() for value in found):
-        return f"{ours.name} answers as {reference.name} does: no difference on any test row"
+    """Differences of two lines in `PARTS` with their intervals over the test rows; ties are called ties."""
+    differences = {name: rows(ours.name, reference.name, name) for name in PARTS}
+    changed = [name for name, values in differences.items() if any(values)]
+    if not changed:
+        return f"{ours.name} answers and ranks as {reference.name} does: no difference on any test row"
     found: list[str] = []
-    for name, values in differences.items():
+    for name in PARTS if set(changed) > {"hops"} else changed:
         spec = metric_spec(name)
-        mean, low, high = (spec.text(value, sign="+") for value in values)
+        mean, low, high = (spec.text(value, sign="+") for value in differences[name])
         tie = "" if _is_certain(ours, reference, name, rows) else ", a tie"
         interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
-        found.append(f"{names[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
-    return f"{ours.name} against {reference.name}: {', '.join(found)}"
+        found.append(f"{PARTS[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
+    same = "" if set(changed) > {"hops"} else "the same answers, "
+    return f"{ours.name} against {reference.name}: {same}{', '.join(found)}"
 
 
 def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
@@ -147,9 +183,16 @@ def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> 
     return (low > 0 or high < 0) and by_seed
 
 
-def _distance(line: Line) -> float:
-    """Mean tree distance of the answers of a line."""
-    return line.estimate("ahd_at_1").mean
+def _is_better(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
+    """Whether a line is certainly better than another in a metric."""
+    mean, _, _ = rows(ours.name, reference.name, name)
+    return (mean > 0) == metric_spec(name).higher_is_better and _is_certain(ours, reference, name, rows)
+
+
+def _rank(line: Line, name: str) -> float:
+    """Mean of a metric over the seeds with the sign that makes lower better; infinite where it is not known."""
+    mean = line.estimate(name).mean
+    return math.inf if math.isnan(mean) else -mean if metric_spec(name).higher_is_better else mean
 
 
 def _mean(line: Line, name: str) -> str:

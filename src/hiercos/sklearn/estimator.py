@@ -183,7 +183,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Raises:
             RuleError: for a target that the calibration samples do not support.
         """
-        wanted = AnswerRequest(**request)
+        wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(named_rule("back-off"), self._calibration())
         return rule(wanted.restricted(self._posterior(X)))
 
@@ -197,7 +197,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         Returns:
             One dict per sample, see `hiercos.predictions.explanations`.
         """
-        wanted = AnswerRequest(**request)
+        wanted = AnswerRequest.of(request)
         rule = wanted.chosen_rule(self._fitted_rule(), self._calibration())
         posterior = wanted.restricted(self._posterior(X, energies=True))
         return explanations(posterior, rule(posterior))

@@ -15,6 +15,7 @@ from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 ESTIMATOR = "estimator.json"
 PLAIN = (bool, int, float, str, type(None))  # parameter types that JSON can represent
 VERSION = 1
+MOST_SHOWN = 3  # names of other files in a message
 
 
 @dataclass(frozen=True)
@@ -45,10 +46,9 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         flat: whether the taxonomy was built from labels without a tree.
 
     Raises:
-        ModelError: if the folder holds the record of a training run.
+        ModelError: if the folder holds the record of a training run, or anything but a saved estimator.
     """
-    if (folder / RECORD_FILE).exists():
-        raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
+    _check_folder(folder)
     labels = stored.codec.labels
     values = {
         "version": VERSION,
@@ -60,6 +60,19 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
         "column_names": stored.column_names,
     }
     save_model(folder, stored.model, {ESTIMATOR: json.dumps(values) + "\n"})
+
+
+def _check_folder(folder: Path) -> None:
+    """Raise a `ModelError` unless the folder is missing, empty, or holds an estimator that may be replaced."""
+    if (folder / RECORD_FILE).exists():
+        raise ModelError(f"{folder}: holds the record of a training run; choose another folder")
+    if folder.is_file():
+        raise ModelError(f"{folder}: expected a folder, got a file")
+    found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    names = [name for name in found if not name.startswith(".")]  # without temporary files of a killed process
+    if names and ESTIMATOR not in names:
+        shown = ", ".join([*names[:MOST_SHOWN], *["…"] * (len(names) > MOST_SHOWN)])
+        raise ModelError(f"{folder}: holds other files ({shown}); choose a new or an empty folder")
 
 
 def load_estimator(folder: str | Path) -> StoredEstimator:

@@ -9,6 +9,7 @@ from hiercos.taxonomy.formats import read_taxonomy
 from hiercos.taxonomy.formats.tables import read_lines
 from hiercos.taxonomy.tree import Taxonomy
 
+MODEL_FILE = "taxonomy.json"  # taxonomy in a model folder
 CATALOGUE = {
     "cifar100": "the 5 levels of the paper over CIFAR-100; levels 4 and 5 are the data set's coarse and fine labels",
 }
@@ -36,8 +37,10 @@ def load_taxonomy(name: str) -> Taxonomy:
 def check_taxonomy_source(source: str | Path) -> None:
     """Check that `open_taxonomy` would find a taxonomy, without reading it; raises `TaxonomyError` if not."""
     path = Path(source)
-    if path.is_file():
+    if path.is_file() or (path / MODEL_FILE).is_file():
         return
+    if path.is_dir():
+        raise TaxonomyError(f"{source}: expected a file or the folder of a model, this folder has no {MODEL_FILE}")
     if _is_path(path, source):
         raise TaxonomyError(f"{source}: there is no such file")
     if path.name not in CATALOGUE:
@@ -52,10 +55,10 @@ def _is_path(path: Path, source: str | Path) -> bool:
 
 
 def open_taxonomy(source: str | Path) -> Taxonomy:
-    """Read a taxonomy from a file or, if there is no such file, load the bundled taxonomy of that name.
+    """Read a taxonomy from a file or a model folder or, if there is none, load the bundled taxonomy of that name.
 
     Args:
-        source: path or bundled name; it is a path if the file exists, or if it has a folder or an extension.
+        source: path or bundled name; it is a path if it exists, or if it has a folder or an extension.
 
     Raises:
         TaxonomyError: for a file that cannot be used, or a source that is neither a file nor a bundled name; the
@@ -66,6 +69,9 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
         Taxonomy(134 nodes, 100 classes, height 5)
     """
     path = Path(source)
+    if path.is_dir():
+        check_taxonomy_source(source)
+        return read_taxonomy(path / MODEL_FILE)
     if path.is_file() or _is_path(path, source):
         return read_taxonomy(path)
     check_taxonomy_source(source)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.labels.paths import label_indices, nodes_of_labels
 from hiercos.taxonomy.tree import IntArray, Taxonomy
 
@@ -78,7 +79,7 @@ class TaxonomyChange:
     def lines(self) -> list[str]:
         """Report of the change, one line for each kind of node."""
         kinds = {"added": self.added, "renamed": self.renamed, "moved": self.moved}
-        rows = [f"matched: {int((self.old_nodes >= 0).sum())} nodes"]
+        rows = [f"matched: {counted(int((self.old_nodes >= 0).sum()), 'node', 'nodes')}"]
         rows += [_line(kind, nodes, self.new) for kind, nodes in kinds.items()]
         return [*rows, _line("dropped", self.dropped, self.old)]
 
@@ -86,7 +87,7 @@ class TaxonomyChange:
 def _line(kind: str, nodes: IntArray, taxonomy: Taxonomy) -> str:
     shown = [taxonomy.path_text(int(node)) for node in nodes[:MOST_SHOWN]]
     listed = "; ".join([*shown, *["…"] * (len(nodes) > MOST_SHOWN)])
-    return f"{kind}: {len(nodes)} nodes" + (f" ({listed})" if shown else "")
+    return f"{kind}: {counted(len(nodes), 'node', 'nodes')}" + (f" ({listed})" if shown else "")
 
 
 def taxonomy_change(old: Taxonomy, new: Taxonomy) -> TaxonomyChange:

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +147,28 @@ def test_explanations_and_probabilities_are_columns(folder: Path, capsys: pytest
     assert float(rows[0]["A1"]) == pytest.approx(below, abs=1e-9)
 
 
+def test_a_table_of_explanations_has_a_block_for_each_input(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, _ = predicted(folder, capsys, "--explain")
+    command = ["predict", str(folder / "m"), str(folder / "new.npz"), "--explain", "--format", "table"]
+    assert run([*command, "--numbered-levels"]) == 0
+    blocks = capsys.readouterr().out.split("\n\n")
+    assert len(blocks) == 40
+    shown = dict(line.split("  ", 1) for line in blocks[0].splitlines())
+    expected = {name: value for name, value in rows[0].items() if value}
+    assert {name.strip(): value.strip() for name, value in shown.items()} == expected
+
+
+def test_a_misspelt_node_is_found_without_torch_and_before_the_data_are_read(folder: Path) -> None:
+    program = (
+        "import sys; from hiercos.cli.app import run; "
+        f"code = run(['predict', {str(folder / 'm')!r}, 'missing.npz', '--within', 'A11']); "
+        "print(code, 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "2 False\n"
+    assert done.stderr == "error: --within: unknown name 'A11'; the nearest known label is 'A1'\n"
+
+
 def test_hier_cos_explains_by_the_energy_on_each_node(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.csv"), "--method", "hier-cos"]
     assert run([*command, "--epochs", "2", "--device", "cpu", "--out", str(folder / "cos")]) == 0
@@ -205,12 +229,15 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
     [
         (["--rule", "crm", "--confidence", "0.9"], "rule 'crm': expected 'back-off' with a confidence"),
         (["--confidence", "high"], "--confidence high: expected a number"),
-        (["--confidence", "2"], "expected a confidence above 0 and below 1, got 2"),
-        (["--target-containment", "0.999"], "target_containment 0.999: expected at least 999 calibration samples"),
+        (["--confidence", "2"], "expected a --confidence above 0 and below 1, got 2"),
+        (["--target-containment", "0.999"], "--target-containment 0.999: expected at least 999 calibration samples"),
         (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
         (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),
-        (["--target-precision", "0.5", "--delta", "2"], "expected a delta above 0 and below 1, got 2"),
-        (["--within", "fish"], "within: unknown label 'fish'"),
+        (["--target-precision", "0.5", "--delta", "2"], "expected a --delta above 0 and below 1, got 2"),
+        (["--within", "fish"], "--within: unknown name 'fish'; hiercos taxonomy show MODEL prints the names\n"),
+        (["--within", "A1 > B22"], "--within: unknown name 'A1 > B22'; the nearest known label is 'A1 > B2'"),
+        (["--within", "A2", "--allow", "TREE/only.txt"], "no class is left: --allow has none --within 'A2'"),
+        (["--confidence", "0.9", "--target-precision", "0.9"], "got --confidence and --target-precision"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
@@ -225,6 +252,8 @@ def test_what_cannot_be_answered_is_one_sentence_and_nothing_written(
     folder: Path, capsys: pytest.CaptureFixture[str], options: list[str], message: str
 ) -> None:
     out = folder / "never.csv"
+    (folder / "only.txt").write_text("A3\n")
+    options = [option.replace("TREE", str(folder)) for option in options]
     assert run(["predict", str(folder / "m"), str(folder / "new.npz"), *options, "--output", str(out)]) == 2
     err = capsys.readouterr().err
     assert message in err

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -75,6 +76,20 @@ def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: p
         capsys.readouterr().err
     )
     assert not (tmp_path / "model").exists()
+
+
+def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
+    arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
+    assert run([*arguments, "--methods", "cross-entropy,logistic"]) == 2
+    told = capsys.readouterr().err
+    assert "error: method 'logistic' needs a class for every training sample" in told
+    assert "methods that learn from inner nodes: default, c-hmcnn, conditional-softmax, " in told
+    assert "epoch" not in told
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("method", ["default", "hier-cos"])
@@ -166,6 +181,54 @@ def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     assert found["top1"] > 0.8
     again = ["extend", str(tmp_path / "extended"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
     assert run([*again, "--out", str(tmp_path / "again")]) == 0  # the extended model keeps a memory
+
+
+@pytest.mark.parametrize("method", ["default", "hier-cos", "cross-entropy", "tree-logistic"])
+def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("vehicle", "car")]).write(
+        tmp_path / "new.csv"
+    )
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    new = write_data(tmp_path / "new.npz", ["fish"], seed=1)
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "10", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+    assert run([*extend, "--epochs", "20", "--out", str(tmp_path / "extended")]) == 0
+    told = capsys.readouterr().err
+    shares = re.search(r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered", told)
+    assert shares is not None
+    assert min(map(float, shares.groups())) > 60
+    assert "will forget" not in told
+    assert run(["evaluate", str(tmp_path / "extended"), str(old), "--format", "json"]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    assert found["top1"] > 0.6
+
+
+def test_one_new_class_without_a_memory_is_learned_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    NEW.write(tmp_path / "new.csv")
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    for names, expected in (
+        (["fish"], ["Old classes: not measured, there are no test rows or", "the model will forget the old classes;"]),
+        (["fish", "cat"], ["New classes: top-1 100.00% of 8 test rows.\nOld classes: top-1 "]),
+        (["cat"], ["New classes: not measured, the data have no test rows of them."]),
+    ):
+        new = write_data(tmp_path / f"{'-'.join(names)}.npz", names, seed=1)
+        extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+        assert run([*extend, "--out", str(tmp_path / f"extended-{'-'.join(names)}")]) == 0
+        told = capsys.readouterr().err
+        for sentence in expected:
+            assert sentence in told
+        assert ("forget" in told) == (names == ["fish"])
 
 
 def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(

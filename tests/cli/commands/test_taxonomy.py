@@ -2,10 +2,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from hiercos import Taxonomy, TaxonomyError
+from hiercos import HierarchicalClassifier, Taxonomy, TaxonomyError
 from hiercos.cli.commands.taxonomy import app
 from hiercos.cli.options.groups import OptionError
 from trees import TOY
@@ -204,3 +205,16 @@ def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_
 def test_taxonomies_are_read_without_importing_torch() -> None:
     code = "import sys, hiercos.taxonomy.describe; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_model_folder_stands_for_its_taxonomy(tmp_path: Path, toy: Path) -> None:
+    model = tmp_path / "model"
+    HierarchicalClassifier(TOY, method="gaussian").fit(np.eye(6), [0, 1, 2, 0, 1, 2]).save(model)
+    assert run("show", model).stdout == run("show", toy).stdout
+    assert run("check", model).stdout == f"{model}: valid, 5 nodes, 3 classes, 2 levels\n"
+    assert run("convert", model, tmp_path / "tree.json").exit_code == 0
+    assert Taxonomy.read(tmp_path / "tree.json") == TOY
+    (tmp_path / "empty").mkdir()
+    error = run("show", tmp_path / "empty").exception
+    assert isinstance(error, TaxonomyError)
+    assert str(error).endswith("empty: expected a file or the folder of a model, this folder has no taxonomy.json")

@@ -1,5 +1,6 @@
 import importlib.util
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -31,6 +32,19 @@ def test_methods_are_rows_where_there_is_room(
     ]
     assert [row[7] for row in rows] == ["HOPS", "0.400", "0.900 *", "0.800", "HOPS", "+0.500", "+0.400"]
     assert [row[8] for row in rows] == ["top-5 %", *["50.00"] * 3, "top-5 %", *["+0.00"] * 2]
+
+
+def test_a_missing_number_of_epochs_is_explained(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    solved = replace(record("logistic"), choice="variance 1", history=[{"loss": 1.0}])
+    trained = replace(record("cross-entropy"), history=[{"loss": 1.0}, {"loss": 0.5}])
+    result_tables.print_results(comparison_results([trained, solved]), "all.md")
+    out = capsys.readouterr().out
+    assert "\nepochs –: a solver finds the weights, without epochs\n" in out
+    result_tables.print_results(comparison_results([trained]), "all.md")
+    assert "without epochs" not in capsys.readouterr().out
 
 
 def test_methods_are_columns_where_only_these_fit(

@@ -100,7 +100,9 @@ def test_columns_that_are_missing_or_of_another_type_are_named(tmp_path: Path) -
     assert fault_of(folder, text_column="name") == f"saved: expected a column 'name'; {known}"
     assert fault_of(folder, path_column="image") == "saved: expected a column of images 'image'; there are none"
     assert fault_of(folder, label_column="price").startswith("saved: row 1: 'price': expected text or an integer, got")
-    assert fault_of(folder, text_column="title") == "saved: row 3: the text is empty"
+    assert (
+        fault_of(folder, text_column="title") == "saved: row 3: the text is empty; --on-error skip leaves such rows out"
+    )
 
 
 def test_samples_without_a_class_are_told_from_others(tmp_path: Path) -> None:

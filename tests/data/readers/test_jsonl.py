@@ -35,7 +35,7 @@ def test_a_key_that_is_missing_or_null_is_an_empty_cell(tmp_path: Path) -> None:
 
 def test_a_key_that_no_object_has_is_a_missing_column(tmp_path: Path) -> None:
     path = written(tmp_path, '{"txt": "a", "label": "x"}\n')
-    assert faults_of(path) == ["a.jsonl: expected a column 'text'; did you mean 'txt'?"]
+    assert faults_of(path) == ["a.jsonl: expected a column 'text'; did you mean 'txt'? (--text-column names another)"]
 
 
 def test_cells_that_are_no_text_are_named_by_row_and_key(tmp_path: Path) -> None:

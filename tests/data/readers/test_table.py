@@ -54,7 +54,7 @@ def test_tabs_and_a_byte_order_mark_are_read(tmp_path: Path) -> None:
         ("\n\n", "a.csv: the file is empty; expected a header and rows below it"),
         ("text;label\na;b\n", "a.csv: row 1: expected ',' between columns, it seems to be ';'"),
         ("text\tlabel\na\tb\n", "a.csv: row 1: expected ',' between columns, it seems to be '\\t'"),
-        ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'?"),
+        ("text,Label\na,b\n", "a.csv: expected a column 'label'; did you mean 'Label'? (--label-column names another)"),
         ("text,label\n", "a.csv: expected at least one row below the header, got none"),
         ("text,label,text\na,b,c\n", "a.csv: the column 'text' appears twice"),
         (
@@ -77,7 +77,7 @@ def test_a_single_column_may_have_any_name_that_was_asked_for(tmp_path: Path) ->
 
 def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     header = ",".join(f"c{number}" for number in range(40))
-    assert fault_of(written(tmp_path, header + "\n")).endswith("c18, c19, …")
+    assert fault_of(written(tmp_path, header + "\n")).endswith("c18, c19, … (--label-column names another)")
 
 
 def test_parquet_integers_become_codes_and_nulls_become_empty(tmp_path: Path) -> None:
@@ -94,7 +94,7 @@ def test_parquet_numbers_that_are_no_codes_are_refused(tmp_path: Path) -> None:
 
 def test_a_missing_column_of_parquet_is_named(tmp_path: Path) -> None:
     path = written_parquet(tmp_path, {"label": ["x"], "txt": ["a"]})
-    assert fault_of(path) == "a.parquet: expected a column 'text'; did you mean 'txt'?"
+    assert fault_of(path) == "a.parquet: expected a column 'text'; did you mean 'txt'? (--text-column names another)"
 
 
 def test_another_file_named_parquet_is_refused(tmp_path: Path) -> None:

@@ -66,7 +66,10 @@ def test_the_column_of_paths_can_be_named(folder: Path) -> None:
     path = table(folder, first="file")
     assert load_dataset(path, taxonomy=TREE, path_column="file").kind == "images"
     assert load_dataset(path, taxonomy=TREE, text_column="file").kind == "texts"
-    assert fault_of(path) == "t.csv: expected a column 'text' or 'path'; there are: file, label, split"
+    assert fault_of(path) == (
+        "t.csv: expected a column 'text' or 'path'; there are: file, label, split "
+        "(--text-column or --path-column names another)"
+    )
     assert fault_of(path, path_column="image") == "t.csv: expected a column 'image'; there are: file, label, split"
 
 

@@ -102,7 +102,10 @@ def test_inputs_of_the_wrong_kind_are_refused(tmp_path: Path) -> None:
 def test_inputs_that_cannot_be_used_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text('text\na\n" "\n', encoding="utf-8")
     np.savez(tmp_path / "a.npz", features=np.array([[np.inf]]))
-    assert fault_of(tmp_path / "a.csv", kind="texts") == "a.csv: row 3: the text is empty"
+    assert (
+        fault_of(tmp_path / "a.csv", kind="texts")
+        == "a.csv: row 3: the text is empty; --on-error skip leaves such rows out"
+    )
     assert fault_of(tmp_path / "a.npz", kind="vectors") == (
         "a.npz: row 1, column 1 (features[0, 0]): expected a finite number, got inf"
     )
@@ -181,7 +184,10 @@ def test_every_fault_is_found_before_the_first_batch(tmp_path: Path, monkeypatch
         "row 2, column 2 (features[1, 1]): expected a finite number, got nan",
         "row 5, column 1 (features[4, 0]): expected a finite number, got inf",
     ]
-    assert faults["a.csv"] == ["row 2: the text is empty", "row 4: the text is empty"]
+    assert faults["a.csv"] == [
+        "row 2: the text is empty; --on-error skip leaves such rows out",
+        "row 4: the text is empty",
+    ]
     assert faults["b.csv"] == [f"row {row}: expected 2 cells as in the header, got 1" for row in (3, 5)]
 
 

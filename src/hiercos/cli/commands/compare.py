@@ -83,6 +83,7 @@ def compare(
 
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
+    _check_labels(names, dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
     runs = range(training.seed, training.seed + (curves.draws if points else seeds))
@@ -125,6 +126,17 @@ def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> No
     named = [] if methods == "all" else [name.strip() for name in methods.split(",")]
     check_method_names([*named, *(owner for _, owner in owned if owner)])
     inputs.check_name()
+
+
+def _check_labels(methods: Sequence[str], dataset: "Dataset") -> None:
+    """Raise for the first method that cannot learn from the labels, before any other is trained."""
+    import torch
+
+    from hiercos.methods import METHODS
+
+    labels = torch.tensor(dataset.labels[dataset.training_rows])
+    for name in methods:
+        METHODS.check_labels(name, labels, dataset.taxonomy)
 
 
 def _refuse_choices(points: Sequence[int | None] | None, search: TuneOptions, shipping: ShipOptions) -> None:

@@ -107,7 +107,7 @@ def evaluate(
     for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
         if files.scores is None and given is not None:
             raise OptionError(f"{name}: expected --scores with it; a model and its data have their own")
-    answers.request()  # raises for impossible values
+    answers.check(model)  # before torch is imported
     if files.scores is not None and (answers != AnswerOptions() or reliability or curve is not None):
         raise OptionError("--scores: expected no option for answers with it; the order of the classes is given")
     if files.scores is not None and model is not None:

@@ -1,5 +1,6 @@
 """`hiercos extend`: a model with the classes of a larger taxonomy, trained on new data."""
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,7 +15,10 @@ from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
-    from hiercos.engine import Memory, StoredModel
+    from lightning_fabric import Fabric
+
+    from hiercos.engine import GrownData, Memory, StoredModel
+    from hiercos.records import Record
     from hiercos.taxonomy import TaxonomyChange
 
 
@@ -54,18 +58,17 @@ def extend(
     training.check_names()
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
-    from hiercos.cli.display.result_tables import print_records
     from hiercos.cli.display.training import training_callback
     from hiercos.data import load_dataset
-    from hiercos.engine import ReadConfig, grown_data, train_run
+    from hiercos.engine import ReadConfig, forgetting_notes, grown_data, train_run
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
-    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines())
-    typer.echo("".join(f"{note}\n" for note in dataset.notes), err=True, nl=False)
+    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), fewest_labels=1)
+    _print_lines(dataset.notes)
     config = training.config(
         stored.model.method,
         dict(stored.model.options),
@@ -78,20 +81,34 @@ def extend(
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
         prepared = grown_data(stored, dataset, change, kept, reading)
+        _print_lines(forgetting_notes(prepared))
         callback = training_callback(config, stored.rule.name)
         per_class = 0 if kept is None else memory or _most_remembered(kept)
         records = train_run(
             fabric, prepared, config, out, rule=stored.rule, memory=per_class, resume=resume, callback=callback
         )
         if fabric.is_global_zero:
-            print_records([records[stored.rule.name]], format)
-            typer.echo(f"The extended model is in {out}.", err=True)
+            _show(records[stored.rule.name], fabric, prepared, out, format)
+
+
+def _show(record: "Record", fabric: "Fabric", data: "GrownData", out: Path, format: str) -> None:
+    """Print the results of the test rows, and the accuracy on the new and on the old classes."""
+    from hiercos.cli.display.result_tables import print_records
+    from hiercos.engine import growth_accuracy
+
+    print_records([record], format)
+    _print_lines([*growth_accuracy(fabric, data, out).lines(), f"The extended model is in {out}."])
+
+
+def _print_lines(lines: Iterable[str]) -> None:
+    """Print lines to stderr."""
+    for line in lines:
+        typer.echo(line, err=True)
 
 
 def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:
     """Print what became of each node; an error if no node was matched."""
-    for line in change.lines():
-        typer.echo(line, err=True)
+    _print_lines(change.lines())
     if not (change.old_nodes >= 0).any():
         raise OptionError(
             f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"

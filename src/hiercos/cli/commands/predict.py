@@ -108,7 +108,7 @@ def predict(
     chosen = chosen_format(format, output, "csv")
     _check_table(chosen, output, top, answers, explain=explain, probabilities=probabilities)
     check_target("--output", output)
-    answers.request()  # raises for impossible values
+    answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
     from hiercos.predictions import answer_columns, node_columns, probability_columns
@@ -122,7 +122,7 @@ def predict(
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
-    with counting as advance, streamed(chosen, output, csv_safe=csv_safe) as write_columns:
+    with counting as advance, streamed(chosen, output, csv_safe=csv_safe, in_blocks=explain) as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:

@@ -63,11 +63,13 @@ def _results(source: "ReportSource") -> "Results":
         return learning_curve_results(source.records, interval=interval)
     if not source.verdict:
         return run_results(source.records)
+    found = read_statements(source.statements, source.verdict)
+    advice = [statement for statement in found if statement.kind != "gain"]  # which is made anew from the records
     return comparison_results(
         source.records,
         reference=source.reference or None,
         interval=interval,
-        advice=read_statements(source.statements, source.verdict)[1:],
+        advice=advice if source.statements else found[1:],
         recommended=source.recommended,
         row_spread=source.row_spread,
     )

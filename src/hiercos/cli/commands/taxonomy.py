@@ -31,7 +31,7 @@ REPEATED_SHOWN = 10  # number of repeated names to print
 app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
 
 TaxonomySource = Annotated[
-    str, typer.Argument(metavar="FILE", help=f"A file, or a built-in taxonomy: {', '.join(CATALOGUE)}.")
+    str, typer.Argument(metavar="FILE", help=f"A file, a model folder, or a built-in taxonomy: {', '.join(CATALOGUE)}.")
 ]
 FormatOption = Annotated[
     str | None,

@@ -102,8 +102,13 @@ def _note_targets(dataset: "Dataset") -> None:
     aside, val = len(dataset.run_rows("calibration")), len(dataset.rows("val"))
     note = target_note(aside, LEAST_CALIBRATION)
     if note and is_first_process():
-        part = f"{aside} (a third) are" if aside else f"none is (a third is, of {3 * LEAST_CALIBRATION} or more)"
-        typer.echo(f"Of the {val} validation rows {part} set aside for targets when predicting: {note}.", err=True)
+        part = f"{aside} of the {val} validation rows calibrate targets, such as predict --target-containment: {note}"
+        if not aside:
+            part = (
+                f"{val} validation rows are too few to calibrate targets, such as predict --target-containment: from "
+                f"about {3 * LEAST_CALIBRATION} on a third is set aside for them"
+            )
+        typer.echo(f"{part}. predict --confidence needs none.", err=True)
 
 
 def _trained_method(method: str, inputs: FineTuningOptions) -> str:

@@ -261,7 +261,7 @@ WRITERS: dict[str, type[ColumnWriter]] = {"csv": CsvWriter, "json": JsonWriter, 
 
 @contextmanager
 def streamed(
-    format: str, output: Path | None, *, csv_safe: bool = False
+    format: str, output: Path | None, *, csv_safe: bool = False, in_blocks: bool = False
 ) -> Iterator[Callable[["AnswerColumns"], None]]:
     """A function that writes a batch of columns; csv, json and parquet keep no batches in memory.
 
@@ -269,10 +269,14 @@ def streamed(
         format: output format, one of `FORMATS` or "fiftyone".
         output: file, which appears only if the block ends without an error; None for standard output.
         csv_safe: whether CSV cells that a spreadsheet would run as formulas are protected.
+        in_blocks: whether a table has a block of lines for each row, so that all columns are shown.
     """
     if format not in WRITERS:
         kept: list[dict[str, Any]] = []
         yield lambda columns: kept.extend(rows_of(columns))
+        if format == "table" and in_blocks:
+            deliver(blocks_text(kept), output)
+            return
         deliver(fiftyone_text(kept), output) if format == FIFTYONE else emit(kept, format, output)
         return
     with ExitStack() as stack:
@@ -281,6 +285,24 @@ def streamed(
         yield writer.write
         writer.close()
         stream.flush()
+
+
+def blocks_text(rows: Sequence[Row]) -> str:
+    """Rows as blocks with a line for each value that is not empty, and a blank line between them.
+
+    Example:
+        >>> print(blocks_text([{"row": 1, "class": "cat"}, {"row": 2, "class": None}]), end="")
+        row    1
+        class  cat
+        <BLANKLINE>
+        row  2
+    """
+    blocks = []
+    for row in rows:
+        shown = {name: visible(str(value)) for name, value in row.items() if value not in (None, "")}
+        width = max(map(len, shown), default=0)
+        blocks.append("".join(f"{name:<{width}}  {value}\n" for name, value in shown.items()))
+    return "\n".join(blocks)
 
 
 def rows_of(columns: "AnswerColumns") -> list[dict[str, Any]]:

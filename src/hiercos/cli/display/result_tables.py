@@ -64,9 +64,19 @@ def print_results(results: Results, full: str) -> None:
         if any(abs(cell.merit) == 1 for cells in grid.rows for cell in cells):
             mark = grid.mark.replace("column", "row") if is_turned else grid.mark
             console.print(f"* {mark}", markup=False, soft_wrap=True)
+    if is_turned or "epochs" not in left:
+        _print_epochs_note(results, console)
     if left:
         console.print(left_out_note(left, width, full), markup=False, soft_wrap=True)
     console.print()
+
+
+def _print_epochs_note(results: Results, console: Console) -> None:
+    """Say what a missing number of epochs means, if some lines have one and others do not."""
+    lines = [line for section in results.sections for line in section.lines]
+    missing = [math.isnan(line.estimate("epochs").mean) for line in lines]
+    if any(missing) and not all(missing):
+        console.print("epochs –: a solver finds the weights, without epochs", markup=False, soft_wrap=True)
 
 
 def _text_table(grid: Grid) -> TextTable:

@@ -231,7 +231,7 @@ class PlainLines:
 
     def begin(self, task: Task[Result]) -> PlainDisplay:
         """The progress display of a task."""
-        return PlainDisplay(task.name)
+        return PlainDisplay(task.name, is_one_of_many=True)
 
     def end(self, task: Task[Result], result: Result) -> None:
         """Do nothing: the last epoch has been printed."""
@@ -244,20 +244,26 @@ def _figures(epoch: Epoch) -> str:
     return f"loss {epoch.loss:.4f}  {metrics}"
 
 
-def _shown_name(name: str, config: TrainConfig) -> str:
-    """Name of a run, with the method of the member that is being trained if the run is a committee."""
-    return name if config.method in name else f"{name}, {config.method}"
+def _member_figures(progress: RunProgress, config: TrainConfig) -> str:
+    """Name, epoch and accuracy of a member of a committee, short enough for 80 columns."""
+    epoch = progress.history[-1]
+    return f"{progress.member}: epoch {epoch.number}/{config.epochs}, val top-1 {100 * epoch.top1:.2f}%"
 
 
 class PlainDisplay:
     """Progress callback that prints lines, for logs and pipes.
 
-    A line holds the figures of an epoch: of the last one of a run or of a member of a committee, and of one at most
-    every `INTERVAL` before.
+    A line holds the figures of an epoch: of the last one of a run, and of one at most every `INTERVAL` before. The
+    lines of a committee name the member.
+
+    Args:
+        name: name of the run.
+        legend: sentences to print after the last line.
+        is_one_of_many: whether lines of other runs appear beside these, so that those of a member need the name, too.
     """
 
-    def __init__(self, name: str, legend: Sequence[str] = ()) -> None:
-        self.name, self.legend = name, legend
+    def __init__(self, name: str, legend: Sequence[str] = (), *, is_one_of_many: bool = False) -> None:
+        self.name, self.legend, self.prefix = name, legend, f"{name}, " if is_one_of_many else ""
         self.start = self.printed = time.monotonic()
         self.done, self.waiting = 0, ""
 
@@ -268,11 +274,19 @@ class PlainDisplay:
         """Print the figures of the epoch and the estimated time left, if the last line is old enough."""
         self.done += 1
         epoch = progress.history[-1]
+        if progress.member:
+            self.waiting, self.legend = f"{self.prefix}{_member_figures(progress, config)}\n", ()
+            self._print_if_due()
+            return
         left = (time.monotonic() - self.start) / self.done * (config.epochs - epoch.number)
         is_fixed = config.patience is None
         end = f"best epoch {progress.best_epoch}  {left:.0f} s left" if is_fixed else f"at most {left:.0f} s left"
-        name = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
+        name = f"{self.name}  epoch {epoch.number}/{config.epochs}"
         self.waiting = f"{name}  {_figures(epoch)}  {end}\n"
+        self._print_if_due()
+
+    def _print_if_due(self) -> None:
+        """Print the figures of the last epoch if the last line is old enough."""
         if time.monotonic() - self.printed >= INTERVAL:
             self._print_waiting()
 
@@ -308,8 +322,10 @@ class LiveDisplay:
     def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
         """Show the figures of the epoch."""
         epoch = progress.history[-1]
-        description = f"{_shown_name(self.name, config)}  epoch {epoch.number}/{config.epochs}"
+        description = f"{progress.member or self.name}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
+        if progress.member:
+            figures, self.legend = f"val top-1 {100 * epoch.top1:.2f}%", ()  # which is about other figures
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 
     def close(self) -> None:

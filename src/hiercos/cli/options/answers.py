@@ -1,6 +1,8 @@
 """Options for the answers of a model: the decision rule, how sure it must be, and the classes that are allowed."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -8,11 +10,46 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.options.groups import OptionError
+from hiercos.errors import FaultsError
 
 if TYPE_CHECKING:
     from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
     from hiercos.predictions import RowWeights
     from hiercos.taxonomy import Taxonomy
+
+
+PARAMETERS = re.compile(
+    r"\b(target_containment|target_precision|max_overshoot|min_level)\b"
+    r"|(?<=\ba )(confidence|delta)(?= above)|(?<=got )(confidence)\b|\b(level_confidences)\b"
+    r"|(?<=no class is left: )(allow|deny)\b|^(within|allow|deny)(?=: )|(?<=has none )(within)\b"
+)
+HINT = "; hiercos taxonomy show MODEL prints the names"
+
+
+@contextmanager
+def command_spelling() -> Iterator[None]:
+    """Errors of a request in the words of the command: `--target-precision` for `target_precision`."""
+    try:
+        yield
+    except OptionError:
+        raise
+    except FaultsError as error:
+        raise OptionError(map(spelled, error.faults)) from error
+
+
+def spelled(fault: str) -> str:
+    """A fault with the names of parameters as options, and a hint for a name that resembles no other.
+
+    Example:
+        >>> spelled("rule 'back-off': expected a target_precision above 0 and below 1, got 2.0")
+        "rule 'back-off': expected a --target-precision above 0 and below 1, got 2.0"
+    """
+    found = PARAMETERS.sub(lambda match: "--" + OPTION_NAMES.get(match.group(), match.group().replace("_", "-")), fault)
+    is_unknown = found.startswith("--") and ": unknown label " in found and "; the nearest " not in found
+    return found.replace("unknown label", "unknown name") + (HINT if is_unknown else "")
+
+
+OPTION_NAMES = {"level_confidences": "confidence"}
 
 
 @dataclass(frozen=True)
@@ -71,6 +108,22 @@ class AnswerOptions:
         targets = (self.target_containment, self.target_precision, self.max_overshoot)
         return bool(self.confidence) or self.min_level != "0" or any(target is not None for target in targets)
 
+    def check(self, model: Path | None) -> None:
+        """Raise for impossible values, and for unknown names if the taxonomy of a model folder can be read.
+
+        Nothing of this imports torch. A folder without a readable taxonomy is left to the loading of the model.
+        """
+        from hiercos.taxonomy import TaxonomyError, open_taxonomy
+
+        self.request()
+        if model is None or not model.is_dir() or not (self.within or self.allow or self.deny):
+            return
+        try:
+            taxonomy = open_taxonomy(model)
+        except TaxonomyError:
+            return
+        self.request(taxonomy)
+
     def request(self, taxonomy: "Taxonomy | None" = None) -> "AnswerRequest":
         """The request of these options; without a taxonomy, only their values are checked and no table is read.
 
@@ -86,20 +139,21 @@ class AnswerOptions:
         if self.delta is not None and self.target_precision is None and self.max_overshoot is None:
             raise OptionError("--delta: expected --target-precision or --max-overshoot with it")
         confidence = _numbers("--confidence", self.confidence)
-        request = AnswerRequest(
-            rule=self._rule(taxonomy),
-            confidence=confidence[0] if confidence is not None and len(confidence) == 1 else confidence,
-            target_containment=self.target_containment,
-            target_precision=self.target_precision,
-            max_overshoot=self.max_overshoot,
-            **({} if self.delta is None else {"delta": self.delta}),
-            min_level=self._least_level(taxonomy),
-            within=tuple(self.within or ()),
-            allow=_lines("--allow", self.allow),
-            deny=_lines("--deny", self.deny),
-        )
-        if taxonomy is not None:
-            request.allowed(taxonomy)  # raises for unknown names, before any input is read
+        with command_spelling():
+            request = AnswerRequest(
+                rule=self._rule(taxonomy),
+                confidence=confidence[0] if confidence is not None and len(confidence) == 1 else confidence,
+                target_containment=self.target_containment,
+                target_precision=self.target_precision,
+                max_overshoot=self.max_overshoot,
+                **({} if self.delta is None else {"delta": self.delta}),
+                min_level=self._least_level(taxonomy),
+                within=tuple(self.within or ()),
+                allow=_lines("--allow", self.allow),
+                deny=_lines("--deny", self.deny),
+            )
+            if taxonomy is not None:
+                request.allowed(taxonomy)  # raises for unknown names, before any input is read
         return request
 
     def _least_level(self, taxonomy: "Taxonomy | None") -> int | str:
@@ -176,7 +230,8 @@ class Answering:
         weights: "Sequence[RowWeights]" = (),
     ) -> "Answering":
         """The rule of a request for a model; the guarantee of a target, or why it has none, goes to stderr."""
-        rule = request.chosen_rule(stored, calibration)
+        with command_spelling():
+            rule = request.chosen_rule(stored, calibration)
         if guarantee := request.guarantee(rule, reweighted=bool(weights)):
             typer.echo(guarantee, err=True)
         return cls(request, rule, weights)

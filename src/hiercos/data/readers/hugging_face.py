@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data.images.collections import EncodedImages, file_content
-from hiercos.data.inputs import Texts, check_inputs
+from hiercos.data.inputs import Texts
+from hiercos.data.readers.table import usable_texts
 from hiercos.data.readers.table_files import cell_text
 from hiercos.data.samples import SPLIT_COLUMN, TEXT_COLUMN, SourceOptions, SourceSamples, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
@@ -97,9 +98,10 @@ def _samples(source: str, loaded: Any, options: SourceOptions) -> SourceSamples:
     if split is None and (options.split_column != SPLIT_COLUMN or SPLIT_COLUMN in rows.table.features):
         split = _texts(source, rows, options.split_column)
     if not is_image:
-        texts = Texts(_texts(source, rows, column))
-        check_inputs(texts, source=source, row_name=name)
-        return SourceSamples(texts, labels, split, name, rows.notes)
+        samples = SourceSamples(Texts(_texts(source, rows, column)), labels, split, name, rows.notes)
+        if not len(samples.inputs):
+            raise DataError(f"{source}: expected at least one sample, got none")
+        return usable_texts(samples, source, options.on_error)
     encoded = rows.table.select_columns([column]).cast_column(column, library.Image(decode=False))
     images = EncodedImages(_ImageColumn(encoded, column), [f"{source}, {row}" for row in rows.names])
     samples = SourceSamples(images, labels, split, name, rows.notes)

@@ -26,6 +26,7 @@ from hiercos.data.readers.table_files import (
     parquet_file,
 )
 from hiercos.data.samples import (
+    LABEL_COLUMN,
     PATH_COLUMN,
     SPLIT_COLUMN,
     TEXT_COLUMN,
@@ -36,6 +37,7 @@ from hiercos.data.samples import (
 from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
+DEFAULT_COLUMNS = (TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN)  # each with an option that names another
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
@@ -125,7 +127,12 @@ def any_text(value: object) -> str:
 
 def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
     """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one."""
-    faults = [f"{path}: expected a column {name!r}{suggestion(name, names)}" for name in wanted if name not in names]
+    faults = [
+        f"{path}: expected a column {name!r}{suggestion(name, names)}"
+        f"{f' (--{name}-column names another)' if name in DEFAULT_COLUMNS else ''}"
+        for name in wanted
+        if name not in names
+    ]
     kept = [name for name in (*wanted, *optional) if name in names]
     faults += [f"{path}: the column {name!r} appears twice" for name in kept if names.count(name) > 1]
     if faults:
@@ -226,12 +233,12 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
 
 
-def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSamples:
+def usable_texts(samples: SourceSamples, path: Path | str, on_error: str) -> SourceSamples:
     """Samples whose text can be used, with a note about the others if they are skipped; else all, with their faults.
 
     Args:
         samples: samples with texts.
-        path: file they come from, for messages.
+        path: file or source they come from, for messages.
         on_error: "fail" for an empty or too long text to be a fault, "skip" to leave its row out.
     """
     check_on_error(on_error)
@@ -241,12 +248,19 @@ def usable_texts(samples: SourceSamples, path: Path, on_error: str) -> SourceSam
         return samples
     faults = samples.inputs.faults(samples.row_name)
     if on_error == "fail" or not len(usable):
-        return replace(samples, faults=tuple(f"{path}: {fault}" for fault in faults))
+        named = with_skip_hint([f"{path}: {fault}" for fault in faults], len(usable))
+        return replace(samples, faults=tuple(named))
     notes = skipped_texts(path, faults, len(samples.inputs))
     return replace(samples.take(usable), notes=(*samples.notes, *notes))
 
 
-def skipped_texts(path: Path, faults: Sequence[str], count: int) -> tuple[str, ...]:
+def with_skip_hint(faults: Sequence[str], usable: int) -> list[str]:
+    """Faults of texts, the first one with the option that leaves such rows out, if any others are usable."""
+    hint = "; --on-error skip leaves such rows out" if usable else ""
+    return [f"{fault}{'' if number else hint}" for number, fault in enumerate(faults)]
+
+
+def skipped_texts(path: Path | str, faults: Sequence[str], count: int) -> tuple[str, ...]:
     """Notes about texts that are left out: their number, and each by row and fault; none without any."""
     if not faults:
         return ()
@@ -274,7 +288,9 @@ def input_column(options: SourceOptions, names: Collection[str], *, source: str)
             "expected --text-column or --path-column to choose one"
         )
     if not there:
-        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)}")
+        listed = suggestion("", names)
+        choose = "--text-column or --path-column names another"
+        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{listed} ({choose})")
     return there[0], there == [TEXT_COLUMN]
 
 

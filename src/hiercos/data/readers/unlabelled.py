@@ -14,7 +14,15 @@ from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_row
 from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs, text_fault, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream
-from hiercos.data.readers.table import TableRow, listed_images, no_rows, read_table, skipped_texts, table_rows
+from hiercos.data.readers.table import (
+    TableRow,
+    listed_images,
+    no_rows,
+    read_table,
+    skipped_texts,
+    table_rows,
+    with_skip_hint,
+)
 from hiercos.data.readers.table_files import column_names
 from hiercos.errors import DataError, RowName
 from hiercos.limits import limit, limit_fault
@@ -171,7 +179,7 @@ def texts_of_table(
     if not count:
         raise DataError(no_rows(path))
     if faults and (on_error == "fail" or len(faults) == count):
-        raise DataError(f"{path}: {fault}" for fault in faults)
+        raise DataError(with_skip_hint([f"{path}: {fault}" for fault in faults], count - len(faults)))
 
     def read(size: int) -> Iterator[InputBatch]:
         rows = table_rows(path, columns=(column,), copied=kept)

@@ -131,21 +131,21 @@ class LabelReader:
         if nodes:
             children = int(self.taxonomy.child_counts[nodes[0]])
             return f"{text!r} is an inner node (it has children, {children} of them): expected a class, which is a leaf"
-        nearest = self._nearest(text) if suggest else None
+        nearest = self._nearest(text, inner=inner) if suggest else None
         return f"unknown label {text!r}" + (f"; the nearest known label is {nearest!r}" if nearest else "")
 
     def _description(self, node: int) -> str:
         code = self.taxonomy.ids[node] if self.taxonomy.ids else ""
         return repr(self.taxonomy.path_text(node)) + (f" (id {code!r})" if code else "")
 
-    def _nearest(self, text: str) -> str | None:
-        """The class name, id or path most similar to the text, ignoring case; None if none is similar."""
-        wanted = text.strip().casefold()
+    def _nearest(self, text: str, *, inner: bool) -> str | None:
+        """The name, id or path of a class, or of any node, most similar to the text, ignoring case; None for none."""
+        wanted, taxonomy = text.strip().casefold(), self.taxonomy
+        nodes = range(taxonomy.num_nodes) if inner else taxonomy.leaves.tolist()
         if PATH_SIGN in text:
-            labels = [self.taxonomy.path_text(int(leaf)) for leaf in self.taxonomy.leaves[:MOST_CANDIDATES]]
+            labels = [taxonomy.path_text(node) for node in nodes[:MOST_CANDIDATES]]
         else:
-            ids = [self.taxonomy.ids[leaf] for leaf in self.taxonomy.leaves] if self.taxonomy.ids else []
-            labels = [*self.taxonomy.class_names, *ids]
+            labels = [taxonomy.names[node] for node in nodes] + [taxonomy.ids[node] for node in nodes if taxonomy.ids]
         folded = {label.casefold(): label for label in labels}
         candidates = list(folded)
         if len(candidates) > MOST_CANDIDATES:

@@ -1,0 +1,54 @@
+from pathlib import Path
+
+import pytest
+from lightning_fabric import Fabric
+
+from blobs import FEATURES, blob_data
+from hiercos.engine import TrainConfig, fit
+from hiercos.engine.training import RunProgress
+from hiercos.methods import Model
+from trees import TOY17
+
+CONFIG = TrainConfig("flat-committee", {"size": 2, "width": 16}, epochs=3, batch_size=32)
+
+
+class Interrupted:
+    """A callback that counts the epochs of every member, and interrupts the run in one of them."""
+
+    def __init__(self, member: str = "") -> None:
+        self.last, self.seconds, self.epochs = member, {}, []
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        pass
+
+    def epoch(self, progress: RunProgress, config: TrainConfig) -> None:
+        self.seconds[progress.member] = progress.seconds
+        self.epochs.append((progress.member, len(progress.history)))
+        if progress.member == self.last:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        pass
+
+
+def test_a_resumed_committee_counts_the_time_of_the_members_that_were_trained_before(
+    fabric: Fabric, tmp_path: Path
+) -> None:
+    data = blob_data(TOY17, 340)
+    train, val = data.samples("train"), data.samples("val")
+
+    def run(callback: Interrupted) -> RunProgress:
+        model = Model(TOY17, FEATURES, CONFIG.method, CONFIG.options)
+        return fit(fabric, model, train, val, CONFIG, folder=tmp_path, resume=True, callback=callback)
+
+    stopped = Interrupted("member 2 (cross-entropy-mlp), fold 3 of 3")
+    with pytest.raises(KeyboardInterrupt):
+        run(stopped)
+    names = [f"member {member} (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)]
+    assert list(stopped.seconds) == names
+    resumed = Interrupted()
+    progress = run(resumed)
+    assert resumed.epochs == [(names[-1], 2), (names[-1], 3)]
+    earlier = sum(stopped.seconds.values())
+    assert progress.seconds > earlier  # and this process has done less than a tenth of the epochs
+    assert progress.member == ""
