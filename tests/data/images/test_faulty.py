@@ -62,7 +62,7 @@ def test_an_image_is_decoded_once_and_a_faulty_one_each_time(tmp_path: Path, mon
     monkeypatch.setattr(faulty, "decoded", lambda content, name: (decoded.append(name), real(content, name)))
     for _ in range(2):
         usable_rows(three(tmp_path), source="photos", on_error="skip")
-    assert [Path(name).name for name in decoded] == ["a.png", "b.png", "b.png"]
+    assert sorted(Path(name).name for name in decoded) == ["a.png", "b.png", "b.png"]  # by threads, in any order
 
 
 def test_a_cache_that_cannot_be_used_costs_time_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
