@@ -14,6 +14,7 @@ import os
 import struct
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -82,8 +83,8 @@ class Anything(str):
 def loading_quotient(folder: Path, rounds: int) -> None:
     """Print the shortest time of `load_model` with and without checksums, and the quotients of time and processor time.
 
-    On a busy machine the thread that hashes waits for a core, so the processor time is the fairer figure there; it is
-    what loading costs where only one core is free.
+    While other programs use all cores, the thread that hashes waits for one. The processor time does not depend on
+    that; it is what loading costs where only one core is free.
     """
     size = (folder / "model.safetensors").stat().st_size / 2**20
     for name, seconds in (("first load", first_seconds), ("load_model", load_seconds)):
@@ -110,12 +111,20 @@ def first_seconds(folder: Path, verify: bool) -> tuple[float, float]:
     """Time and processor time of loading a model in a new process, a copy of this one."""
     reading, writing = os.pipe()
     if not (child := os.fork()):
-        os.write(writing, struct.pack("dd", *load_seconds(folder, verify)))
-        os._exit(0)
+        code = 1
+        try:
+            os.write(writing, struct.pack("dd", *load_seconds(folder, verify)))
+            code = 0
+        finally:  # whatever happens, the child does not continue in the code of the parent
+            if code:
+                traceback.print_exc()
+            os._exit(code)
     os.close(writing)
     with open(reading, "rb") as answer:
-        seconds, used = struct.unpack("dd", answer.read())
-    os.waitpid(child, 0)
+        packed = answer.read()
+    if os.waitpid(child, 0)[1]:
+        raise SystemExit(f"{folder}: the model could not be loaded in a new process")
+    seconds, used = struct.unpack("dd", packed)
     return seconds, used
 
 

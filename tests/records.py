@@ -30,7 +30,7 @@ def record(method: str = "hier-cos", seed: int = 0, *, rule: str = "none", **fig
             "features": 5,
             "sizes": {"train": 10, "val": 2, "test": 3},
         },
-        taxonomy={"fingerprint": "cd" * 32, "nodes": 5, "classes": 30, "height": LEVELS},
+        taxonomy={"fingerprint": "cd" * 32, "nodes": 5, "classes": 30, "height": LEVELS, "largest_distance": LEVELS},
         metrics={**metrics, **figures},
         history=[],
         best_epoch=1,

@@ -73,3 +73,12 @@ def test_a_run_of_a_version_without_manifests_is_finished_with_its_configuration
 
 def test_the_schema_has_every_field_of_a_record() -> None:
     assert SCHEMA.keys() == {field.name for field in fields(Record)}
+
+
+@pytest.mark.parametrize(
+    ("config", "choice", "epochs"),
+    [({}, "", 1), ({"epochs": 1}, "", 1), ({"epochs": 2}, "", math.nan), ({}, "took 3 members", math.nan)],
+)
+def test_the_epochs_of_a_record_need_no_setting(config: dict[str, int], choice: str, epochs: float) -> None:
+    only = {"number": 1, "loss": 0.5, "top1": 0.5, "hops": 0.5, "seconds": 1.0}
+    assert replace(record(), config=config, choice=choice, history=[only]).epochs == pytest.approx(epochs, nan_ok=True)

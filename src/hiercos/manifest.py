@@ -34,7 +34,7 @@ from hiercos.options import json_object
 MANIFEST, FORMAT, VERSION = "manifest.json", "hiercos-manifest", 1
 PENDING = "pending"  # key of a manifest whose files are being renamed
 PARTS = "parts"  # key of the checksums of the parts of large files
-SMALL = 1 << 20  # bytes below which hashing takes less time than starting another thread on a busy machine
+SMALL = 1 << 20  # bytes below which hashing takes less time than starting a thread while other programs use all cores
 HASHERS = max(1, min(4, (os.cpu_count() or 1) - 1))  # threads that hash beside the one that loads
 NEXT = ".hiercos-next-"  # prefix of the temporary names of new files
 LONGEST_WAIT = 10.0  # seconds to wait for a moment in which nobody replaces the folder

@@ -30,7 +30,8 @@ class MetricSpec:
             sample's label, shape (B,). "run": no function.
         inner_labels: whether samples labelled with an inner node count; a ranking needs a class.
         k: number of classes that must be ranked; all by default.
-        highest: upper end of the range, whose lower end is 0; None for the height of the tree.
+        highest: upper end of the range, whose lower end is 0; None for a tree distance, whose upper end
+            is the largest number of ancestors of a class: the height of a tree, and more in a graph.
         meaning: sentence for legends; a sentence that several metrics share is shown once.
         scale: factor of the values in tables, 100 for percent.
         digits: decimal places in tables.

@@ -118,8 +118,9 @@ class Record:
     @property
     def epochs(self) -> float:
         """Number of epochs trained; nan for a model whose weights a solver found, which leaves one entry."""
-        is_solved = bool(self.choice) or (len(self.history) == 1 < self.config["epochs"])
-        return math.nan if is_solved else len(self.history)
+        planned = self.config.get("epochs")
+        is_shorter = len(self.history) == 1 and isinstance(planned, int) and planned > 1
+        return math.nan if self.choice or is_shorter else len(self.history)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -155,3 +155,22 @@ def test_bars_end_where_the_range_of_the_metric_ends() -> None:
     heights = {shape.text: shape.y - 4 for shape in shapes if isinstance(shape, Text) and shape.anchor == "end"}
     (bar,) = [shape.points for shape in shapes if isinstance(shape, Stroke) and shape.width == 1.2]
     assert sorted(y for _, y in bar) == [pytest.approx(heights["100"]), pytest.approx(heights["0"])]
+
+
+@pytest.mark.parametrize(("largest", "low", "high"), [(2, 0.61, 2.0), (4, 0.61, 2.59), (None, 0.61, 2.59)])
+def test_bars_of_distances_end_at_the_largest_distance_of_the_taxonomy(
+    largest: int | None, low: float, high: float
+) -> None:
+    """A graph of height 2 has larger distances than 2; older records do not say how large."""
+    runs = [record("a", seed, ahd_at_1=value) for seed, value in enumerate((1.2, 1.6, 2.0))]
+    shape = {name: value for name, value in runs[0].taxonomy.items() if name != "largest_distance"}
+    known = {} if largest is None else {"largest_distance": largest}
+    runs = [replace(each, taxonomy={**shape, **known}) for each in runs]
+    shapes = verdict_figure(comparison_results(runs)).drawing.shapes
+    marks = [(each.text, each.x) for each in shapes if isinstance(each, Text) and each.anchor == "middle"]
+    second, third = ([text for text, _ in marks].index(title) for title in ("mean tree distance", "HOPS"))
+    scale = [(float(text), x) for text, x in marks[second + 1 : third]]
+    _, distance, _ = [each.points for each in shapes if isinstance(each, Stroke) and each.width == 2]
+    unit = (scale[-1][1] - scale[0][1]) / (scale[-1][0] - scale[0][0])
+    ends = [scale[0][0] + (x - scale[0][1]) / unit for x, _ in distance]
+    assert ends == [pytest.approx(low, abs=0.05), pytest.approx(high, abs=0.05)]

@@ -81,3 +81,18 @@ def test_what_is_neither_a_file_nor_a_name_suggests_the_nearest() -> None:
     assert str(error.value) == (
         "cifar10: there is no such file, and no built-in taxonomy of that name; did you mean 'cifar100'?"
     )
+
+
+def test_a_folder_hides_a_built_in_name_only_if_it_holds_a_taxonomy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "cifar100"
+    folder.mkdir()
+    check_taxonomy_source("cifar100")
+    assert open_taxonomy("cifar100") == load_taxonomy("cifar100")
+    for source in ("./cifar100", folder):
+        with pytest.raises(TaxonomyError, match=r"this folder has no taxonomy\.json$"):
+            open_taxonomy(source)
+    TOY.write(folder / "taxonomy.json")
+    assert open_taxonomy("cifar100") == open_taxonomy(folder) == TOY

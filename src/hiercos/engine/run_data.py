@@ -199,6 +199,7 @@ def taxonomy_summary(taxonomy: Taxonomy) -> dict[str, object]:
         "nodes": taxonomy.num_nodes,
         "classes": taxonomy.num_classes,
         "height": taxonomy.height,
+        "largest_distance": taxonomy.most_ancestors,
     }
 
 

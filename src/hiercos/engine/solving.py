@@ -29,7 +29,6 @@ class MemberRuns:
         folder: folder of the run; inner models have their checkpoints in a subfolder. None for no checkpoints.
         identity: settings, data and taxonomy of the run, for the checkpoints.
         resume: whether to resume inner models from their checkpoints.
-        count: number of models so far.
         finished: number of models that are trained.
         earlier_seconds: time that processes before this one spent on the models, from their checkpoints.
     """
@@ -40,14 +39,13 @@ class MemberRuns:
     folder: Path | None
     identity: Mapping[str, Any]
     resume: bool
-    count: int = 0
-    earlier_seconds: float = 0.0
     finished: int = 0
+    earlier_seconds: float = 0.0
 
     def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
         """See `MemberTraining`."""
-        self.count += 1
-        folder = None if self.folder is None else self.folder / MEMBERS / str(self.count)
+        number = self.finished + 1
+        folder = None if self.folder is None else self.folder / MEMBERS / str(number)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
         start = time.perf_counter()
@@ -55,15 +53,15 @@ class MemberRuns:
             member,
             _vectors(train),
             _vectors(val),
-            replace(self.config, method=member.method, options=member.options, seed=self.config.seed + self.count),
+            replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number),
             weights=None if train.weights is None else torch.as_tensor(train.weights),
             folder=folder,
-            identity={**self.identity, "member": [self.count, member.method, dict(member.options)]},
+            identity={**self.identity, "member": [number, member.method, dict(member.options)]},
             resume=self.resume,
             callback=None if self.callback is None else MemberCallback(self.callback, name),
         )
         self.earlier_seconds += max(0.0, progress.seconds - (time.perf_counter() - start))
-        self.finished += 1
+        self.finished = number
         member.cpu()
 
     @contextmanager

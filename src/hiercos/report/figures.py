@@ -78,9 +78,9 @@ def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
 
 
 def _limits(spec: MetricSpec, line: Line) -> tuple[float, float]:
-    """Smallest and largest possible value of a metric as shown."""
-    height = int(line.records[0].taxonomy["height"])
-    return 0.0, spec.scale * (height if spec.highest is None else spec.highest)
+    """Smallest and largest possible value of a metric as shown; infinity if an older record does not say it."""
+    highest = line.records[0].taxonomy.get("largest_distance", math.inf) if spec.highest is None else spec.highest
+    return 0.0, spec.scale * float(highest)
 
 
 def correct_order_figure(lines: Sequence[Line]) -> Figure:

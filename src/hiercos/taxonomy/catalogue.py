@@ -37,16 +37,20 @@ def load_taxonomy(name: str) -> Taxonomy:
 def check_taxonomy_source(source: str | Path) -> None:
     """Check that `open_taxonomy` would find a taxonomy, without reading it; raises `TaxonomyError` if not."""
     path = Path(source)
-    if path.is_file() or (path / MODEL_FILE).is_file():
+    if path.is_file() or (path / MODEL_FILE).is_file() or _is_bundled(path, source):
         return
     if path.is_dir():
         raise TaxonomyError(f"{source}: expected a file or the folder of a model, this folder has no {MODEL_FILE}")
     if _is_path(path, source):
         raise TaxonomyError(f"{source}: there is no such file")
-    if path.name not in CATALOGUE:
-        raise TaxonomyError(
-            f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
-        )
+    raise TaxonomyError(
+        f"{source}: there is no such file, and no built-in taxonomy of that name{suggestion(path.name, CATALOGUE)}"
+    )
+
+
+def _is_bundled(path: Path, source: str | Path) -> bool:
+    """Whether the source is the bare name of a bundled taxonomy."""
+    return path.name in CATALOGUE and not _is_path(path, source)
 
 
 def _is_path(path: Path, source: str | Path) -> bool:
@@ -58,7 +62,8 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
     """Read a taxonomy from a file or a model folder or, if there is none, load the bundled taxonomy of that name.
 
     Args:
-        source: path or bundled name; it is a path if it exists, or if it has a folder or an extension.
+        source: path or bundled name; it is a path if it has a folder or an extension, or if it is the name of a file
+            or of a model folder. Another folder does not hide a bundled name.
 
     Raises:
         TaxonomyError: for a file that cannot be used, or a source that is neither a file nor a bundled name; the
@@ -69,10 +74,9 @@ def open_taxonomy(source: str | Path) -> Taxonomy:
         Taxonomy(134 nodes, 100 classes, height 5)
     """
     path = Path(source)
-    if path.is_dir():
-        check_taxonomy_source(source)
+    if (path / MODEL_FILE).is_file():
         return read_taxonomy(path / MODEL_FILE)
-    if path.is_file() or _is_path(path, source):
+    if path.is_file() or (_is_path(path, source) and not path.is_dir()):
         return read_taxonomy(path)
     check_taxonomy_source(source)
     return load_taxonomy(path.name)
