@@ -15,6 +15,8 @@ from hiercos.options import fits, json_object, positive_fault, schema_faults
 RECORD_FILE = "record.json"
 CONFIG = "config.json"  # of the model
 MANIFEST_VERSION = 5  # first version of model folders with a manifest
+CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"
+MEMBERS = "members"  # folder of the inner models of an unfinished run
 
 
 def record_file(rule: str) -> str:
@@ -41,6 +43,12 @@ def holds_finished_run(folder: Path) -> bool:
         return RECORD_FILE in Manifest.of(folder) and (folder / MANIFEST).exists()
     version = json_object(folder / CONFIG, (folder / CONFIG).read_bytes(), RunError).get("version")
     return (folder / RECORD_FILE).exists() and isinstance(version, int) and version < MANIFEST_VERSION
+
+
+def can_resume(folder: Path) -> bool:
+    """Whether a folder holds a run that `resume` continues: a checkpoint of it or of an inner model, or all of it."""
+    own = [folder / name for name in (CHECKPOINT, PREVIOUS_CHECKPOINT, MANIFEST)]
+    return any(path.is_file() for path in (*own, *(folder / MEMBERS).glob(f"*/{CHECKPOINT}")))
 
 
 def refuse_finished_run(folder: Path) -> None:

@@ -478,3 +478,18 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 )
 def test_a_stopped_command_says_what_is_left_of_it(arguments: list[str], notes: list[str], message: str) -> None:
     assert _stop_message("Interrupted", arguments, notes) == message
+
+
+@pytest.mark.parametrize("name", ["checkpoint.safetensors", "members/1/checkpoint.safetensors", "manifest.json"])
+@pytest.mark.parametrize("command", [["train", "x"], ["extend", "m", "x", "--resume"]])
+def test_a_stopped_command_finds_what_resume_would_continue(tmp_path: Path, name: str, command: list[str]) -> None:
+    """After the last epoch, or before a resumed run reads its checkpoint, no note says what is saved."""
+    out = tmp_path / "out"
+    spellings = [[*command, "--out", str(out)], [*command, f"--out={out}"]]
+    (out / name).parent.mkdir(parents=True)
+    for arguments in spellings:
+        assert _stop_message("Interrupted", arguments, []) == "Interrupted. No model was saved."
+    (out / name).touch()
+    for arguments in spellings:
+        expected = "Interrupted. Rerun the command with --resume to continue."
+        assert _stop_message("Interrupted", arguments, []) == expected

@@ -7,8 +7,6 @@ import torch
 from torch import nn
 
 from hiercos.engine.checkpoint import (
-    CHECKPOINT,
-    PREVIOUS,
     Checkpoint,
     CheckpointError,
     find_checkpoint,
@@ -18,6 +16,7 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.errors import HiercosWarning
+from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
 
 CONFIG = {"epochs": 3, "seed": 0}
 
@@ -96,7 +95,7 @@ def test_a_damaged_checkpoint_falls_back_to_the_one_before(tmp_path: Path) -> No
             found = find_checkpoint(tmp_path, CONFIG)
         assert found is not None
         assert found.progress == {"epochs": 1}
-    (tmp_path / PREVIOUS).write_bytes(b"")
+    (tmp_path / PREVIOUS_CHECKPOINT).write_bytes(b"")
     with pytest.raises(CheckpointError, match="remove it to train from the beginning"):
         find_checkpoint(tmp_path, CONFIG)
 

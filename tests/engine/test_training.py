@@ -13,10 +13,11 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.checkpoint import CHECKPOINT, read_checkpoint
+from hiercos.engine.checkpoint import read_checkpoint
 from hiercos.engine.optimization import Plateau
 from hiercos.engine.training import RunProgress, RunState, TrainingError, check_weights, validate
 from hiercos.methods import Model
+from hiercos.records import CHECKPOINT
 from trees import TOY, TOY17
 
 OPTIONS = {"dropout": 0.3}

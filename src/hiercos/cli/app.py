@@ -8,6 +8,8 @@ import traceback
 import warnings
 from collections.abc import MutableMapping, Sequence
 from contextlib import suppress
+from itertools import pairwise
+from pathlib import Path
 from types import FrameType
 from typing import Annotated, Any
 
@@ -27,6 +29,7 @@ from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
 from hiercos.errors import FaultsError, HiercosWarning, visible
 from hiercos.files import FULL
+from hiercos.records import can_resume
 from hiercos.turns import share_cores
 
 FAILED, BAD_INPUT, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
@@ -211,11 +214,18 @@ def _stop_message(word: str, arguments: Sequence[str], notes: Sequence[str]) -> 
     """
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     if command in RESUMED:
-        saved = any(": saved " in note for note in notes)
+        saved = any(": saved " in note for note in notes) or _out_can_resume(arguments)
         return f"{word}. {'Rerun the command with --resume to continue.' if saved else 'No model was saved.'}"
     if command in CONTINUED:
         return f"{word}. Finished work is kept; rerun the command to continue."
     return f"{word} before the end."
+
+
+def _out_can_resume(arguments: Sequence[str]) -> bool:
+    """Whether the folder of --out holds a run that --resume continues, such as one whose last epoch is done."""
+    values = [after for option, after in pairwise(arguments) if option == "--out"]
+    values += [each.removeprefix("--out=") for each in arguments if each.startswith("--out=")]
+    return any(can_resume(Path(value)) for value in values)
 
 
 def _notes(error: BaseException | None) -> list[str]:

@@ -19,8 +19,8 @@ from torch import Tensor
 
 from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.files import check_regular, write_atomically
+from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
 
-CHECKPOINT, PREVIOUS = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 SHA256 = "sha256"  # metadata key of the checksum
 
 
@@ -52,7 +52,7 @@ class Checkpoint:
 
 
 def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
-    """Write a checkpoint atomically; the one before is kept as `PREVIOUS` in the same folder."""
+    """Write a checkpoint atomically; the one before is kept as `PREVIOUS_CHECKPOINT` in the same folder."""
     groups = {"model": checkpoint.model, "best": checkpoint.best, "optimizer": checkpoint.optimizer}
     tensors = {
         f"{group}/{name}": tensor.detach().cpu().contiguous().clone()
@@ -63,7 +63,7 @@ def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
     content = safetensors.torch.save(tensors, metadata={**texts, SHA256: _checksum(tensors, texts)})
     if path.exists():
         check_regular(path, CheckpointError)  # a pipe would be written to, and wait for a reader
-        os.replace(path, path.with_name(PREVIOUS))
+        os.replace(path, path.with_name(PREVIOUS_CHECKPOINT))
     write_atomically(path, content)
 
 
@@ -84,7 +84,7 @@ def find_checkpoint(folder: Path, config: Mapping[str, Any]) -> Checkpoint | Non
         CheckpointError: if all checkpoints are damaged, or they belong to a run with other settings.
     """
     faults: list[str] = []
-    for path in (folder / CHECKPOINT, folder / PREVIOUS):
+    for path in (folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT):
         if path.is_file():
             try:
                 found = read_checkpoint(path, config)
@@ -101,7 +101,7 @@ def find_checkpoint(folder: Path, config: Mapping[str, Any]) -> Checkpoint | Non
 
 def remove_checkpoints(folder: Path) -> None:
     """Remove the checkpoints of a finished run."""
-    for name in (CHECKPOINT, PREVIOUS):
+    for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
         (folder / name).unlink(missing_ok=True)
 
 

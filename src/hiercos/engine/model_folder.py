@@ -17,7 +17,6 @@ from torch import Tensor
 
 from hiercos.data import Kind, TextFeatures
 from hiercos.decisions import HeldOutChains, Likeliest, Posterior, Rule, RuleError, rule_from_dict
-from hiercos.engine.checkpoint import CHECKPOINT
 from hiercos.engine.encoders import (
     TFIDF,
     Encoder,
@@ -36,7 +35,7 @@ from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
 from hiercos.options import fits, json_object, positive_fault, schema_faults
-from hiercos.records import CONFIG, MANIFEST_VERSION, line_name
+from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, line_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"

@@ -32,7 +32,7 @@ from hiercos.decisions import (
 )
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples, LabelledVectors
-from hiercos.engine.checkpoint import CHECKPOINT, remove_checkpoints
+from hiercos.engine.checkpoint import remove_checkpoints
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
 from hiercos.engine.memory import Memory
@@ -48,14 +48,21 @@ from hiercos.engine.model_folder import (
 from hiercos.engine.run_data import taxonomy_summary
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
-from hiercos.engine.solving import MEMBERS
 from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
 from hiercos.locks import locked_folder
 from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.metrics import default_suite
-from hiercos.records import Record, holds_finished_run, record_file, refuse_finished_run, run_identity
+from hiercos.records import (
+    CHECKPOINT,
+    MEMBERS,
+    Record,
+    holds_finished_run,
+    record_file,
+    refuse_finished_run,
+    run_identity,
+)
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 from hiercos.taxonomy.formats import taxonomy_from_dict

@@ -14,8 +14,7 @@ from torch import Tensor
 from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.methods import LabelledFeatures, Model
-
-MEMBERS = "members"  # folder of the inner models of an unfinished run
+from hiercos.records import MEMBERS
 
 
 @dataclass

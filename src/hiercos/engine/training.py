@@ -20,7 +20,6 @@ from torch import Tensor
 from hiercos.decisions import fit_temperature
 from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batches
 from hiercos.engine.checkpoint import (
-    CHECKPOINT,
     Checkpoint,
     find_checkpoint,
     optimizer_tensors,
@@ -35,6 +34,7 @@ from hiercos.engine.solving import MemberRuns, labelled_features
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
+from hiercos.records import CHECKPOINT
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
