@@ -154,7 +154,8 @@ def read_labelled_images(
     Raises:
         DataError: for a missing column, a label that is not a node, and a path that is empty or appears twice.
     """
-    table = read_table(path, columns=(path_column, label_column))
+    options = {path_column: "--path-column", label_column: "--label-column"}
+    table = read_table(path, columns=(path_column, label_column), options=options)
     reader = LabelReader(taxonomy)
     nodes = reader.read(table.columns[label_column], source=str(path), row_name=table.row_name, inner=True)
     rows: dict[str, int] = {}

@@ -15,7 +15,7 @@ def written(folder: Path, content: str | bytes) -> Path:
 
 def faults_of(path: Path, **options: object) -> list[str]:
     with pytest.raises(DataError) as error:
-        read_table(path, columns=("text", "label"), **options)
+        read_table(path, columns=("text", "label"), options={"text": "--text-column"}, **options)
     return [fault.replace(str(path), path.name) for fault in error.value.faults]
 
 

@@ -22,7 +22,8 @@ def written_parquet(folder: Path, columns: dict) -> Path:
 
 
 def read(path: Path) -> Table:
-    return read_table(path, columns=("text", "label"), optional=("split",))
+    options = {"text": "--text-column", "label": "--label-column"}
+    return read_table(path, columns=("text", "label"), optional=("split",), options=options)
 
 
 def fault_of(path: Path) -> str:

@@ -70,7 +70,25 @@ def test_the_column_of_paths_can_be_named(folder: Path) -> None:
         "t.csv: expected a column 'text' or 'path'; there are: file, label, split "
         "(--text-column or --path-column names another)"
     )
-    assert fault_of(path, path_column="image") == "t.csv: expected a column 'image'; there are: file, label, split"
+    assert fault_of(path, path_column="image") == (
+        "t.csv: expected a column 'image'; there are: file, label, split (--path-column names another)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "hint"),
+    [
+        ({"path_column": "file", "label_column": "text"}, "'text'; there are: file, label, split (--label-column"),
+        ({"path_column": "file", "split_column": "path"}, "'path'; there are: file, label, split (--split-column"),
+        ({"path_column": "text"}, "'text'; there are: file, label, split (--path-column"),
+        ({"text_column": "path"}, "'path'; there are: file, label, split (--text-column"),
+    ],
+)
+def test_a_missing_column_comes_with_the_option_that_asked_for_it(
+    folder: Path, options: dict[str, str], hint: str
+) -> None:
+    fault = fault_of(table(folder, first="file"), **options)
+    assert fault == f"t.csv: expected a column {hint} names another)"
 
 
 def test_of_texts_and_paths_one_must_be_chosen(tmp_path: Path) -> None:

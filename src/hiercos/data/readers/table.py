@@ -26,7 +26,6 @@ from hiercos.data.readers.table_files import (
     parquet_file,
 )
 from hiercos.data.samples import (
-    LABEL_COLUMN,
     PATH_COLUMN,
     SPLIT_COLUMN,
     TEXT_COLUMN,
@@ -37,10 +36,10 @@ from hiercos.data.samples import (
 from hiercos.errors import DataError, RowName, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
-DEFAULT_COLUMNS = (TEXT_COLUMN, PATH_COLUMN, LABEL_COLUMN)  # each with an option that names another
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
+Wanted = Mapping[str, str]  # columns that a table must have, each with the option that names another, or ""
 TableRow = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
 
 
@@ -62,7 +61,12 @@ class Table:
 
 
 def read_table(
-    path: Path, *, columns: Iterable[str], optional: Iterable[str] = (), copied: Iterable[str] = ()
+    path: Path,
+    *,
+    columns: Iterable[str],
+    optional: Iterable[str] = (),
+    copied: Iterable[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> Table:
     """Read the named columns into memory; see `table_rows` for the arguments.
 
@@ -73,7 +77,7 @@ def read_table(
     cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others, *also)}
     numbers: list[int] = []
     found = {*wanted, *also}
-    for number, row in table_rows(path, columns=wanted, optional=others, copied=also):
+    for number, row in table_rows(path, columns=wanted, optional=others, copied=also, options=options):
         numbers.append(number)
         found.update(row)
         for name, column in cells.items():
@@ -89,7 +93,12 @@ def no_rows(path: Path) -> str:
 
 
 def table_rows(
-    path: Path, *, columns: Sequence[str], optional: Sequence[str] = (), copied: Sequence[str] = ()
+    path: Path,
+    *,
+    columns: Sequence[str],
+    optional: Sequence[str] = (),
+    copied: Sequence[str] = (),
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[TableRow]:
     """Stream the named columns row by row; memory does not grow with the number of rows.
 
@@ -98,6 +107,7 @@ def table_rows(
         columns: columns that the table must have.
         optional: columns that may be missing.
         copied: further columns that the table must have, whose cells may be of any type; see `any_text`.
+        options: option of the commands that names another column, such as "--label-column", by column; for errors.
 
     Yields:
         Row number and cells by column name.
@@ -108,7 +118,7 @@ def table_rows(
             nor an integer (and in JSON Lines, for a missing column).
     """
     readers = {PARQUET: _parquet_rows, JSONL: _json_rows}
-    every = list(dict.fromkeys((*columns, *copied)))
+    every = {name: (options or {}).get(name, "") for name in (*columns, *copied)}
     others = set(copied) - {*columns, *optional}
     return readers.get(path.suffix.lower(), _delimited_rows)(path, every, list(optional), others)
 
@@ -125,12 +135,18 @@ def any_text(value: object) -> str:
     return "" if value is None else json.dumps(value, ensure_ascii=False, default=str).strip('"')
 
 
-def _present(path: Path, names: list[str], wanted: list[str], optional: list[str]) -> list[str]:
-    """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one."""
+def _present(path: Path, names: list[str], wanted: Wanted, optional: list[str]) -> list[str]:
+    """Columns to read; a DataError names every missing or duplicate column, with the nearest existing one.
+
+    Args:
+        path: table, for errors.
+        names: columns of the table.
+        wanted: columns that the table must have, each with the option that names another, or "".
+        optional: columns that may be missing.
+    """
     faults = [
-        f"{path}: expected a column {name!r}{suggestion(name, names)}"
-        f"{f' (--{name}-column names another)' if name in DEFAULT_COLUMNS else ''}"
-        for name in wanted
+        f"{path}: expected a column {name!r}{suggestion(name, names)}{f' ({option} names another)' if option else ''}"
+        for name, option in wanted.items()
         if name not in names
     ]
     kept = [name for name in (*wanted, *optional) if name in names]
@@ -142,7 +158,7 @@ def _present(path: Path, names: list[str], wanted: list[str], optional: list[str
 
 def _delimited_rows(
     path: Path,
-    wanted: list[str],
+    wanted: Wanted,
     optional: list[str],
     copied: Collection[str],  # noqa: ARG001  # every cell is text
 ) -> Iterator[TableRow]:
@@ -162,7 +178,7 @@ def _delimited_rows(
         raise DataError(faults)
 
 
-def _parquet_rows(path: Path, wanted: list[str], optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
+def _parquet_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
     """Rows of a Parquet file, row group by row group."""
     number = 0
     with parquet_file(path) as file:
@@ -189,7 +205,7 @@ def _parquet_texts(path: Path, name: str, column: Any) -> tuple[str, ...]:
     return tuple("" if cell is None else str(cell) for cell in column.to_pylist())
 
 
-def _json_rows(path: Path, wanted: list[str], optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
+def _json_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collection[str]) -> Iterator[TableRow]:
     """Rows of JSON Lines: a missing key or null is an empty cell; a column exists if any object has its key."""
     names: dict[str, None] = {}
     faults = []
@@ -224,13 +240,19 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
     column, is_text = input_column(options, column_names(path), source=str(path))
     label, split = options.label_column, options.split_column
     named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # named columns must exist
-    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,))
+    named_by = {split: "--split-column", label: "--label-column", **input_option(column, is_text=is_text)}
+    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,), options=named_by)
     cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
     if is_text:
         return usable_texts(SourceSamples(Texts(cells), labels, splits, table.row_name), path, options.on_error)
     images = listed_images(cells, path, options.root, table.row_name)
     samples = SourceSamples(images, labels, splits, table.row_name)
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
+
+
+def input_option(column: str, *, is_text: bool) -> dict[str, str]:
+    """The column of inputs with the option of the commands that names another."""
+    return {column: "--text-column" if is_text else "--path-column"}
 
 
 def usable_texts(samples: SourceSamples, path: Path | str, on_error: str) -> SourceSamples:

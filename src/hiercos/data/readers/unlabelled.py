@@ -16,6 +16,7 @@ from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream
 from hiercos.data.readers.table import (
     TableRow,
+    input_option,
     listed_images,
     no_rows,
     read_table,
@@ -172,7 +173,7 @@ def texts_of_table(
     check_on_error(on_error)
     kept = kept_columns(path, keep_columns, column)
     count, faults = 0, []
-    for number, cells in table_rows(path, columns=(column,), copied=kept):
+    for number, cells in table_rows(path, columns=(column,), copied=kept, options=input_option(column, is_text=True)):
         count += 1
         if fault := text_fault(cells[column]):
             faults.append(f"row {number}: {fault}")
@@ -182,7 +183,7 @@ def texts_of_table(
         raise DataError(with_skip_hint([f"{path}: {fault}" for fault in faults], count - len(faults)))
 
     def read(size: int) -> Iterator[InputBatch]:
-        rows = table_rows(path, columns=(column,), copied=kept)
+        rows = table_rows(path, columns=(column,), copied=kept, options=input_option(column, is_text=True))
         usable = (row for row in rows if not faults or not text_fault(row[1][column]))
         return _row_batches(usable, size, column, kept)
 
@@ -256,7 +257,7 @@ def images_below(folder: Path) -> ListedImages:
 def images_of_table(path: Path, column: str, root: str | Path | None, keep_columns: Sequence[str] = ()) -> ListedImages:
     """Images that a table lists; paths are relative to the root, or else to the folder of the table."""
     kept = kept_columns(path, keep_columns, None)
-    table = read_table(path, columns=(column,), copied=kept)
+    table = read_table(path, columns=(column,), copied=kept, options=input_option(column, is_text=False))
     images = listed_images(table.columns[column], path, root, table.row_name)
     cells = {name: table.columns[name] for name in kept}
     return ListedImages(images, table.numbers, str(path), table.row_name, kept=cells)
