@@ -6,6 +6,7 @@ from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
 from .comparison import RUNS as RUNS
 from .comparison import Entry as Entry
+from .comparison import check_one_label_each as check_one_label_each
 from .comparison import check_shipping as check_shipping
 from .comparison import compare as compare
 from .comparison import ship_model as ship_model

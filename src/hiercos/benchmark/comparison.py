@@ -109,14 +109,23 @@ class Run:
 
 
 def one_label_each(samples: LabelledSamples) -> Tensor:
-    """Labels of samples, shape (M,); a `DataError` if some have several, for which a comparison has no metric."""
-    if samples.label_sets is not None:
-        several = int(((samples.label_sets >= 0).sum(dim=1) > 1).sum())
+    """Labels of samples, shape (M,); see `check_one_label_each`."""
+    check_one_label_each(samples.label_sets)
+    return samples.labels
+
+
+def check_one_label_each(label_sets: Tensor | None) -> None:
+    """Raise a `DataError` if training samples have several labels, for which a comparison has no metric.
+
+    Args:
+        label_sets: nodes of the labels of each sample, -1 for none, shape (M, K); None if each has one label.
+    """
+    if label_sets is not None:
+        several = int(((label_sets >= 0).sum(dim=1) > 1).sum())
         raise DataError(
-            f"{several} of {len(samples)} training samples have several labels: a comparison expects one of each; "
+            f"{several} of {len(label_sets)} training samples have several labels: a comparison expects one of each; "
             "hiercos train and hiercos evaluate measure average precision"
         )
-    return samples.labels
 
 
 def compare(

@@ -14,7 +14,7 @@ from hiercos.methods.search import Space
 from hiercos.methods.solver import Solver
 from hiercos.options import option_faults
 from hiercos.registry import Registry
-from hiercos.taxonomy import Taxonomy, check_is_taxonomy
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy, counted
 
 
 @dataclass(frozen=True)
@@ -166,8 +166,9 @@ class MethodRegistry(Registry[Build]):
     def check_taxonomy(self, name: str, taxonomy: Taxonomy) -> None:
         """Raise a `MethodError` for a graph if the method needs a tree."""
         if not taxonomy.is_tree and not self.traits(name).graphs:
+            several = counted(taxonomy.several_parents, "node", "nodes")
             raise MethodError(
-                f"method {name!r} needs a tree, got a graph with {taxonomy.several_parents} nodes of several parents; "
+                f"method {name!r} needs a tree, got a graph with {several} of several parents; "
                 f"methods for graphs: {', '.join(other for other in self if self.traits(other).graphs)}"
             )
 

@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from hiercos.options import check_choice
 from hiercos.taxonomy.checks import TaxonomyError, shape_faults
+from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.graph import NodeLists, entries_of, level_order, longest_depths, offsets
 from hiercos.taxonomy.tree import PATH_SEPARATOR, IntArray, Taxonomy
 
@@ -187,9 +188,8 @@ def check_tree(taxonomy: Taxonomy, what: str) -> None:
     """Raise a `TaxonomyError` unless a taxonomy is a tree, which `what` needs."""
     check_is_taxonomy(taxonomy)
     if not taxonomy.is_tree:
-        raise TaxonomyError(
-            f"{what}: expected a tree, got a graph with {taxonomy.several_parents} nodes of several parents"
-        )
+        several = counted(taxonomy.several_parents, "node", "nodes")
+        raise TaxonomyError(f"{what}: expected a tree, got a graph with {several} of several parents")
 
 
 def check_is_taxonomy(value: object) -> None:

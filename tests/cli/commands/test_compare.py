@@ -19,6 +19,7 @@ from blobs import cloud
 from hiercos.cli.app import run
 from hiercos.engine import load_model
 from hiercos.records import Record
+from hiercos.taxonomy import Taxonomy
 from trees import TOY17
 
 METHODS = ["cross-entropy", "hier-cos"]
@@ -213,4 +214,18 @@ def test_an_existing_folder_is_never_shipped_to(
     ship.mkdir()
     assert run([*arguments(data, tmp_path / "out"), "--ship", str(ship)]) == 2
     assert f"--ship {ship}: already exists; choose another folder" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_method_that_needs_a_tree_is_refused_before_another_is_trained(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    graph = Taxonomy.from_edges([("pet", "dog"), ("pet", "fish"), ("water", "fish"), ("water", "ship")])
+    graph.write(tmp_path / "graph.json")
+    labels, split = np.arange(60) % 3, np.repeat(["train", "val", "test"], 20)
+    np.savez(tmp_path / "data.npz", split=split, features=np.eye(3, dtype=np.float32)[labels], labels=labels)
+    data = [str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "graph.json"), "--out", str(tmp_path / "out")]
+    assert run(["compare", *data, "--methods", "cross-entropy,hxe", "--device", "cpu"]) == 2
+    error = capsys.readouterr().err
+    assert "error: method 'hxe' needs a tree, got a graph with 1 node of several parents; methods for graphs: " in error
     assert not (tmp_path / "out").exists()

@@ -113,7 +113,7 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
     (first, *_) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert {"ancestors", "level", "next", "probability_3", "runner_up_3"} <= first.keys()
     assert run(["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", "hxe", "--out", "x"]) == 2
-    assert "method 'hxe' needs a tree, got a graph with 1 nodes of several parents" in capsys.readouterr().err
+    assert "method 'hxe' needs a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
 
 
 def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

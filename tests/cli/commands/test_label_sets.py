@@ -63,9 +63,10 @@ def test_predict_writes_the_scores_of_the_nodes(folder: Path, capsys: pytest.Cap
         (["train", "DATA", *("--taxonomy", "GRAPH"), *("--method", "hier-cos")], "methods that learn from several"),
         (["train", "DATA", *("--taxonomy", "GRAPH"), *("--method", "c-hmcnn", "--memory", "3")], "a memory needs one"),
         (["compare", "DATA", *("--taxonomy", "GRAPH"), *("--methods", "c-hmcnn")], "a comparison expects one of each"),
+        (["compare", "DATA", *("--taxonomy", "GRAPH"), *("--methods", "logistic")], "a comparison expects one of each"),
         (["extend", "MODEL", "DATA", *("--taxonomy", "GRAPH")], "an extension expects one of each"),
     ],
-    ids=["another method", "memory", "compare", "extend"],
+    ids=["another method", "memory", "compare", "compare another method", "extend"],
 )
 def test_what_needs_one_label_says_so(
     folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str], message: str

@@ -83,7 +83,7 @@ def compare(
 
     reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
     dataset = columns.read(data)
-    _check_labels(names, dataset)
+    _check_learnable(names, dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
     runs = range(training.seed, training.seed + (curves.draws if points else seeds))
@@ -128,14 +128,21 @@ def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> No
     inputs.check_name()
 
 
-def _check_labels(methods: Sequence[str], dataset: "Dataset") -> None:
-    """Raise for the first method that cannot learn from the labels, before any other is trained."""
+def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
+    """Raise for several labels of a sample, and for the first method that cannot learn from the taxonomy or the labels.
+
+    Nothing is trained before. A comparison has no metric for several labels, whatever the method.
+    """
     import torch
 
+    from hiercos.benchmark import check_one_label_each
     from hiercos.methods import METHODS
 
-    labels = torch.tensor(dataset.labels[dataset.training_rows])
+    rows = dataset.training_rows
+    check_one_label_each(None if dataset.label_sets is None else torch.tensor(dataset.label_sets[rows]))
+    labels = torch.tensor(dataset.labels[rows])
     for name in methods:
+        METHODS.check_taxonomy(name, dataset.taxonomy)
         METHODS.check_labels(name, labels, dataset.taxonomy)
 
 
