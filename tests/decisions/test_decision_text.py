@@ -27,9 +27,14 @@ def test_a_misspelt_argument_is_an_error_with_the_nearest_name() -> None:
 @pytest.mark.parametrize(
     ("request_", "message"),
     [
-        ({"within": ["vehicle"], "allow": ["cat"]}, "no class is left: allow has none within 'vehicle'"),
+        ({"within": ["vehicle"], "allow": ["cat"]}, "no class is left: allow has none that within 'vehicle' leaves"),
         (
             {"within": ["vehicle"], "deny": ["car"]},
+            "no class is left: deny has all classes that within leaves",
+        ),
+        ({"allow": ["car"], "deny": ["vehicle"]}, "no class is left: deny has all classes that allow leaves"),
+        (
+            {"within": ["pet"], "allow": ["cat", "car"], "deny": ["cat"]},
             "no class is left: deny has all classes that within and allow leave",
         ),
         ({"deny": ["root"]}, "no class is left: deny has all classes"),

@@ -119,14 +119,18 @@ class AnswerRequest:
         reason = changed or rule.lost_guarantee
         return f"No guarantee holds for the target: {reason}." if reason else rule.guarantee
 
-    def allowed(self, taxonomy: Taxonomy) -> NDArray[np.bool_]:
+    def allowed(self, taxonomy: Taxonomy, *, prefix: str = "") -> NDArray[np.bool_]:
         """Mask of the classes that may be answered, shape (C,).
+
+        Args:
+            taxonomy: taxonomy of the classes.
+            prefix: text before the names of arguments in errors, such as "--" for options of a command.
 
         Raises:
             DataError: for a name that is not in the taxonomy or not unique.
             PosteriorError: if no class is left.
         """
-        return _allowed(tuple(self.within), tuple(self.allow), tuple(self.deny), taxonomy)
+        return _allowed(tuple(self.within), tuple(self.allow), tuple(self.deny), taxonomy, prefix)
 
     def restricted(self, posterior: Posterior, *, row_name: RowName = row_name) -> Posterior:
         """The posterior over the classes that are allowed."""
@@ -137,19 +141,22 @@ class AnswerRequest:
 
 @lru_cache(maxsize=4)  # asked for once per batch
 def _allowed(
-    within: tuple[str, ...], allow: tuple[str, ...], deny: tuple[str, ...], taxonomy: Taxonomy
+    within: tuple[str, ...], allow: tuple[str, ...], deny: tuple[str, ...], taxonomy: Taxonomy, prefix: str
 ) -> NDArray[np.bool_]:
     mask = np.ones(taxonomy.num_classes, dtype=bool)
-    for names, source in ((within, "within"), (allow, "allow")):
-        if names:
-            mask &= named_classes(names, taxonomy, source=source)
-    if not mask.any():
-        raise PosteriorError(f"no class is left: allow has none within {' or '.join(map(repr, within))}")
+    positive = [(f"{prefix}{name}", names) for name, names in (("within", within), ("allow", allow)) if names]
+    for source, names in positive:
+        mask &= named_classes(names, taxonomy, source=source)
+    if not mask.any():  # each of the two has a class
+        raise PosteriorError(
+            f"no class is left: {prefix}allow has none that {prefix}within {' or '.join(map(repr, within))} leaves"
+        )
     if deny:
-        mask &= ~named_classes(deny, taxonomy, source="deny")
+        mask &= ~named_classes(deny, taxonomy, source=f"{prefix}deny")
     if not mask.any():
-        others = " that within and allow leave" if within or allow else ""
-        raise PosteriorError(f"no class is left: deny has all classes{others}")
+        given = " and ".join(source for source, _ in positive)
+        others = f" that {given} {'leave' if len(positive) > 1 else 'leaves'}" if positive else ""
+        raise PosteriorError(f"no class is left: {prefix}deny has all classes{others}")
     mask.setflags(write=False)
     return mask
 

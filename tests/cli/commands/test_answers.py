@@ -234,9 +234,15 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
         (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),
         (["--target-precision", "0.5", "--delta", "2"], "expected a --delta above 0 and below 1, got 2"),
-        (["--within", "fish"], "--within: unknown name 'fish'; hiercos taxonomy show MODEL prints the names\n"),
+        (
+            ["--within", "fish"],
+            "--within: unknown name 'fish'; hiercos taxonomy convert MODEL names.json writes all names\n",
+        ),
         (["--within", "A1 > B22"], "--within: unknown name 'A1 > B22'; the nearest known label is 'A1 > B2'"),
-        (["--within", "A2", "--allow", "TREE/only.txt"], "no class is left: --allow has none --within 'A2'"),
+        (
+            ["--within", "A2", "--allow", "TREE/only.txt"],
+            "no class is left: --allow has none that --within 'A2' leaves",
+        ),
         (["--confidence", "0.9", "--target-precision", "0.9"], "got --confidence and --target-precision"),
         (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),

@@ -21,9 +21,8 @@ if TYPE_CHECKING:
 PARAMETERS = re.compile(
     r"\b(target_containment|target_precision|max_overshoot|min_level)\b"
     r"|(?<=\ba )(confidence|delta)(?= above)|(?<=got )(confidence)\b|\b(level_confidences)\b"
-    r"|(?<=no class is left: )(allow|deny)\b|^(within|allow|deny)(?=: )|(?<=has none )(within)\b"
 )
-HINT = "; hiercos taxonomy show MODEL prints the names"
+HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 
 @contextmanager
@@ -153,7 +152,7 @@ class AnswerOptions:
                 deny=_lines("--deny", self.deny),
             )
             if taxonomy is not None:
-                request.allowed(taxonomy)  # raises for unknown names, before any input is read
+                request.allowed(taxonomy, prefix="--")  # raises for unknown names, before any input is read
         return request
 
     def _least_level(self, taxonomy: "Taxonomy | None") -> int | str:
