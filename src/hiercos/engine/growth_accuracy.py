@@ -82,10 +82,10 @@ def growth_accuracy(fabric: Fabric, data: GrownData, folder: Path) -> GrowthAccu
 
 
 def _right_answers(rule: Rule, posterior: Posterior, labels: IntArray) -> NDArray[np.bool_]:
-    """Whether the class that a rule ranks first is the label, shape (M,)."""
+    """Whether the class that a rule answers with is the label, shape (M,); never for an answer at an inner node."""
     if not len(labels):
         return np.zeros(0, dtype=bool)
-    right: NDArray[np.bool_] = rule.ranking(posterior).argmax(axis=1) == labels
+    right: NDArray[np.bool_] = rule(posterior).classes == labels
     return right
 
 

@@ -79,7 +79,7 @@ def suitable_alpha(taxonomy: Taxonomy) -> float:
     """Weight of the sparsity penalty: 0.05 up to 250 classes, and 0.05 (250 / C)^1.5 for more.
 
     The penalty of a level adds up over its nodes, so that on wide levels 0.05 takes top-1 for cosine. The published
-    weights fall likewise: 0.1 and 0.05 for 100 classes, 0.0001 for 608 and 0.001 for 1,010.
+    weights are smaller on wide trees, too: 0.1 and 0.05 for 100 classes, 0.0001 for 608 and 0.001 for 1,010.
 
     Example:
         >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))

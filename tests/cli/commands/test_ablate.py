@@ -27,7 +27,8 @@ def test_an_ablation_leaves_its_tables_and_trains_each_setting_once(
     assert "hier-cos,exponent=1 seed 1  epoch 1/1" in err
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert names == {"runs", "results.csv", "results.md", "results.tex", "results.json", "report.html"}
-    assert len(list((tmp_path / "out").rglob("record.json"))) == 4
+    records = [json.loads(path.read_text()) for path in (tmp_path / "out").rglob("record.json")]
+    assert [record["config"]["options"]["alpha"] for record in records] == [0.05] * 4  # whatever suits the taxonomy
     rows = json.loads((tmp_path / "out" / "results.json").read_text())["rows"]
     assert len(rows) == 12
     assert all(0 < row["subspace_cosine"] <= 1 for row in rows)

@@ -40,11 +40,13 @@ def ablate(
     from hiercos.benchmark import ablate as run_settings
     from hiercos.cli.display.training import observer
     from hiercos.engine import prepare
+    from hiercos.methods import METHODS
     from hiercos.report import AblationGroup, ablation_results
 
     settings = axis_settings(wanted)
     dataset = columns.read(data)
-    config = training.config(METHOD, {}, precision=device_options.precision, samples=len(dataset.rows("train")))
+    published = {"alpha": METHODS.options(METHOD)["alpha"]}  # the setting that the tables compare with
+    config = training.config(METHOD, published, precision=device_options.precision, samples=len(dataset.rows("train")))
     seed_range = range(training.seed, training.seed + seeds)
     lines = list(dict.fromkeys(setting.line for setting in settings))
     with device_options.processes() as fabric:
