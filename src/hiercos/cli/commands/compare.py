@@ -27,6 +27,7 @@ from hiercos.cli.options.groups import (
     grouped,
 )
 from hiercos.cli.options.names import check_method_names
+from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Entry
@@ -129,9 +130,9 @@ def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> No
 
 
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
-    """Raise for several labels of a sample, and for the first method that cannot learn from the taxonomy or the labels.
+    """Raise for data that cannot be compared on, or that a method cannot learn from, before anything is trained.
 
-    Nothing is trained before. A comparison has no metric for several labels, whatever the method.
+    That is: several labels of a sample, test rows without a class, and a taxonomy or labels that a method does not take.
     """
     import torch
 
@@ -140,6 +141,8 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
 
     rows = dataset.training_rows
     check_one_label_each(None if dataset.label_sets is None else torch.tensor(dataset.label_sets[rows]))
+    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+        raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     labels = torch.tensor(dataset.labels[rows])
     for name in methods:
         METHODS.check_taxonomy(name, dataset.taxonomy)
