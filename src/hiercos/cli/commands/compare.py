@@ -132,7 +132,7 @@ def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> No
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     """Raise for data that cannot be compared on, or that a method cannot learn from, before anything is trained.
 
-    That is: several labels of a sample, test rows without a class, and a taxonomy or labels that a method does not take.
+    Refused: several labels of a sample, test rows without a class, and a taxonomy or labels that a method cannot use.
     """
     import torch
 
