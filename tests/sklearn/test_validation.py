@@ -155,8 +155,6 @@ def test_hiclass_itself_takes_the_labels() -> None:
 def test_labels_counted_from_one_are_warned_of() -> None:
     taxonomy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
     codec, X = label_codec(np.arange(3), taxonomy), np.zeros((6, 2))
-    with pytest.warns(
-        HiercosWarning, match="labels from 1 to 3: label indices count from 0, so 3 means the node 'pet'"
-    ):
+    with pytest.warns(HiercosWarning, match="labels from 1 to 3: .* so 3 means the node 'pet'"):
         labelled(X, np.array([1, 2, 3, 1, 2, 3]), codec, None)
     assert labelled(X, np.array([0, 2, 3, 1, 2, 3]), codec, None).labels.tolist() == [0, 2, 3, 1, 2, 3]  # no warning
