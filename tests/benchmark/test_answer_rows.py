@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from hiercos import Taxonomy
 from hiercos.benchmark import AnswerTable, Entry, compare
 from hiercos.benchmark.answer_rows import answer_values
 from hiercos.decisions import Decision
-from hiercos.engine import TrainConfig
+from hiercos.engine import TrainConfig, prepare
 from trees import TOY17, taxonomies
 
 
@@ -45,6 +46,36 @@ def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) ->
             gap = np.mean([record.metrics[metric] for record in own])
             gap -= np.mean([record.metrics[metric] for record in records if record.rule == "none"])
             assert table.difference(own[0].name, "cross-entropy", metric)[0] == pytest.approx(gap, abs=1e-9)
+
+
+def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    data = blob_data(TOY17, 340)
+    labels = data.dataset.labels.copy()
+    tests = data.dataset.rows("test")
+    coarse = tests[TOY17.depths[TOY17.leaves[labels[tests]]] > 1][::3]
+    labels[coarse] = TOY17.num_classes + np.array([TOY17.path(TOY17.leaves[each])[0] for each in labels[coarse]])
+    data = prepare(replace(data.dataset, labels=labels))
+    entries = [Entry(TrainConfig(method=name, epochs=1, batch_size=32)) for name in ("cross-entropy", "hier-cos")]
+    records, announced = compare(fabric, data, entries, [0], tmp_path), []
+    table = AnswerTable.of(records, tmp_path, announce=announced.append)
+    flat, ours = (record.metrics for record in records)
+    for metric in ("top1", "ahd_at_1", "hops", "log_loss"):
+        found = table.difference("hier-cos", "cross-entropy", metric)
+        assert found[0] == pytest.approx(ours[metric] - flat[metric], abs=1e-9)
+        assert found[1] < found[0] < found[2]
+        mirrored = table.difference("cross-entropy", "hier-cos", metric)
+        assert mirrored == pytest.approx((-found[0], -found[2], -found[1]))
+    assert sorted(announced) == ["cross-entropy", "hier-cos"]  # once each
+    assert "_draws" not in repr(table)
+
+
+def test_lines_with_equal_values_differ_by_exactly_0() -> None:
+    values = np.random.default_rng(0).random((50, 2))
+    table = AnswerTable({"a": values, "b": values + np.array([0, 1])})
+    assert table.difference("a", "b", "top1") == (0, 0, 0)
+    assert table.difference("a", "b", "ahd_at_1") == pytest.approx((-1, -1, -1))
 
 
 def test_a_difference_has_the_interval_of_its_rows() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos.metric_table import metric_spec
 from hiercos.records import Record
-from hiercos.report import AblationGroup, ablation_results, learning_curve_results, results_text
+from hiercos.report import AblationGroup, ablation_results, comparison_results, learning_curve_results, results_text
 from hiercos.report.figures import learning_curve_series
 from hiercos.report.page import report_html
 from records import record
@@ -42,6 +42,13 @@ def test_the_page_has_the_curves_and_a_table_for_every_point() -> None:
     assert ">Learning curves</h2>" in page
     assert ">2 a class (10 training samples)</h2>" in page
     assert "Accuracy at every level" not in page
+
+
+def test_the_heading_counts_draws_in_learning_curves_and_seeds_elsewhere() -> None:
+    assert RESULTS.heading.endswith("; 2 draws")
+    one = [point("hier-cos", "all", 0, 0.4)]
+    assert learning_curve_results(one).heading.endswith("; 1 draw")
+    assert comparison_results(one).heading.endswith("; 1 seed")
 
 
 def test_the_verdict_names_every_point() -> None:

@@ -1,10 +1,11 @@
+import math
 from dataclasses import replace
 
 import pytest
 
 from hiercos.records import Record
 from hiercos.report import Recommendation, recommendation, summarize
-from hiercos.report.shipping import RowDifference
+from hiercos.report.shipping import RowDifference, wilson_interval
 from records import record
 
 TESTS = 3
@@ -87,6 +88,86 @@ def test_a_rule_that_changes_the_order_alone_is_said_to_keep_the_answers() -> No
     )
 
 
+def test_a_rule_that_changes_answers_but_not_the_order_is_not_said_to_keep_them() -> None:
+    lines = summarize(compared(cross_entropy=0.4, hier_cos=0.4, hier_cos_crm=0.4))
+
+    def rows(ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+        loss = (ours.endswith("crm") - reference.endswith("crm")) * -0.2 if metric == "top1" else 0.0
+        return loss, loss - abs(loss) / 10, loss + abs(loss) / 10
+
+    assert texts_of(recommendation(lines, rows, most_frequent=0.25, tests=TESTS))[-1] == (
+        "The rule: hier-cos + crm against hier-cos: top-1 -20.00 points (95% interval over the test rows "
+        "-22.00 to -18.00), mean tree distance +0.000 (+0.000 to +0.000, a tie), HOPS +0.000 (+0.000 to +0.000, a tie)."
+    )
+
+
+def certain_pairs(*beats: tuple[str, str], metric: str = "ahd_at_1") -> RowDifference:
+    """Differences over rows that are certain for some pairs (the better line first); all others tie."""
+
+    def difference(ours: str, reference: str, name: str) -> tuple[float, float, float]:
+        sign = ((reference, ours) in beats) - ((ours, reference) in beats) if name == metric else 0
+        return 0.1 * sign, 0.1 * sign - 0.05, 0.1 * sign + 0.05
+
+    return difference
+
+
+def test_a_line_is_dropped_that_another_than_the_one_of_the_best_mean_certainly_beats() -> None:
+    lines = summarize(compared(cross_entropy=0.5, hier_cos=0.3, hier_cos_crm=0.2))  # the last one is noisy
+    rows = certain_pairs(("hier-cos", "cross-entropy"))
+    found = recommendation(lines, rows, most_frequent=0.25, tests=TESTS)
+    assert (found.line.name, [line.name for line in found.tied]) == ("hier-cos", ["hier-cos + crm"])
+    assert texts_of(found)[0].endswith(
+        " Over the 3 test rows its answers are certainly nearer to the truth than those of cross-entropy. "
+        "It ties with hier-cos + crm: no certain difference in AHD@1, top-1, HOPS, log loss; it is the simplest "
+        "of them."
+    )
+
+
+def test_a_dropped_line_that_the_shipped_one_does_not_beat_is_named() -> None:
+    records = [record("cross-entropy", ahd_at_1=0.3), record("hier-cos", ahd_at_1=0.4)]
+    records.append(record("hier-cos", rule="crm", ahd_at_1=0.2))
+    rows = certain_pairs(("hier-cos + crm", "hier-cos"))
+    found = recommendation(summarize(records), rows, most_frequent=0.25, tests=TESTS)
+    assert found.line.name == "cross-entropy"
+    assert found.statements[0].reason.startswith("hier-cos is certainly worse than another line. It ties with ")
+
+
+def test_a_single_line_is_said_to_be_the_only_one() -> None:
+    lines = summarize([record("hier-cos")])
+    found = recommendation(lines, certain_pairs(), most_frequent=0.25, tests=TESTS)
+    assert found.statements[0].reason == "It is the only line."
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([("hier-cos", "none", 0.4), ("haframe", "none", 0.3)], "it is the nearest of them."),
+        (
+            [("hier-cos", "none", 0.4), ("haframe", "none", 0.3), ("hier-cos", "crm", 0.2)],
+            "it is the nearest of the simplest.",
+        ),
+        ([("haframe", "none", 0.4), ("haframe", "crm", 0.3)], "it is the simplest of them."),
+    ],
+)
+def test_only_a_line_that_is_simpler_than_all_that_tie_is_called_the_simplest(
+    lines: list[tuple[str, str, float]], said: str
+) -> None:
+    records = [record(method, rule=rule, ahd_at_1=distance) for method, rule, distance in lines]
+    found = recommendation(summarize(records), certain_pairs(), most_frequent=0.25, tests=TESTS)
+    assert found.line.name == "haframe"
+    assert found.statements[0].reason.endswith(said)
+
+
+def test_a_metric_that_is_not_known_decides_nothing() -> None:
+    records = [record("cross-entropy", log_loss=math.nan), record("hier-cos", log_loss=0.1)]
+    rows = certain_pairs(("hier-cos", "cross-entropy"), metric="log_loss")
+    assert recommendation(summarize(records), rows, most_frequent=0.25, tests=TESTS).line.name == "cross-entropy"
+
+
+def test_no_row_says_nothing_of_a_share() -> None:
+    assert wilson_interval(0.5, 0) == (0, 1)
+
+
 def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> None:
     distances = {"cross_entropy": 0.42, "hier_cos": 0.4, "hier_cos_crm": 0.39}
     found = recommendation(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
@@ -103,7 +184,7 @@ def test_of_lines_that_tie_the_simplest_is_shipped_and_the_tie_is_named() -> Non
     [
         ("hops", (0.4, 0.6, 0.7), "its order of the classes (HOPS) is certainly better than that of all others."),
         ("top1", (0.4, 0.4, 0.7), "certainly more of its answers are right than of all others."),
-        ("log_loss", (0.9, 0.8, 0.7), "its probabilities (log-loss) are certainly better than those of all others."),
+        ("log_loss", (0.9, 0.8, 0.7), "its probabilities (log loss) are certainly better than those of all others."),
     ],
 )
 def test_a_certain_gain_in_any_figure_breaks_a_tie_of_distances(

@@ -1,6 +1,6 @@
-"""Top-1, AHD@1, HOPS and log-loss of each test sample of a run; paired differences over these rows."""
+"""Top-1, AHD@1, HOPS and log loss of each test sample of a run; paired differences over these rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from hiercos.benchmark.comparison import RUNS
-from hiercos.benchmark.resampling import bootstrap_interval
+from hiercos.benchmark.resampling import bootstrap_means, percentiles, sample_means
 from hiercos.decisions import ROWS_AT_ONCE, Decision, Rule, rule, rule_from_dict
 from hiercos.engine import stored_rule, tested_posterior
 from hiercos.metrics import functional as HF
@@ -16,8 +16,8 @@ from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
 NORMAL = 1.96  # quantile of the normal distribution for an interval of 95%
-ROW_METRICS = ("top1", "ahd_at_1")  # columns of the tables of answers
-ORDER_METRICS = ("hops", "log_loss")  # columns of the tables of orders, which take longer
+ANSWER_METRICS = ("top1", "ahd_at_1")  # columns of `answer_rows`
+POSTERIOR_METRICS = ("hops", "log_loss")  # columns of `posterior_rows`, which take longer
 
 
 def answer_rows(folder: Path, rule_name: str) -> FloatArray:
@@ -34,25 +34,27 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
     return answer_values(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
 
 
-def order_rows(folder: Path, rule_name: str) -> FloatArray:
-    """HOPS of the ranking and log-loss of each test sample of a finished run that is labelled with a class.
+def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
+    """HOPS of the ranking and log loss of each test sample of a finished run, from its stored scores.
+
+    As in the metrics of a record, a sample labelled with an inner node counts for the log loss alone.
 
     Args:
         folder: folder of the run.
         rule_name: name of the decision rule that ranks the classes.
 
     Returns:
-        Shape (number of samples labelled with a class, 2).
+        Shape (M, 2), nan where a sample does not count.
     """
     posterior, labels = tested_posterior(folder)
     decided, tables = rule_of(Record.read(folder, rule_name), folder), []
     for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
-        own = labels[start : start + len(batch)]
-        known = np.flatnonzero(own < posterior.taxonomy.num_classes)
-        true = torch.from_numpy(own[known])
-        ranking, logs = (torch.from_numpy(values[known]) for values in (decided.ranking(batch), batch.logs))
-        hops = HF.hops(ranking, true, posterior.taxonomy)
-        tables.append(torch.stack([hops, HF.log_loss(logs, true, posterior.taxonomy)], dim=1).numpy())
+        true = torch.from_numpy(labels[start : start + len(batch)])
+        known = true < posterior.taxonomy.num_classes
+        hops = torch.full((len(batch),), torch.nan, dtype=torch.float64)
+        hops[known] = HF.hops(torch.from_numpy(decided.ranking(batch))[known], true[known], posterior.taxonomy).double()
+        loss = HF.log_loss(torch.from_numpy(batch.logs), true, posterior.taxonomy)
+        tables.append(torch.stack([hops, loss], dim=1).numpy())
     return np.concatenate(tables)
 
 
@@ -90,36 +92,54 @@ class AnswerTable:
 
     Attributes:
         rows: table of `answer_rows` by line name, shape (M, 2) each, of the same test samples.
-        runs: folder and rule name of each run of a line, by line name; `order_rows` are computed from them on demand.
+        runs: folder and rule name of each run of a line, by line name; `posterior_rows` are computed from them on
+            demand.
+        announce: function called with the name of a line before its `posterior_rows` are computed, which takes long
+            for many classes; None for none.
     """
 
     rows: Mapping[str, FloatArray]
     runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
-    _orders: dict[str, FloatArray] = field(default_factory=dict)
-    _found: dict[tuple[str, str, tuple[str, ...]], FloatArray] = field(default_factory=dict)
+    announce: Callable[[str], None] | None = None
+    _posterior_rows: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _draws: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @classmethod
-    def of(cls, records: Sequence[Record], folder: Path) -> "AnswerTable":
+    def of(
+        cls, records: Sequence[Record], folder: Path, *, announce: Callable[[str], None] | None = None
+    ) -> "AnswerTable":
         """Rows of a comparison in a folder, from the stored scores of its runs."""
         runs: dict[str, list[tuple[Path, str]]] = {}
         for record in records:
             run = folder / RUNS / record.method / f"seed-{record.seed}"
             runs.setdefault(record.name, []).append((run, record.rule))
         rows = {name: np.mean([answer_rows(*run) for run in own], axis=0) for name, own in runs.items()}
-        return cls(rows, runs)
+        return cls(rows, runs, announce)
 
-    def _order_rows(self, line: str) -> FloatArray:
-        """`order_rows` of a line, the mean over its seeds, shape (M, 2)."""
-        if line not in self._orders:
-            self._orders[line] = np.mean([order_rows(*run) for run in self.runs[line]], axis=0)
-        return self._orders[line]
+    def _table(self, line: str, columns: tuple[str, ...]) -> FloatArray:
+        """Values of a line, the mean over its seeds, one column for each metric, shape (M, 2)."""
+        if columns is ANSWER_METRICS:
+            return self.rows[line]
+        if line not in self._posterior_rows:
+            if self.announce is not None:
+                self.announce(line)
+            self._posterior_rows[line] = np.mean([posterior_rows(*run) for run in self.runs[line]], axis=0)
+        return self._posterior_rows[line]
+
+    def _means(self, line: str, columns: tuple[str, ...]) -> FloatArray:
+        """Means of a line over bootstrap resamples, the same for all lines, shape (resamples, 2)."""
+        if (line, columns) not in self._draws:
+            self._draws[line, columns] = bootstrap_means(self._table(line, columns))
+        return self._draws[line, columns]
 
     def spread(self) -> dict[str, dict[str, float]]:
         """Half-widths of the 95% intervals of each line's means over the test rows, by line and metric."""
         return {
             line: {
                 metric: float(NORMAL * values.std() / np.sqrt(len(values)))
-                for metric, values in zip(ROW_METRICS, rows.T, strict=True)
+                for metric, values in zip(ANSWER_METRICS, rows.T, strict=True)
             }
             for line, rows in self.rows.items()
         }
@@ -130,15 +150,12 @@ class AnswerTable:
         Args:
             ours: name of a line.
             reference: name of the line to subtract.
-            metric: one of `ROW_METRICS` or `ORDER_METRICS`.
+            metric: one of `ANSWER_METRICS` or `POSTERIOR_METRICS`.
         """
-        columns = ROW_METRICS if metric in ROW_METRICS else ORDER_METRICS
-        key = (ours, reference, columns)
-        if key not in self._found:
-            first, second = (
-                self.rows[line] if columns is ROW_METRICS else self._order_rows(line) for line in (ours, reference)
-            )
-            interval = bootstrap_interval(first - second)
-            self._found[key] = np.stack([interval.mean, interval.low, interval.high])
-        mean, low, high = self._found[key][:, columns.index(metric)].tolist()
-        return mean, low, high
+        columns = ANSWER_METRICS if metric in ANSWER_METRICS else POSTERIOR_METRICS
+        column = columns.index(metric)
+        gap = self._table(ours, columns)[:, column] - self._table(reference, columns)[:, column]
+        if not np.nan_to_num(gap).any():  # exactly 0, whatever the rounding of the sums
+            return 0.0, 0.0, 0.0
+        low, high = percentiles((self._means(ours, columns) - self._means(reference, columns))[:, [column]])
+        return float(sample_means(gap[:, None])[0]), float(low[0]), float(high[0])

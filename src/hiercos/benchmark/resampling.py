@@ -106,10 +106,26 @@ def bootstrap_interval(
         resamples: number of bootstrap resamples, each of M samples with replacement.
         seed: random seed of the resampling.
     """
+    means = bootstrap_means(values, averages, resamples=resamples, seed=seed)
+    return BootstrapInterval(sample_means(values, averages), *percentiles(means))
+
+
+def bootstrap_means(
+    values: FloatArray, averages: ClassAverages | None = None, *, resamples: int = 1_000, seed: int = 0
+) -> FloatArray:
+    """Means of the columns over bootstrap resamples, shape (resamples, K).
+
+    Tables of the same M samples are resampled alike for the same seed, so their means can be subtracted.
+
+    Args:
+        values: one row per sample, nan where it does not count, shape (M, K).
+        averages: columns averaged over the classes; none by default.
+        resamples: number of bootstrap resamples, each of M samples with replacement.
+        seed: random seed of the resampling.
+    """
     generator = np.random.default_rng(seed)
     sums = SampleSums.of(values, averages)
-    means = np.stack([sums.means(sums.under(_draw(generator, len(values)))) for _ in range(resamples)])
-    return BootstrapInterval(sample_means(values, averages), *_percentiles(means))
+    return np.stack([sums.means(sums.under(_draw(generator, len(values)))) for _ in range(resamples)])
 
 
 def bootstrap_difference(
@@ -144,7 +160,7 @@ def bootstrap_difference(
         change = gap.under(generator.choice([-1.0, 1.0], size=len(first)))  # -1 swaps a sample
         larger += np.abs(mine.means(both + change) - mine.means(both - change)) >= np.abs(found) - 1e-12
     p_value = np.where(np.isnan(found), np.nan, (1 + larger) / (1 + resamples))
-    return PairedDifference(found, *_percentiles(np.stack(drawn)), p_value)
+    return PairedDifference(found, *percentiles(np.stack(drawn)), p_value)
 
 
 def _ratio(total: FloatArray, count: FloatArray, otherwise: float = np.nan) -> FloatArray:
@@ -158,8 +174,11 @@ def _draw(generator: np.random.Generator, count: int) -> FloatArray:
     return np.bincount(generator.integers(count, size=count), minlength=count).astype(np.float64)
 
 
-def _percentiles(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Lower and upper bound of each column's interval; draws in which no sample counts are left out."""
+def percentiles(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Bounds of the 95% interval of each column, (resamples, K) -> (K,) each.
+
+    Draws in which no sample counts are left out.
+    """
     ends = np.full((2, draws.shape[1]), np.nan)
     known = ~np.isnan(draws).all(axis=0)
     ends[:, known] = np.nanquantile(draws[:, known], [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=0)

@@ -95,9 +95,9 @@ class Results:
     def heading(self) -> str:
         """One-line description of the data."""
         data, tree = self.records[0].data, self.records[0].taxonomy
-        seeds = f"{len(self.seeds)} seed{'s' if len(self.seeds) > 1 else ''}"
+        runs = f"{len(self.seeds)} {self._runs if len(self.seeds) > 1 else self._runs[:-1]}"
         shape = f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}"
-        return f"{data['name']}: {shape}; {data['sizes']['test']} test samples; {seeds}"
+        return f"{data['name']}: {shape}; {data['sizes']['test']} test samples; {runs}"
 
     @property
     def _caution(self) -> str:

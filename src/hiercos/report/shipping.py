@@ -1,7 +1,7 @@
 """The model of a comparison to ship, and the reasons in plain words."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from hiercos.metric_table import metric_spec
@@ -16,9 +16,9 @@ CRITERIA = {  # metrics that decide, the first ones first, and what a certain di
     "ahd_at_1": "its answers are certainly nearer to the truth than those of",
     "top1": "certainly more of its answers are right than of",
     "hops": "its order of the classes (HOPS) is certainly better than that of",
-    "log_loss": "its probabilities (log-loss) are certainly better than those of",
+    "log_loss": "its probabilities (log loss) are certainly better than those of",
 }
-PARTS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
+GAINS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
 
@@ -28,7 +28,7 @@ class Recommendation:
 
     Attributes:
         line: recommended line.
-        tied: lines that were not dropped either, without a certain difference from it in any of `CRITERIA`.
+        tied: lines that were not dropped either; they have no certain difference from it in any of `CRITERIA`.
         statements: the recommendation and its reasons.
     """
 
@@ -43,11 +43,12 @@ class Recommendation:
 
 
 def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float, tests: int) -> Recommendation:
-    """The line to ship: the best one for certain, and the simplest of several that tie.
+    """The line to ship: the simplest of those that no other one left is certainly better than.
 
     Lines are compared row by row of the test split, by the mean tree distance of their answers (AHD@1), then by top-1,
-    HOPS and log-loss; at each step those that are certainly worse than the best one are dropped. Of the lines that are
-    left, one without tree and rule goes before one with either, then the nearer one.
+    HOPS and log loss. At each step every line is dropped that any line left is certainly better than; a dropped line
+    is not compared in later steps. Of the lines that are left at the end, one without tree and rule goes before one
+    with either, then the nearer one.
 
     Args:
         lines: lines of a comparison.
@@ -55,24 +56,16 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
         most_frequent: top-1 of always answering the most frequent training class.
         tests: number of the test rows labelled with a class.
     """
-    left = list(lines)
-    for name in CRITERIA:
-        best = min(left, key=lambda line: _rank(line, name))  # called at once
-        left = [line for line in left if line is best or not _is_better(best, line, name, rows)]
-    chosen = min(left, key=lambda line: (line.uses_tree + line.has_rule, line.uses_tree, _rank(line, "ahd_at_1")))
-    others = [line for line in lines if line is not chosen]
-    tied = tuple(
-        line
-        for line in left
-        if line is not chosen and not any(_is_certain(line, chosen, name, rows) for name in CRITERIA)
-    )
+    left, dropped = _selected(lines, rows)
+    chosen = min(left, key=lambda line: (*_complexity(line), _rank(line, "ahd_at_1")))
+    tied = tuple(line for line in left if line is not chosen)
     figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
-    why = _reason(chosen, others, tied, rows, tests)
+    why = _reason(chosen, tied, dropped, rows, tests)
     statements = [
         Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
         *_few_rows(chosen, tests),
         _features(lines, most_frequent),
-        *_parts(lines, chosen, rows),
+        *_gains(lines, chosen, rows),
     ]
     ranked = max(lines, key=lambda line: line.estimate("hops").mean)
     if ranked is not chosen and _is_better(ranked, chosen, "hops", rows):
@@ -81,23 +74,52 @@ def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent:
     return Recommendation(chosen, tied, tuple(statements))
 
 
-def _reason(chosen: Line, others: Sequence[Line], tied: Sequence[Line], rows: RowDifference, tests: int) -> str:
-    """Sentences on what a line is certainly better in, each other line once, and on those that tie with it."""
-    left, found = [line for line in others if line not in tied], []
+def _selected(lines: Sequence[Line], rows: RowDifference) -> tuple[list[Line], dict[str, list[Line]]]:
+    """Lines that are left after all of `CRITERIA`, at least one, and those dropped by each."""
+    left, dropped = list(lines), {}
+    for name in CRITERIA:
+        ranked = sorted(
+            left, key=lambda line: _rank(line, name)
+        )  # called at once; the best one drops most of the others
+        worse = [
+            line for line in left if any(_is_better(other, line, name, rows) for other in ranked if other is not line)
+        ]
+        left, dropped[name] = [line for line in left if line not in worse], worse
+    return left, dropped
+
+
+def _reason(
+    chosen: Line, tied: Sequence[Line], dropped: Mapping[str, Sequence[Line]], rows: RowDifference, tests: int
+) -> str:
+    """Sentences on what a line is certainly better in, and on the other lines that tie or were dropped, each once."""
+    left, found = [line for own in dropped.values() for line in own], []
+    others = len(left) + len(tied)
     for name, words in CRITERIA.items():
         beaten = [line for line in left if _is_better(chosen, line, name, rows)]
         left = [line for line in left if line not in beaten]
         if beaten:
-            found.append(f"{words} {'all others' if len(beaten) == len(others) else _names(beaten)}")
+            found.append(f"{words} {'all others' if len(beaten) == others else _names(beaten)}")
     over = f"over the {tests} test rows"
     sentences = [f"{over.capitalize()} {'; '.join(found)}."] if found else []
+    if left:
+        sentences.append(f"{_names(left)} {'is' if len(left) == 1 else 'are'} certainly worse than another line.")
     if tied:
         metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
-        sentences.append(
-            f"It ties with {_names(tied)}: no certain difference {'' if found else f'{over} '}in {metrics}; it is the "
-            f"simplest of them."
-        )
-    return " ".join(sentences)
+        where = "" if found else f"{over} "
+        tie = f"It ties with {_names(tied)}: no certain difference {where}in {metrics}"
+        sentences.append(f"{tie}; it is the {_distinction(chosen, tied)}.")
+    return " ".join(sentences) if others else "It is the only line."
+
+
+def _distinction(chosen: Line, tied: Sequence[Line]) -> str:
+    """What a line has that those tied with it have not."""
+    equals = sum(_complexity(line) == _complexity(chosen) for line in tied)
+    return "simplest of them" if not equals else f"nearest of {'them' if equals == len(tied) else 'the simplest'}"
+
+
+def _complexity(line: Line) -> tuple[int, bool]:
+    """Sort key by which a line without tree and rule goes before one with either, and that before one with both."""
+    return line.uses_tree + line.has_rule, line.uses_tree
 
 
 def _names(lines: Sequence[Line]) -> str:
@@ -117,12 +139,14 @@ def _few_rows(chosen: Line, tests: int) -> list[Statement]:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share of `count` independent rows.
+    """Wilson's 95% interval of a share of `count` independent rows; 0 to 1 for no row.
 
     Example:
         >>> [round(end, 3) for end in wilson_interval(0.9, 100)]
         [0.826, 0.945]
     """
+    if not count:
+        return 0.0, 1.0
     z = 1.959964
     centre, total = share + z**2 / (2 * count), 1 + z**2 / count
     spread = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
@@ -137,7 +161,7 @@ def _features(lines: Sequence[Line], most_frequent: float) -> Statement:
     return Statement("features", text, subject="The features")
 
 
-def _parts(lines: Sequence[Line], chosen: Line, rows: RowDifference) -> list[Statement]:
+def _gains(lines: Sequence[Line], chosen: Line, rows: RowDifference) -> list[Statement]:
     """Statements on the gains of the tree and of the rule, each against a line without it.
 
     They are about the line to ship where that has one, else about the nearest such line.
@@ -147,40 +171,46 @@ def _parts(lines: Sequence[Line], chosen: Line, rows: RowDifference) -> list[Sta
     statements = []
     if flat is not None and learnt:
         best = min(learnt, key=lambda line: (line.name != chosen.records[0].method, _rank(line, "ahd_at_1")))
-        bought = f"{_bought(best, flat, rows)}."
-        statements.append(Statement("tree", bought, subject="The method that learns from the tree"))
+        gain = f"{_gain(best, flat, rows)}."
+        statements.append(Statement("tree", gain, subject="The method that learns from the tree"))
     plain = {line.records[0].method: line for line in lines if not line.has_rule}
     ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
     if ruled:
         best = min(ruled, key=lambda line: (line is not chosen, _rank(line, "ahd_at_1"), _rank(line, "hops")))
-        bought = f"{_bought(best, plain[best.records[0].method], rows)}."
-        statements.append(Statement("rule", bought, subject="The rule"))
+        gain = f"{_gain(best, plain[best.records[0].method], rows)}."
+        statements.append(Statement("rule", gain, subject="The rule"))
     return statements
 
 
-def _bought(ours: Line, reference: Line, rows: RowDifference) -> str:
-    """Differences of two lines in `PARTS` with their intervals over the test rows; ties are called ties."""
-    differences = {name: rows(ours.name, reference.name, name) for name in PARTS}
+def _gain(ours: Line, reference: Line, rows: RowDifference) -> str:
+    """Differences of two lines in `GAINS` with their intervals over the test rows; ties are called ties."""
+    differences = {name: rows(ours.name, reference.name, name) for name in GAINS}
     changed = [name for name, values in differences.items() if any(values)]
     if not changed:
         return f"{ours.name} answers and ranks as {reference.name} does: no difference on any test row"
     found: list[str] = []
-    for name in PARTS if set(changed) > {"hops"} else changed:
+    only_order = changed == ["hops"]
+    for name in changed if only_order else GAINS:
         spec = metric_spec(name)
         mean, low, high = (spec.text(value, sign="+") for value in differences[name])
         tie = "" if _is_certain(ours, reference, name, rows) else ", a tie"
         interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
-        found.append(f"{PARTS[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
-    same = "" if set(changed) > {"hops"} else "the same answers, "
+        found.append(f"{GAINS[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
+    same = "the same answers, " if only_order else ""
     return f"{ours.name} against {reference.name}: {same}{', '.join(found)}"
 
 
 def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
-    """Whether the interval over the test rows excludes 0, and over the seeds too if there are at least three."""
+    """Whether the interval over the test rows excludes 0, and over the seeds too if there are at least three.
+
+    A metric that is not known for both lines has no certain difference.
+    """
     _, low, high = rows(ours.name, reference.name, name)
     seeds = ours.difference(reference, name)
-    by_seed = len(ours.records) < FEWEST_SEEDS or seeds.low > 0 or seeds.high < 0
-    return (low > 0 or high < 0) and by_seed
+    if math.isnan(seeds.mean):
+        return False
+    few_seeds = len(ours.records) < FEWEST_SEEDS
+    return (low > 0 and (few_seeds or seeds.low > 0)) or (high < 0 and (few_seeds or seeds.high < 0))
 
 
 def _is_better(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:

@@ -206,6 +206,34 @@ def test_the_recommended_model_is_shipped_with_its_rule_and_the_printed_command_
     assert (tmp_path / "trained" / "config.json").read_text() == (ship / "config.json").read_text()
 
 
+def test_test_rows_without_a_class_are_refused_before_training(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    TOY17.write(tmp_path / "tree.json")
+    features, labels = (values.numpy() for values in cloud(TOY17, 340))
+    split = np.array(["train", "train", "train", "val", "test"])[np.arange(340) // 17 % 5]
+    split[(split == "test") & (TOY17.depths[TOY17.leaves[labels]] == 1)] = "val"  # classes without a parent
+    tests = split == "test"
+    labels[tests] = TOY17.num_classes + np.array([TOY17.path(TOY17.leaves[each])[0] for each in labels[tests]])
+    np.savez(tmp_path / "data.npz", features=features, labels=labels, split=split)
+    given = [str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "tree.json")]
+    assert run(arguments(given, tmp_path / "out")) == 2
+    assert "no test row is labelled with a class, so answers cannot be compared" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_many_ranked_classes_are_announced_on_stderr(
+    data: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = arguments(data, tmp_path / "out", epochs=1, seeds=1)
+    said = "Computing HOPS and log loss of each test row under hier-cos + crm."
+    assert run(command) == 0
+    assert said not in capsys.readouterr().err
+    monkeypatch.setattr("hiercos.cli.options.comparison.SLOW_ENTRIES", 1)
+    assert run(command) == 0
+    assert capsys.readouterr().err.count(said) == 1
+
+
 def test_an_existing_folder_is_never_shipped_to(
     data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

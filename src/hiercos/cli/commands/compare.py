@@ -27,6 +27,7 @@ from hiercos.cli.options.groups import (
     grouped,
 )
 from hiercos.cli.options.names import check_method_names
+from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from hiercos.benchmark import Entry
@@ -129,11 +130,13 @@ def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> No
 
 
 def _check_labels(methods: Sequence[str], dataset: "Dataset") -> None:
-    """Raise for the first method that cannot learn from the labels, before any other is trained."""
+    """Raise for test rows without a class, or the first method that cannot learn from the labels, before training."""
     import torch
 
     from hiercos.methods import METHODS
 
+    if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
+        raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     labels = torch.tensor(dataset.labels[dataset.training_rows])
     for name in methods:
         METHODS.check_labels(name, labels, dataset.taxonomy)

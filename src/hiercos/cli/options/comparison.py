@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from hiercos.records import Record
     from hiercos.report import IntervalConvention, Recommendation, Results, Statement
 
+SLOW_ENTRIES = 5_000_000  # ranked classes of a line's test rows and seeds that take some seconds
+
 
 @dataclass(frozen=True)
 class TuneOptions:
@@ -204,9 +206,15 @@ def recommended(
     tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
     counts = np.bincount(trained[trained < dataset.taxonomy.num_classes], minlength=1)
     share = float((tested == counts.argmax()).mean())
-    answers = AnswerTable.of(records, out)
+    entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
+    announce = _announce_ranking if entries >= SLOW_ENTRIES else None
+    answers = AnswerTable.of(records, out, announce=announce)
     found = recommendation(summarize(records), answers.difference, most_frequent=share, tests=len(tested))
     return found, answers.spread()
+
+
+def _announce_ranking(line: str) -> None:
+    typer.echo(f"Computing HOPS and log loss of each test row under {line}.", err=True)
 
 
 def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
