@@ -59,8 +59,8 @@ class PerParentNode:
 
     def decision_function(self, samples: Array) -> Array:
         """What it means to say: the probabilities of its classifiers multiplied along the paths, same shape."""
-        tree, products = self.classifier.hierarchy_, {self.classifier.root_: np.ones(len(samples))}
-        columns = np.zeros((len(samples), self.taxonomy.num_classes))
+        tree, products = self.classifier.hierarchy_, {self.classifier.root_: np.ones(samples.shape[0])}
+        columns = np.zeros((samples.shape[0], self.taxonomy.num_classes))
         for parent in nx.topological_sort(tree):
             if not tree.out_degree(parent):
                 columns[:, self.class_of[parent.rpartition(self.classifier.separator_)[2]]] = products[parent]

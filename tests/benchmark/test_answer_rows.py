@@ -13,6 +13,7 @@ from hiercos.benchmark import AnswerTable, Entry, compare
 from hiercos.benchmark.answer_rows import answer_values
 from hiercos.decisions import Decision
 from hiercos.engine import TrainConfig, prepare
+from hiercos.report import summarize
 from trees import TOY17, taxonomies
 
 
@@ -69,6 +70,22 @@ def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: 
         assert mirrored == pytest.approx((-found[0], -found[2], -found[1]))
     assert sorted(announced) == ["cross-entropy", "hier-cos"]  # once each
     assert "_draws" not in repr(table)
+
+
+def test_records_take_the_answers_of_a_rule_that_answers_with_inner_nodes(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    entry = Entry(TrainConfig(method="cross-entropy", epochs=1, batch_size=32), ("none", "majority"))
+    records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
+    table = AnswerTable.of(records, tmp_path)
+    lines = {line.name: line for line in summarize(table.answered(records))}
+    for metric in ("top1", "ahd_at_1"):
+        over_seeds = lines["cross-entropy + majority"].difference(lines["cross-entropy"], metric).mean
+        over_rows = table.difference("cross-entropy + majority", "cross-entropy", metric)[0]
+        assert over_seeds == pytest.approx(over_rows)
+        assert over_rows != 0
+    plain = [record.metrics["top1"] for record in records if record.rule == "none"]
+    assert lines["cross-entropy"].values("top1") == pytest.approx(plain)
 
 
 def test_lines_with_equal_values_differ_by_exactly_0() -> None:

@@ -223,3 +223,9 @@ def test_as_many_samples_as_the_note_asks_for_are_enough_and_one_less_is_not() -
             assert wanted.calibrated(right(count(target))).has_target
             with pytest.raises(RuleError, match=f"{name} {target}"):
                 wanted.calibrated(right(count(target) - 1))
+
+
+def test_more_confidences_than_levels_are_refused() -> None:
+    assert BackOff(level_confidences=(0.5, 0.8)).thresholds(3).tolist() == [0.5, 0.8, 0.8]
+    with pytest.raises(RuleError, match="expected at most 2 confidences, one for each level, got 3"):
+        BackOff(level_confidences=(0.5, 0.8, 0.9)).thresholds(2)

@@ -119,3 +119,9 @@ def test_a_target_has_a_guarantee_or_the_reason_for_none() -> None:
     fitted_by_folds = whole.chosen_rule(rule("none"), replace(chains, exchangeable=False))
     assert whole.guarantee(fitted_by_folds).endswith("the calibration samples were not scored as new samples are.")
     assert fitted_by_folds(even).guarantee == AnswerRequest().guarantee(rule("none")) == ""
+
+
+def test_a_string_is_one_name() -> None:
+    for field in ("within", "allow", "deny"):
+        one, listed = (AnswerRequest(**{field: value}).allowed(TOY) for value in ("pet", ["pet"]))
+        assert one.tolist() == listed.tolist()

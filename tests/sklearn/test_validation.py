@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from sklearn.base import BaseEstimator
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
+from hiercos.errors import HiercosWarning
 from hiercos.sklearn.validation import (
     ParameterError,
     check_parameters,
@@ -149,3 +150,11 @@ def test_hiclass_itself_takes_the_labels() -> None:
     features = np.eye(3)[classes]
     model = LocalClassifierPerParentNode().fit(features, hiclass_labels(classes, taxonomy))
     assert classes_from_hiclass(model.predict(features), taxonomy).tolist() == classes.tolist()
+
+
+def test_labels_counted_from_one_are_warned_of() -> None:
+    taxonomy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+    codec, X = label_codec(np.arange(3), taxonomy), np.zeros((6, 2))
+    with pytest.warns(HiercosWarning, match="labels from 1 to 3: .* so 3 means the node 'pet'"):
+        labelled(X, np.array([1, 2, 3, 1, 2, 3]), codec, None)
+    assert labelled(X, np.array([0, 2, 3, 1, 2, 3]), codec, None).labels.tolist() == [0, 2, 3, 1, 2, 3]  # no warning

@@ -1,7 +1,7 @@
 """Top-1, AHD@1, HOPS and log loss of each test sample of a run; paired differences over these rows."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
@@ -96,11 +96,13 @@ class AnswerTable:
             demand.
         announce: function called with the name of a line before its `posterior_rows` are computed, which takes long
             for many classes; None for none.
+        seed_means: means of `answer_rows` of each run, shape (2,), by line name and seed.
     """
 
     rows: Mapping[str, FloatArray]
     runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
     announce: Callable[[str], None] | None = None
+    seed_means: Mapping[tuple[str, int], FloatArray] = field(default_factory=dict)
     _posterior_rows: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False, compare=False)
     _draws: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
         default_factory=dict, init=False, repr=False, compare=False
@@ -112,11 +114,22 @@ class AnswerTable:
     ) -> "AnswerTable":
         """Rows of a comparison in a folder, from the stored scores of its runs."""
         runs: dict[str, list[tuple[Path, str]]] = {}
+        tables: dict[str, list[FloatArray]] = {}
+        means = {}
         for record in records:
             run = folder / RUNS / record.method / f"seed-{record.seed}"
             runs.setdefault(record.name, []).append((run, record.rule))
-        rows = {name: np.mean([answer_rows(*run) for run in own], axis=0) for name, own in runs.items()}
-        return cls(rows, runs, announce)
+            tables.setdefault(record.name, []).append(answer_rows(run, record.rule))
+            means[record.name, record.seed] = tables[record.name][-1].mean(axis=0)
+        return cls({name: np.mean(own, axis=0) for name, own in tables.items()}, runs, announce, means)
+
+    def answered(self, records: Sequence[Record]) -> list[Record]:
+        """Records with the top-1 and AHD@1 of their answers in place of those of their rankings.
+
+        They differ for rules that answer with inner nodes.
+        """
+        found = {key: dict(zip(ANSWER_METRICS, means.tolist(), strict=True)) for key, means in self.seed_means.items()}
+        return [replace(record, metrics={**record.metrics, **found[record.name, record.seed]}) for record in records]
 
     def _table(self, line: str, columns: tuple[str, ...]) -> FloatArray:
         """Values of a line, the mean over its seeds, one column for each metric, shape (M, 2)."""

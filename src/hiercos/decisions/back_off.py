@@ -109,9 +109,12 @@ class BackOff(NodeRule):
         """Least probability of an answer at each level, shape (H,).
 
         Raises:
-            RuleError: if it is still to be chosen on calibration samples.
+            RuleError: if it is still to be chosen on calibration samples, or if there are more than levels.
         """
         if self.level_confidences is not None:
+            if len(self.level_confidences) > height:
+                given = len(self.level_confidences)
+                raise RuleError(f"expected at most {height} confidences, one for each level, got {given}")
             return np.array([*self.level_confidences, *[self.level_confidences[-1]] * height])[:height]
         chosen = self.threshold if self.has_target else self.confidence
         if chosen is None:

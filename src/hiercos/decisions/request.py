@@ -48,9 +48,9 @@ class AnswerRequest:
     max_overshoot: float | None = None
     delta: float = 0.05
     min_level: int | str = 0
-    within: Sequence[str] = ()
-    allow: Sequence[str] = ()
-    deny: Sequence[str] = ()
+    within: str | Sequence[str] = ()
+    allow: str | Sequence[str] = ()
+    deny: str | Sequence[str] = ()
 
     @classmethod
     def of(cls, arguments: Mapping[str, Any]) -> "AnswerRequest":
@@ -130,13 +130,18 @@ class AnswerRequest:
             DataError: for a name that is not in the taxonomy or not unique.
             PosteriorError: if no class is left.
         """
-        return _allowed(tuple(self.within), tuple(self.allow), tuple(self.deny), taxonomy, prefix)
+        return _allowed(_names(self.within), _names(self.allow), _names(self.deny), taxonomy, prefix)
 
     def restricted(self, posterior: Posterior, *, row_name: RowName = row_name) -> Posterior:
         """The posterior over the classes that are allowed."""
         if not self.restricts:
             return posterior
         return posterior.reweighted(self.allowed(posterior.taxonomy), row_name=row_name)
+
+
+def _names(given: str | Sequence[str]) -> tuple[str, ...]:
+    """Names of nodes; a string is one name."""
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 @lru_cache(maxsize=4)  # asked for once per batch

@@ -1,5 +1,6 @@
 """Validation and conversion of what users pass to the estimators: parameters, samples, labels and weights."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -14,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
 
 from hiercos.engine import LabelledVectors
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, HiercosWarning
 from hiercos.nn import Projection, SparseMatrix, csr_tensor
 from hiercos.options import kind_fault
 from hiercos.taxonomy import (
@@ -203,6 +204,18 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
     return X, labels
 
 
+def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
+    """Warn of label indices from 1 to C, which are probably classes counted from 1."""
+    largest = taxonomy.num_classes
+    if labels.min(initial=largest) == 1 and labels.max(initial=0) == largest:
+        warnings.warn(
+            f"labels from 1 to {largest}: label indices count from 0, so {largest} means the node "
+            f"{taxonomy.path_text(0)!r}; subtract 1 if these are classes",
+            HiercosWarning,
+            stacklevel=4,
+        )
+
+
 def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> LabelledArrays:
     """Training samples with label indices; samples of weight 0 and those labelled with the root are dropped.
 
@@ -216,6 +229,8 @@ def labelled(X: Any, y: AnyArray, codec: LabelCodec, sample_weight: Any) -> Labe
         ValueError: an unknown label, a weight below 0, or fewer than two samples with a weight above 0.
     """
     labels = codec.read(y)
+    if y.dtype.kind in "iu" and np.array_equal(labels, y):
+        _warn_of_labels_from_one(labels, codec.taxonomy)
     known = labels < codec.taxonomy.num_classes + codec.taxonomy.num_nodes
     if sample_weight is None and known.all():
         return LabelledArrays(X, labels, None)

@@ -23,3 +23,9 @@ def test_a_file_without_a_path_is_refused(tmp_path: Path) -> None:
     assert faults_of(tmp_path, "tree.txt", "\n \n") == [
         "the file has no rows: expected one path a > b > c per line for each class"
     ]
+
+
+def test_indentation_is_refused_and_not_read_as_a_flat_tree(tmp_path: Path) -> None:
+    assert faults_of(tmp_path, "tree.txt", "Garden\n  Tools\n    Spades\nKitchen\n") == [
+        "row 2 begins with blanks: indentation is not read; expected a path a > b > c"
+    ]

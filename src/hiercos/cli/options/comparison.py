@@ -209,7 +209,8 @@ def recommended(
     entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
     announce = _announce_ranking if entries >= SLOW_ENTRIES else None
     answers = AnswerTable.of(records, out, announce=announce)
-    found = recommendation(summarize(records), answers.difference, most_frequent=share, tests=len(tested))
+    lines = summarize(answers.answered(records))
+    found = recommendation(lines, answers.difference, most_frequent=share, tests=len(tested))
     return found, answers.spread()
 
 

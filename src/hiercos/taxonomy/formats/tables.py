@@ -215,6 +215,8 @@ def read_lines(text: str) -> Taxonomy:
 
 def _rows(text: str) -> Iterator[PathRow]:
     for number, line in enumerate(text.split("\n"), 1):
+        if line[:1].isspace() and line.strip() and PATH_SIGN not in line:
+            raise TaxonomyError(f"row {number} begins with blanks: indentation is not read; expected a path a > b > c")
         if line.strip():
             yield PathRow(f"row {number}", [name.strip() for name in line.split(PATH_SIGN)])
 
