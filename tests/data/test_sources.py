@@ -47,7 +47,7 @@ def test_the_columns_of_a_table_can_be_named(tmp_path: Path) -> None:
 
 def test_a_split_column_that_was_named_must_be_there(tmp_path: Path) -> None:
     assert fault_of(table(tmp_path, ROWS), taxonomy=TOY, split_column="fold") == (
-        "toy.csv: expected a column 'fold'; there are: text, label, split"
+        "toy.csv: expected a column 'fold'; there are: text, label, split (--split-column names another)"
     )
 
 

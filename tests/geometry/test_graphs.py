@@ -107,7 +107,7 @@ def test_a_probability_that_underflows_has_a_finite_log_and_gradient() -> None:
 
 def test_what_needs_levels_or_one_parent_is_refused() -> None:
     z = torch.ones(1, 5)
-    with pytest.raises(TaxonomyError, match="scores of a level: expected a tree, got a graph with 1 nodes of several"):
+    with pytest.raises(TaxonomyError, match="scores of a level: expected a tree, got a graph with 1 node of several"):
         level_scores(z, FISH, 1)
     with pytest.raises(TaxonomyError, match="a softmax among siblings needs a tree"):
         sibling_log_softmax(z, FISH)

@@ -14,7 +14,7 @@ FOR_GRAPHS = {"c-hmcnn", "default", "hier-cos", "path-softmax", "soft-labels", "
 def test_a_method_works_on_graphs_or_says_that_it_needs_a_tree(name: str) -> None:
     METHODS.check_taxonomy(name, TOY)
     if name not in FOR_GRAPHS:
-        with pytest.raises(MethodError, match=f"method '{name}' needs a tree, got a graph with 1 nodes of several par"):
+        with pytest.raises(MethodError, match=f"method '{name}' needs a tree, got a graph with 1 node of several par"):
             build_method(name, FISH, 4, {})
         return
     method = build_method(name, FISH, 4, {})

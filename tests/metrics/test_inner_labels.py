@@ -116,7 +116,7 @@ def test_a_graph_has_a_suite_without_levels_and_refuses_what_needs_them() -> Non
     assert found["hops"] == 1
     assert not {"fpa", "accuracy_level_1"} & set(found)
     for needs in (HF.level_accuracy, HF.full_path_accuracy, HF.normalized_rank):
-        with pytest.raises(TaxonomyError, match="metrics of levels: expected a tree, got a graph with 1 nodes"):
+        with pytest.raises(TaxonomyError, match="metrics of levels: expected a tree, got a graph with 1 node"):
             needs(torch.ones(3, 5), torch.arange(3), FISH)
     assert HF.ndcg(torch.eye(3), torch.arange(3), FISH).tolist()[0] == pytest.approx(1)
     sums = HF.summed_probabilities(torch.tensor([[0.5, 0.25, 0.25]]), FISH)
