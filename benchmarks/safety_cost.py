@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import torch
+
 from hiercos import files, locks, manifest
 from hiercos.cli.app import run
 from hiercos.engine import checkpoint, load_model
@@ -136,6 +138,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=30, help="repetitions of load_model")
     parser.add_argument("--model", type=Path, help="measure only load_model, of this folder")
     options = parser.parse_args()
+    torch.set_num_threads(1)  # a copy of a process has only one of its threads, and would wait for the others
     if options.model:
         loading_quotient(options.model, options.rounds)
         return

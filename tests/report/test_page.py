@@ -154,3 +154,5 @@ def test_the_report_of_a_run_starts_with_its_figures() -> None:
     assert str(results.verdict) == "hier-cos: top-1 50.00%, mean tree distance 0.500, HOPS 0.900 on 3 test samples."
     assert [line.name for line in results.sections[0].lines] == ["hier-cos", "hier-cos + crm"]
     assert str(results.verdict) in report_html(results)
+    own = run_results([record("hier-cos", hops=0.9), record("hier-cos", hops=0.8, rule="crm")], "hier-cos + crm")
+    assert str(own.verdict).startswith("hier-cos + crm: top-1 50.00%, mean tree distance 0.500, HOPS 0.800")

@@ -10,10 +10,10 @@ from hiercos.analysis import Analysis
 from hiercos.benchmark.answer_analysis import LineAnswers, analyse
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
-from hiercos.engine import read_shown_inputs
+from hiercos.engine import read_shown_inputs, stored_rule
 from hiercos.errors import FaultsError, suggestion
 from hiercos.options import fits, json_object, schema_faults
-from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file
+from hiercos.records import RECORD_FILE, Record, holds_finished_run, line_name, record_file
 
 RESULTS = "results.json"
 NAME = re.compile(r"\w[\w.+-]*")  # of methods, rules and shots
@@ -34,7 +34,7 @@ class ReportSource:
         verdict: verdict of the comparison as text; "" for a run.
         statements: JSON values of the statements of the verdict; empty for a run and for older comparisons.
         row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty likewise.
-        recommended: name of the line to ship; "" if none was recommended.
+        recommended: name of the line to ship, or of a single model under its own rule; "" if none was recommended.
         reference: name of the line that the others are compared with; "" for none.
         interval: convention of the intervals.
     """
@@ -59,7 +59,8 @@ class ReportSource:
             return cls._of_comparison(folder, _results(folder / RESULTS))
         if holds_finished_run(folder):
             rules = ["none", *sorted(path.stem.removeprefix("record-") for path in folder.glob("record-*.json"))]
-            return cls(folder, [Record.read(folder, rule) for rule in rules])
+            records = [Record.read(folder, rule) for rule in rules]
+            return cls(folder, records, recommended=_own_line(folder, records))
         raise ReportSourceError(
             f"{folder}: expected a folder of hiercos train or hiercos compare, with {RECORD_FILE} or {RESULTS}"
         )
@@ -141,6 +142,12 @@ class ReportSource:
         """Records of other lines with the same seed, the reference first."""
         others = [each for each in self.records if each.seed == record.seed and each.name != record.name]
         return sorted(others, key=lambda each: each.name != self.reference)[:COMPARED]
+
+
+def _own_line(folder: Path, records: Sequence[Record]) -> str:
+    """Name of the line of a model under its own rule; "" without a record of it."""
+    own = line_name(records[0].method, stored_rule(folder).name)
+    return own if any(record.name == own for record in records) else ""
 
 
 def _run_folder(folder: Path, row: Mapping[str, Any]) -> Path:

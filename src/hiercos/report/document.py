@@ -171,19 +171,19 @@ def comparison_results(
     return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
 
 
-def run_results(records: Sequence[Record]) -> Results:
+def run_results(records: Sequence[Record], own: str = "") -> Results:
     """The results of one run, under each rule that was reported.
 
     Args:
         records: records of the run, one for each rule, the method's own order first.
+        own: name of the line of the model's own rule, which is summed up in words; "" for the first.
     """
     lines = tuple(summarize(records))
-    top1, distance, hops = (
-        metric_spec(name).text(lines[0].estimate(name).mean) for name in ("top1", "ahd_at_1", "hops")
-    )
+    line = next((each for each in lines if each.name == own), lines[0])
+    top1, distance, hops = (metric_spec(name).text(line.estimate(name).mean) for name in ("top1", "ahd_at_1", "hops"))
     tests = records[0].data["sizes"]["test"]
     text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    said = Verdict((Statement("note", text, subject=lines[0].name),))
+    said = Verdict((Statement("note", text, subject=line.name),))
     return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), said)
 
 

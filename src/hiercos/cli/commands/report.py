@@ -62,7 +62,7 @@ def _results(source: "ReportSource") -> "Results":
     if source.has_curves:
         return learning_curve_results(source.records, interval=interval)
     if not source.verdict:
-        return run_results(source.records)
+        return run_results(source.records, source.recommended)
     found = read_statements(source.statements, source.verdict)
     advice = [statement for statement in found if statement.kind != "gain"]  # which is made anew from the records
     return comparison_results(
