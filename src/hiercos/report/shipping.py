@@ -112,7 +112,7 @@ def _reason(
 
 
 def _distinction(chosen: Line, tied: Sequence[Line]) -> str:
-    """What a line has that those tied with it have not."""
+    """Advantages of a line over those tied with it."""
     equals = sum(_complexity(line) == _complexity(chosen) for line in tied)
     return "simplest of them" if not equals else f"nearest of {'them' if equals == len(tied) else 'the simplest'}"
 

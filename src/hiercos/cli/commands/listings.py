@@ -62,7 +62,7 @@ def _print_options(defaults: dict[str, object], recommended: Mapping[str, object
 
 
 def _recommended(recommended: Mapping[str, object], option: str) -> str:
-    """What the commands set instead of the published value, in words for None; "" if they do not."""
+    """The value that the commands set instead of the published one, in words; "" if they set none."""
     if option not in recommended:
         return ""
     value = recommended[option]
