@@ -7,6 +7,7 @@ from hiercos.benchmark import LabelledPosterior, curve_areas, curve_rows, node_a
 from hiercos.benchmark.evaluation import class_rows, node_rows, sample_metrics
 from hiercos.decisions import Posterior, rule
 from hiercos.predictions.scores import ScoreSet
+from hiercos.taxonomy import IntArray, Taxonomy, label_indices
 from trees import TOY, TOY17, random_tree
 
 A2, D1, D2 = (TOY17.class_names.index(name) for name in ("A2", "D1", "D2"))
@@ -55,6 +56,63 @@ def test_node_rows_leave_out_samples_without_that_level() -> None:
         (4, "(all)", 2, 0.0),
         (4, "A1 > B1 > C1 > D1", 2, 0.0),
     ]
+
+
+def mixed_nodes(taxonomy: Taxonomy, seed: int, rows: int = 80) -> IntArray:
+    """Label nodes, shape (M,): half of them of classes, the others of any depth, -1 for the root."""
+    generator = np.random.default_rng(seed)
+    of_classes = taxonomy.leaves[generator.integers(taxonomy.num_classes, size=rows // 2)]
+    return np.concatenate([of_classes, generator.integers(-1, taxonomy.num_nodes, size=rows // 2)])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_node_rows_count_labels_of_any_depth_at_the_levels_they_have(seed: int) -> None:
+    taxonomy = random_tree(seed, 30)
+    nodes = mixed_nodes(taxonomy, seed)
+    answers = np.random.default_rng(seed + 100).integers(taxonomy.num_classes, size=len(nodes))
+    predicted = ScoreSet(np.eye(taxonomy.num_classes)[answers], label_indices(nodes, taxonomy), taxonomy.num_classes)
+    counted: dict[tuple[int, str], list[tuple[bool, bool]]] = {}  # by level and node, one sample at a time
+    for node, answer in zip(nodes.tolist(), answers, strict=True):
+        given = taxonomy.path(int(taxonomy.leaves[answer]))
+        for level, own in enumerate(taxonomy.path(node) if node >= 0 else (), start=1):
+            for name in ("(all)", taxonomy.path_text(own)):
+                counted.setdefault((level, name), []).append((own in given, node in taxonomy.leaves))
+    found = {(row["level"], row["node"]): row for row in node_rows(sample_metrics(predicted, taxonomy), taxonomy)}
+    assert found.keys() == counted.keys()
+    for key, row in found.items():
+        right, of_class = np.array(counted[key]).T
+        assert (row["samples"], row["with_class"]) == (len(right), of_class.sum())
+        assert row["accuracy"] == pytest.approx(right.mean())
+    assert any(row["with_class"] < row["samples"] for row in found.values())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_reliability_counts_labels_of_any_depth_at_the_levels_they_have(seed: int) -> None:
+    taxonomy = random_tree(seed, 30)
+    nodes = mixed_nodes(taxonomy, seed)
+    posterior = Posterior(
+        np.random.default_rng(seed).dirichlet(np.full(taxonomy.num_classes, 0.2), size=len(nodes)), taxonomy
+    )
+    found = {
+        row["level"]: row for row in reliability_rows(LabelledPosterior(posterior, nodes)) if "all" in row["confidence"]
+    }
+    for level in range(1, taxonomy.height + 1):
+        at_level = [taxonomy.path(node)[:level][-1] for node in range(taxonomy.num_nodes)]  # a class stays itself
+        choices = sorted({at_level[leaf] for leaf in taxonomy.leaves})
+        pairs = [
+            (max(choices, key=lambda choice: probabilities[choice]) == at_level[node], max(probabilities[choices]))
+            for node, probabilities in zip(nodes.tolist(), posterior.nodes, strict=True)
+            if node >= 0 and (node in taxonomy.leaves or len(taxonomy.path(node)) >= level)
+        ]
+        right, confidence = np.array(pairs, dtype=float).T
+        assert found[level]["samples"] == len(pairs)
+        assert found[level]["accuracy"] == pytest.approx(right.mean())
+        assert found[level]["mean_confidence"] == pytest.approx(confidence.mean())
+
+
+def test_a_level_that_no_label_has_is_no_row_of_the_reliability() -> None:
+    tested = LabelledPosterior(Posterior([[0.5, 0.3, 0.2]], TOY), np.array([0]))  # a pet
+    assert {row["level"] for row in reliability_rows(tested)} == {1}
 
 
 def sampled(rows: int = 300) -> LabelledPosterior:

@@ -108,6 +108,7 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
         {
             "class": taxonomy.class_names[label],
             "path": taxonomy.path_text(int(taxonomy.leaves[label])),
+            "samples": _answered(values[rows]),
             **_means(values[rows]),
         }
         for label, rows in _groups(samples.labels)
@@ -118,7 +119,8 @@ def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
 def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
     """For each level, one row for all its samples, then one for each of its nodes that has samples.
 
-    The accuracy is that of the prediction at this level; the other means are over the samples of the classes below.
+    The accuracy is that of the prediction at this level, over the answered samples whose label has the level, `samples`
+    of them; the other means are over those labelled with a class, `with_class` of them.
     """
     labelled, paths = nodes_of_labels(samples.labels, taxonomy), np.full((len(samples.labels), taxonomy.height), -1)
     paths[labelled >= 0] = taxonomy.path_table(labelled[labelled >= 0])  # (M, H)
@@ -130,7 +132,14 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
         below = [(taxonomy.path_text(node), chosen) for node, chosen in _groups(nodes) if node >= 0]
         everyone = np.flatnonzero(nodes >= 0)
         rows += [
-            {"level": level, "node": name, "accuracy": float(sample_means(right[chosen])[0]), **_means(values[chosen])}
+            {
+                "level": level,
+                "node": name,
+                "accuracy": float(sample_means(right[chosen])[0]),
+                "samples": int((~np.isnan(right[chosen])).sum()),
+                "with_class": _answered(values[chosen]),
+                **_means(values[chosen]),
+            }
             for name, chosen in [("(all)", everyone), *below]
             if len(chosen)
         ]
@@ -144,11 +153,14 @@ def _groups(keys: IntArray) -> Iterator[tuple[int, IntArray]]:
     yield from zip(present.tolist(), np.split(order, starts[1:]), strict=True)
 
 
-def _means(values: FloatArray) -> dict[str, int | float]:
-    """The means over the samples, and the number of them that have an answer; the others count in no mean."""
-    means = sample_means(values).tolist()
-    answered = int((~np.isnan(values[:, BROKEN_DOWN.index("top1")])).sum())
-    return {"samples": answered, **dict(zip(BROKEN_DOWN, means, strict=True))}
+def _means(values: FloatArray) -> dict[str, float]:
+    """Mean of each metric over the samples labelled with a class that have an answer."""
+    return dict(zip(BROKEN_DOWN, sample_means(values).tolist(), strict=True))
+
+
+def _answered(values: FloatArray) -> int:
+    """Number of the samples that count in the means: those labelled with a class that have an answer."""
+    return int((~np.isnan(values[:, BROKEN_DOWN.index("top1")])).sum())
 
 
 @dataclass(frozen=True)
@@ -247,11 +259,14 @@ def curve_areas(rows: Sequence[AnswerRow]) -> dict[str, float]:
 def reliability_rows(tested: LabelledPosterior) -> list[AnswerRow]:
     """Reliability of the likeliest node of each level: for every bin, mean probability and share that is right.
 
-    A class that ends above a level is its own node there. A row "(all)" has the calibration error of the level.
+    A class that ends above a level is its own node there; samples labelled with an inner node count down to its level.
+    A row "(all)" has the calibration error of the level.
     """
     rows: list[AnswerRow] = []
     for level in range(1, tested.posterior.taxonomy.height + 1):
         confidence, right = _level_answers(tested, level)
+        if not len(right):
+            continue
         bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
         parts = [(f"{index / BINS:.1f} to {(index + 1) / BINS:.1f}", bins == index) for index in range(BINS)]
         error = sum(abs(float((right[part] - confidence[part]).sum())) for _, part in parts) / len(right)
@@ -265,13 +280,19 @@ def reliability_rows(tested: LabelledPosterior) -> list[AnswerRow]:
 
 
 def _level_answers(tested: LabelledPosterior, level: int) -> tuple[FloatArray, FloatArray]:
-    """Probability of the likeliest node of a level, and 1 if it is right, else 0; shape (M,) each."""
+    """Probability of the likeliest node of a level, and 1 if it is right, else 0, of the S samples that have the level.
+
+    Returns:
+        Two arrays of shape (S,); labels above the level, unless they are classes, say nothing about it.
+    """
     taxonomy = tested.posterior.taxonomy
     is_class = np.isin(np.arange(taxonomy.num_nodes), taxonomy.leaves)
+    has_level = (taxonomy.depths >= level) | is_class  # (N,)
+    rows = np.flatnonzero((tested.nodes >= 0) & has_level[tested.nodes])
+    labelled = tested.nodes[rows]
     nodes = np.flatnonzero((taxonomy.depths == level) | (is_class & (taxonomy.depths < level)))
-    block = np.minimum(tested.posterior.nodes[:, nodes], 1.0)
-    paths = taxonomy.path_table(tested.nodes)
-    true = np.where(taxonomy.depths[tested.nodes] < level, tested.nodes, paths[:, level - 1])
+    block = np.minimum(tested.posterior.nodes[np.ix_(rows, nodes)], 1.0)
+    true = np.where(taxonomy.depths[labelled] < level, labelled, taxonomy.path_table(labelled)[:, level - 1])
     right: FloatArray = (nodes[block.argmax(axis=1)] == true).astype(np.float64)
     return block.max(axis=1), right
 
