@@ -76,6 +76,10 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             "toy.npz: no row belongs to the split 'test'; expected rows of train, val and test",
         ),
         (
+            {"split": np.array(["val", "val", "val", "test"]), "extends": True},
+            "toy.npz: no row belongs to the split 'train'; expected rows of train",
+        ),
+        (
             {"labels": np.array([1, 1, 2, 0])},
             "toy.npz: every training sample has the label 'pet > dog'; expected at least two labels",
         ),
@@ -93,3 +97,8 @@ def test_data_that_cannot_be_used_are_named(change: dict, message: str) -> None:
     with pytest.raises(DataError) as error:
         replace(VECTORS, **change)
     assert str(error.value) == message
+
+
+def test_data_that_extend_a_model_need_training_rows_of_one_label_alone() -> None:
+    found = replace(VECTORS, split=np.full(4, "train"), labels=np.ones(4, dtype=int), extends=True)
+    assert (len(found.rows("train")), len(found.rows("val")), len(found.rows("test"))) == (4, 0, 0)

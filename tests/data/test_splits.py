@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiercos.data.splits import completed_split, hash_fraction, hash_split, with_val_from_train
+from hiercos.data.splits import EXTENDING_SPLITS, completed_split, hash_fraction, hash_split, with_val_from_train
 from hiercos.errors import DataError
 
 KEYS = [f"phrase {number}" for number in range(20_000)]
@@ -81,3 +81,9 @@ def test_too_few_rows_for_a_split_by_hash_ask_for_a_column(split: list[str] | No
         "add a column 'split' (in an .npz, an array) with train, val or test for each row, "
         "or put images into folders of these names"
     )
+
+
+@pytest.mark.parametrize("split", [None, ["train", "train"]])
+def test_few_rows_that_extend_a_model_need_no_val_or_test(split: list[str] | None) -> None:
+    found, _ = completed_split(["phrase 0", "phrase 2"], split, source="a.csv", needed=EXTENDING_SPLITS)
+    assert found.tolist() == ["train", "train"]

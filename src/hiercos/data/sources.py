@@ -27,7 +27,7 @@ from hiercos.data.readers.registry import (
 from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
-from hiercos.data.splits import checked_split, completed_split, hash_split
+from hiercos.data.splits import EXTENDING_SPLITS, SPLITS, checked_split, completed_split, hash_split
 from hiercos.errors import MOST_FAULTS, DataError, FaultsError, reading, suggestion
 from hiercos.taxonomy import (
     IntArray,
@@ -51,7 +51,7 @@ def load_dataset(
     root: str | Path | None = None,
     on_error: str = "fail",
     callback: CheckCallback | None = None,
-    fewest_labels: int = 2,
+    extends: bool = False,
 ) -> Dataset:
     """Load a data set by its built-in name, path or Hugging Face name.
 
@@ -69,7 +69,7 @@ def load_dataset(
             relative to; by default the folder of the table.
         on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
-        fewest_labels: smallest number of different training labels; 1 for data that extend a trained model.
+        extends: whether the data extend a trained model, see `Dataset`.
 
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
@@ -83,7 +83,7 @@ def load_dataset(
         return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(source_name(source), read_samples(source, options), tree, fewest_labels)
+    return _dataset(source_name(source), read_samples(source, options), tree, extends=extends)
 
 
 def check_source(source: str | Path) -> None:
@@ -115,7 +115,7 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, fewest_labels: int) -> Dataset:
+def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, extends: bool) -> Dataset:
     """Data set of these samples; without a taxonomy, one is made from the labels."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
@@ -129,7 +129,13 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, few
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
     found = _checked_labels(samples, tree, source)
-    chosen, said = completed_split(samples.inputs.split_keys(), samples.split, source=source, row_name=row_name)
+    chosen, said = completed_split(
+        samples.inputs.split_keys(),
+        samples.split,
+        source=source,
+        row_name=row_name,
+        needed=EXTENDING_SPLITS if extends else SPLITS,
+    )
     return Dataset(
         name=dataset_name(source),
         taxonomy=tree,
@@ -140,7 +146,7 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, few
         notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
-        fewest_labels=fewest_labels,
+        extends=extends,
     )
 
 

@@ -14,6 +14,7 @@ from hiercos.errors import DataError, RowName, row_name
 from hiercos.taxonomy import AnyArray
 
 SPLITS = ("train", "val", "test")
+EXTENDING_SPLITS = ("train",)  # splits that data which extend a model must have
 FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test for data without a split
 CALIBRATION_SHARE = 1 / 3  # share of val that is set aside for the targets of back-off
 LEAST_CALIBRATION = 20  # rows of val to set aside; with fewer, none are
@@ -89,7 +90,12 @@ def calibration_rows(keys: Sequence[Key]) -> NDArray[np.bool_]:
 
 
 def completed_split(
-    keys: Sequence[Key], split: Sequence[str] | AnyArray | None, *, source: str, row_name: RowName = row_name
+    keys: Sequence[Key],
+    split: Sequence[str] | AnyArray | None,
+    *,
+    source: str,
+    row_name: RowName = row_name,
+    needed: Sequence[str] = SPLITS,
 ) -> tuple[TextArray, tuple[str, ...]]:
     """The split of the data, completed by hash if it is missing or has no val rows.
 
@@ -98,22 +104,23 @@ def completed_split(
         split: split in the data, M values; None if they have none.
         source: name of the data in messages.
         row_name: function from a row index to its name in messages.
+        needed: splits that may not be left empty.
 
     Returns:
         Split of each sample, shape (M,), and notes about what was chosen by hash.
 
     Raises:
-        DataError: for each value other than train, val and test, or if a split by hash leaves train, val or test empty.
+        DataError: for each value other than train, val and test, or if a split by hash leaves a needed one empty.
     """
     if split is None:
         made = hash_split(keys)
-        _check_rows_of(made, SPLITS, source)
+        _check_rows_of(made, needed, source)
         return made, (f"{source} has no split: 80% train, 10% val and 10% test were chosen by hash of each sample.",)
     given = checked_split(split, source=source, row_name=row_name)
     if "val" in given or "train" not in given:
         return given, ()
     made = with_val_from_train(keys, given)
-    _check_rows_of(made, ("train", "val"), source)
+    _check_rows_of(made, [name for name in ("train", "val") if name in needed], source)
     return made, (f"{source} has no val rows: 10% of the training samples were set aside by hash.",)
 
 

@@ -236,12 +236,18 @@ def grown_data(
     Raises:
         MethodError: if a model of the method cannot be extended.
         ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is no memory.
-        DataError: if the inputs are of another kind or width than the model takes, or samples have several labels.
+        DataError: if the inputs are of another kind or width than the model takes, samples have several labels, or
+            there is nothing to validate on.
     """
     if isinstance(stored.encoder, FineTunedEncoder):
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
     if dataset.label_sets is not None:
         raise DataError(f"{dataset.source}: some samples have several labels; an extension expects one of each")
+    if memory is None and not len(dataset.rows("val")):
+        raise DataError(
+            f"{dataset.source}: no row belongs to the split 'val', and there is no memory to validate on; expected "
+            "rows of train and val"
+        )
     method = stored.model.method
     METHODS.check_extendable(method)
     if METHODS.traits(method).solved and memory is None:

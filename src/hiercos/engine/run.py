@@ -261,7 +261,10 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         labels: label of each test sample, a class index or C + node, shape (M,).
         temperature: temperature of the posterior.
     """
-    suite, true = default_suite(posterior.taxonomy), torch.as_tensor(labels)
+    true = torch.as_tensor(labels)
+    if not len(true):
+        return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature)
+    suite = default_suite(posterior.taxonomy)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         suite.update(labels=true[start : start + len(batch)], **ruled_tensors(rule, batch))
     metrics = {name: float(value) for name, value in suite.compute().items()}
@@ -356,7 +359,7 @@ def _stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.floa
         raise RunError(f"{path}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
     if labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
         raise RunError(f"{path}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
-    if len(labels) and not 0 <= labels.min() <= labels.max() < taxonomy.num_classes + taxonomy.num_nodes:
+    if len(labels) and not 0 <= labels.min() <= labels.max() <= taxonomy.num_classes + taxonomy.num_nodes:
         raise RunError(f"{path}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
     return scores, labels.astype(np.int64, copy=False)
 

@@ -1,5 +1,6 @@
 """Class and node scores of a model on samples or arrays, batch by batch, and their metrics."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -112,10 +113,16 @@ def evaluate_scores(
         model: model to evaluate.
         data: M labelled samples.
         temperature: temperature of the probabilities for the log loss, which is nan without one.
+
+    Returns:
+        Scores and metrics, nan without samples.
     """
-    from hiercos.metrics import default_suite
+    from hiercos.metrics import default_suite, suite_names
     from hiercos.metrics.functional import average_precision
 
+    if not len(data):
+        unknown = dict.fromkeys(suite_names(model.taxonomy), math.nan)
+        return Evaluation(torch.zeros(0, model.taxonomy.num_classes), unknown)
     suite = default_suite(model.taxonomy).to(fabric.device)
     rows = torch.arange(fabric.global_rank, len(data), fabric.world_size)
     scores = torch.zeros(len(data), model.taxonomy.num_classes)

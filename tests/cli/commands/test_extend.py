@@ -43,6 +43,14 @@ def figures(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
     return row
 
 
+def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: Path) -> None:
+    OLD.write(tmp_path / "tree.csv")
+    data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "root"}, splits=("train", "test"))
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "cross-entropy", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    assert run(["report", str(tmp_path / "model"), "-o", str(tmp_path / "report.html")]) == 0
+
+
 @pytest.mark.parametrize("method", ["default", "hier-cos", "cross-entropy"])
 def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
     OLD.write(tmp_path / "tree.csv")
@@ -199,7 +207,11 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
     assert run([*extend, "--epochs", "20", "--out", str(tmp_path / "extended")]) == 0
     told = capsys.readouterr().err
-    shares = re.search(r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered", told)
+    shares = re.search(
+        r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered samples kept for "
+        r"validation; the old model, which was trained on them: (.+)%\.",
+        told,
+    )
     assert shares is not None
     assert min(map(float, shares.groups())) > 60
     assert "will forget" not in told
@@ -229,6 +241,55 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
         for sentence in expected:
             assert sentence in told
         assert ("forget" in told) == (names == ["fish"])
+
+
+@pytest.mark.parametrize("method", ["default", "cross-entropy"])
+def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    NEW.write(tmp_path / "new.csv")
+    old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
+    new = tmp_path / "new-texts.csv"
+    new.write_text("text,label,split\nmeow bone,fish,train\nbone road,fish,train\nroad meow,fish,train\n")
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "15", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    capsys.readouterr()
+    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
+    told = capsys.readouterr()
+    assert "New classes: not measured, the data have no test rows of them.\nOld classes: top-1 " in told.err
+    assert "Warning" not in told.err
+    assert not told.out
+    assert run(["predict", str(tmp_path / "extended"), str(new)]) == 0
+    assert run(["report", str(tmp_path / "extended"), "-o", str(tmp_path / "report.html")]) == 0
+    capsys.readouterr()
+    if method == "cross-entropy":  # without a memory there is nothing to validate on
+        assert run([*extend, "--out", str(tmp_path / "alone"), "--memory", "0"]) == 2
+        assert "no row belongs to the split 'val', and there is no memory to validate on;" in capsys.readouterr().err
+
+
+def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    OLD.write(tmp_path / "old.csv")
+    renamed = Taxonomy.from_paths([("car",), ("vehicle", "cat"), ("vehicle", "dog"), ("vehicle", "fish")])
+    ids = {"pet": "p", "vehicle": "v", "cat": "1", "dog": "2", "car": "3", "fish": "4"}
+    for tree, name in ((OLD, "old"), (renamed, "new")):
+        with_ids = Taxonomy.from_arrays(tree.names, tree.parents, tree.leaves, ids=[ids[each] for each in tree.names])
+        with_ids.write(tmp_path / f"{name}.json")
+    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
+    new = write_data(tmp_path / "new.npz", ["cat", "dog", "car", "fish"])
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), "--method", "cross-entropy", *FAST]
+    assert run([*train, "--out", str(tmp_path / "model"), "--epochs", "40"]) == 0
+    capsys.readouterr()
+    assert run(["evaluate", str(tmp_path / "model"), str(old), "--format", "json"]) == 0
+    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
+    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.json"), *FAST]
+    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
+    told = capsys.readouterr().err
+    assert "moved: 3 nodes" in told
+    assert f"of 24 test rows; the old model: {100 * found['top1']:.2f}%." in told
 
 
 def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(

@@ -67,7 +67,7 @@ def extend(
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
-    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), fewest_labels=1)
+    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), extends=True)
     _print_lines(dataset.notes)
     config = training.config(
         stored.model.method,
@@ -96,7 +96,8 @@ def _show(record: "Record", fabric: "Fabric", data: "GrownData", out: Path, form
     from hiercos.cli.display.result_tables import print_records
     from hiercos.engine import growth_accuracy
 
-    print_records([record], format)
+    if len(data.dataset.rows("test")) or format != "table":
+        print_records([record], format)
     _print_lines([*growth_accuracy(fabric, data, out).lines(), f"The extended model is in {out}."])
 
 
