@@ -17,6 +17,7 @@ from sklearn.preprocessing import StandardScaler
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
+from hiercos.errors import HiercosWarning
 from hiercos.sklearn.scorers import hops_scorer
 from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
@@ -105,6 +106,21 @@ def test_a_label_that_fit_never_saw_is_a_mistake_in_score() -> None:
     for labels in (NAMES, PATHS, LEVELS):
         model = quick(None, epochs=20).fit(X[seen], labels[LABELS][seen])
         assert model.score(X, labels[LABELS]) == pytest.approx(0.75 * model.score(X[seen], labels[LABELS][seen]))
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+def test_score_leaves_out_samples_of_inner_nodes_with_a_warning(unknown: bool) -> None:
+    model = quick(epochs=20).fit(X, Y)
+    labels = np.where(np.arange(120) % 5 == 0, "pet", Y).astype(object)
+    labels[:10:5] = "root"
+    of_class = np.arange(120) % 5 > 0
+    if unknown:
+        labels[1] = "no such class"
+    expected = (model.predict(X) == labels)[of_class].mean()
+    with pytest.warns(HiercosWarning, match=r"^y: 24 of 120 samples are labelled with an inner node; the score leaves"):
+        assert model.score(X, labels) == expected
+    with pytest.raises(ValueError, match="every sample is labelled with an inner node"):
+        model.score(X[:2], ["pet", "root"])
 
 
 def test_score_weighs_its_samples() -> None:

@@ -109,6 +109,18 @@ def test_unknown_labels_are_refused() -> None:
         HierarchicalClassifier(UNEVEN).partial_fit(X[:2], ["cow", "cat"])
 
 
+def test_new_classes_without_their_argument_are_refused_with_it() -> None:
+    flat = HierarchicalClassifier().partial_fit(X, NAMES[LABELS], classes=NAMES)
+    with pytest.raises(DataError) as error:
+        flat.partial_fit(X[:2], ["cat", "cow"])
+    assert str(error.value).endswith("\ny: new classes are added by partial_fit(X, y, classes=[...])")
+    in_tree = HierarchicalClassifier(UNEVEN).partial_fit(X, NAMES[LABELS])
+    for classes in (None, ["cow"]):
+        with pytest.raises(DataError) as error:
+            in_tree.partial_fit(X[:2], ["cow", "cow"], classes=classes)
+        assert str(error.value).endswith("'cow'\ny: new classes are added by set_params(taxonomy=...)")
+
+
 def test_a_call_that_is_refused_leaves_no_trace() -> None:
     model = HierarchicalClassifier(UNEVEN, random_state=0)
     with pytest.raises(DataError, match="unknown label 'cow'"):

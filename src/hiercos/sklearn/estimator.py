@@ -1,5 +1,6 @@
 """Base class of the scikit-learn estimators."""
 
+import warnings
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import replace
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hiercos.decisions import AnswerRequest, Decision, HeldOutChains, Posterior, Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_energies, array_scores, random_state_kept
-from hiercos.errors import DataError
+from hiercos.errors import DataError, HiercosWarning
 from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.predictions import explanations
@@ -285,10 +286,18 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """The share of samples whose class is right (top-1); y has labels of the kind passed to `fit`.
 
         A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn. Samples labelled with an
-        inner node are left out.
+        inner node or the root are left out, and a `HiercosWarning` says how many.
+
+        Raises:
+            ValueError: if all samples are labelled with inner nodes.
         """
         true, answers = label_array(y), self.predict(X)
         known = self._may_be_classes(true)
+        if not known.any():
+            raise ValueError("y: every sample is labelled with an inner node; expected some labelled with a class")
+        if not known.all():
+            left = f"{(~known).sum()} of {len(known)} samples are labelled with an inner node"
+            warnings.warn(f"y: {left}; the score leaves them out", HiercosWarning, stacklevel=2)
         if answers.ndim == 2:
             true, answers = path_texts(true), path_texts(answers)
         weights = None if sample_weight is None else np.asarray(sample_weight)[known]
@@ -301,11 +310,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
 
     def _may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
         """Mask of the labels that are not known to be inner nodes, shape (M,)."""
-        try:
-            labels = self.labels_.read(y)
-        except DataError:  # some label is unknown, which counts as a mistake
-            return np.ones(len(y), dtype=bool)
-        return labels < self.taxonomy_.num_classes
+        if y.ndim == self.labels_.labels.ndim:
+            return self.labels_.known(y, otherwise=0) < self.taxonomy_.num_classes
+        return np.ones(len(y), dtype=bool)
 
     def _check_parameters(self) -> None:
         check_parameters(self.get_params(deep=False))
@@ -381,7 +388,21 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         return self._codec(y if classes is None else label_array(classes))
 
     def _later_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
-        """The codec of a later call of `partial_fit`: that of the calls before, or one with new classes."""
+        """The codec of a later call of `partial_fit`, which reads all its labels.
+
+        Raises:
+            DataError: for unknown labels, with the argument that adds classes.
+        """
+        try:
+            codec = self._grown_codec(y, classes)
+            codec.read(y)
+        except DataError as error:
+            how = "partial_fit(X, y, classes=[...])" if self.taxonomy is None else "set_params(taxonomy=...)"
+            raise DataError([*error.faults, f"y: new classes are added by {how}"]) from error
+        return codec
+
+    def _grown_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
+        """The codec of the calls of `partial_fit` before, or one with new classes."""
         if self.taxonomy is not self._taxonomy_given:
             codec = self._codec(y if classes is None else label_array(classes))
         elif classes is None:

@@ -66,6 +66,23 @@ class LabelCodec:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
         return self.reader(y)
 
+    def known(self, y: AnyArray, *, otherwise: int) -> IntArray:
+        """Label indices of M labels as by `read`, shape (M,), but `otherwise` for unknown ones."""
+        try:
+            return self.read(y)
+        except DataError:
+            found: dict[Any, int] = {}
+            for row, key in enumerate(keys := [str(label) for label in y.tolist()]):
+                if key not in found:
+                    found[key] = self._single(y[row : row + 1], otherwise)
+            return np.array([found[key] for key in keys], dtype=np.int64)
+
+    def _single(self, y: AnyArray, otherwise: int) -> int:
+        try:
+            return int(self.read(y)[0])
+        except DataError:
+            return otherwise
+
     def agrees_with(self, other: "LabelCodec") -> bool:
         """Whether both have the same tree and the same labels, in the same order."""
         return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
