@@ -5,9 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from hiercos.decisions.base import RULES, NodeRule, RuleError
+from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
-from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray
 
