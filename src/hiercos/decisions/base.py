@@ -1,7 +1,7 @@
 """Decisions, and the rules that make them: from a posterior to answers, and on request to a ranking of the classes."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
@@ -97,6 +97,28 @@ class ShortList:
 
 class RuleError(FaultsError):
     """An unknown decision rule, or parameters that the rule does not have."""
+
+
+class ParameterError(RuleError):
+    """Values of a rule's parameters that are impossible, or that the calibration samples do not support.
+
+    Args:
+        sentence: the fault, with {} for the name of each parameter.
+        *names: names of the parameters in Python.
+
+    Example:
+        >>> fault = ParameterError("expected a {} below 1, got 2", "target_precision")
+        >>> str(fault), fault.spelled(lambda name: "--" + name.replace("_", "-"))
+        ('expected a target_precision below 1, got 2', 'expected a --target-precision below 1, got 2')
+    """
+
+    def __init__(self, sentence: str, *names: str) -> None:
+        self.sentence, self.names = sentence, names
+        super().__init__(sentence.format(*names))
+
+    def spelled(self, spelling: Callable[[str], str]) -> str:
+        """The fault with other names of the parameters, such as those of a command's options."""
+        return self.sentence.format(*map(spelling, self.names))
 
 
 class Orders(NamedTuple):
