@@ -193,7 +193,20 @@ def test_one_parent_of_each_node_is_kept_on_request_in_any_format(tmp_path: Path
     assert chosen.stderr == f"{tmp_path / 'graph.csv'}: 1 node without children is now a class: b.\n"
     refused = run("check", tmp_path / "graph.csv", "--parents", "one")
     assert "graph.csv: 'c' has 2 parents, 'b', 'x'; expected one" in str(refused.exception)
-    assert "expected a tree" in str(run("convert", tmp_path / "graph.csv", tmp_path / "out.nwk").exception)
+    for refused in ("no.nwk", "no.csv", "no.yaml", "no.txt"):
+        message = str(run("convert", tmp_path / "graph.csv", tmp_path / refused).exception)
+        assert "this format holds trees, got a graph with 1 node of several parents; expected one of edges, " in message
+        assert not (tmp_path / refused).exists()
+    for written in (["out.json"], ["edges.csv", "--to-format", "edges"], ["edges.tsv", "--to-format", "edges"]):
+        assert run("convert", tmp_path / "graph.csv", tmp_path / written[0], *written[1:]).exit_code == 0
+        assert Taxonomy.read(tmp_path / written[0]) == Taxonomy.read(tmp_path / "graph.csv")
+
+
+def test_many_nodes_that_become_classes_are_counted_and_some_named(tmp_path: Path) -> None:
+    rows = [f"{parent},{child}" for child in range(12) for parent in (f"a{child}", f"b{child}")]
+    (tmp_path / "graph.csv").write_text("\n".join(["parent,child", *rows]))
+    told = run("check", tmp_path / "graph.csv", "--parents", "first").stderr
+    assert told.endswith("12 nodes without children are now classes: b0, b1, b2, b3, b4, b5, b6, b7, b8, b9, ….\n")
 
 
 def test_the_formats_of_others_are_converted_by_their_extensions(toy: Path, tmp_path: Path) -> None:

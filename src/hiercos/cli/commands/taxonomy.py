@@ -27,6 +27,7 @@ from hiercos.taxonomy import (
 from hiercos.taxonomy.formats import holds_terms
 
 REPEATED_SHOWN = 10  # number of repeated names to print
+CLASSES_SHOWN = 10  # number of names of new classes to print
 
 app = typer.Typer(no_args_is_help=True, help="Show, check or convert a taxonomy.")
 
@@ -94,7 +95,8 @@ class TermOptions:
         if added := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
             count = counted(len(added), "node", "nodes")
             change = "is now a class" if len(added) == 1 else "are now classes"
-            typer.echo(f"{source}: {count} without children {change}: {', '.join(added)}.", err=True)
+            shown = ", ".join([*added[:CLASSES_SHOWN], *["…"] * (len(added) > CLASSES_SHOWN)])
+            typer.echo(f"{source}: {count} without children {change}: {shown}.", err=True)
         return kept
 
     def refuse_any(self, source: str) -> None:

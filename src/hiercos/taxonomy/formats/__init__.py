@@ -11,6 +11,7 @@ from hiercos.files import first_bytes, write_atomically
 from hiercos.limits import limit, limit_fault
 from hiercos.taxonomy.build import kept_parents
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
+from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.formats.json_trees import (
     flat_json_text,
     nested_json_text,
@@ -59,12 +60,14 @@ class Format:
             hold it. None for a read-only format.
         extensions: file extensions of this format.
         holds_terms: whether `read` returns a graph of terms.
+        holds_graphs: whether `write` takes nodes with several parents.
     """
 
     read: Callable[[str], Taxonomy | Terms]
     write: Callable[[Taxonomy], str] | None
     extensions: tuple[str, ...] = ()
     holds_terms: bool = False
+    holds_graphs: bool = False
 
 
 def _read_any_table(text: str, delimiter: str) -> Taxonomy:
@@ -100,11 +103,13 @@ def _yaml_text(taxonomy: Taxonomy) -> str:
 FORMATS = {
     "csv": Format(partial(_read_any_table, delimiter=","), partial(levels_text, delimiter=","), (".csv",)),
     "tsv": Format(partial(_read_any_table, delimiter="\t"), partial(levels_text, delimiter="\t"), (".tsv", ".tab")),
-    "edges": Format(partial(_read_edge_table, delimiter=","), partial(edges_text, delimiter=",")),
-    "edges-tsv": Format(partial(_read_edge_table, delimiter="\t"), partial(edges_text, delimiter="\t")),
+    "edges": Format(partial(_read_edge_table, delimiter=","), partial(edges_text, delimiter=","), holds_graphs=True),
+    "edges-tsv": Format(
+        partial(_read_edge_table, delimiter="\t"), partial(edges_text, delimiter="\t"), holds_graphs=True
+    ),
     "lines": Format(read_lines, lines_text, (".txt",)),
-    "json": Format(taxonomy_from_json, nested_json_text, (".json",)),
-    "json-flat": Format(_read_flat_json, flat_json_text),
+    "json": Format(taxonomy_from_json, nested_json_text, (".json",), holds_graphs=True),
+    "json-flat": Format(_read_flat_json, flat_json_text, holds_graphs=True),
     "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
     "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),
     "obo": Format(read_obo, None, (".obo",), holds_terms=True),
@@ -190,7 +195,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         OSError: if the file cannot be written.
     """
     try:
-        text = _writer(path, format)(taxonomy)
+        text = _writer(path, format, taxonomy)(taxonomy)
         if text.startswith("\ufeff"):
             raise TaxonomyError("the first name begins with a byte order mark, which reading drops; json can hold it")
         data = text.encode("utf-8")
@@ -202,12 +207,19 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
     write_atomically(path, data)
 
 
-def _writer(path: str | PathLike[str], name: str | None) -> Callable[[Taxonomy], str]:
+def _writer(path: str | PathLike[str], name: str | None, taxonomy: Taxonomy) -> Callable[[Taxonomy], str]:
     written = {form: value for form, value in FORMATS.items() if value.write}
-    write = _chosen_format(path, name, written).write
-    if write is None:
+    chosen = _chosen_format(path, name, written)
+    if chosen.write is None:
         raise TaxonomyError(f"this format can only be read: expected one of {', '.join(written)}")
-    return write
+    if not chosen.holds_graphs and not taxonomy.is_tree:
+        several = counted(taxonomy.several_parents, "node", "nodes")
+        formats = ", ".join(form for form, value in FORMATS.items() if value.holds_graphs)
+        raise TaxonomyError(
+            f"this format holds trees, got a graph with {several} of several parents; expected one of {formats}, or "
+            "one parent of each node (hiercos taxonomy convert --parents shortest)"
+        )
+    return chosen.write
 
 
 def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping[str, Format]) -> Format:
