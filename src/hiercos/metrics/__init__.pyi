@@ -20,6 +20,7 @@ from .ranked_metrics import MistakeSeverity as MistakeSeverity
 from .ranked_metrics import PreferenceOrderDistance as PreferenceOrderDistance
 from .ranked_metrics import TopKAccuracy as TopKAccuracy
 from .ranking import Ranking as Ranking
+from .suite import SuiteSums as SuiteSums
 from .suite import needed_depth as needed_depth
 from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
