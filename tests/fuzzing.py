@@ -41,17 +41,8 @@ from hiercos.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpo
 from hiercos.engine.encoders import TfidfEncoder
 from hiercos.engine.feature_file import GrowingFeatures, checked_blocks
 from hiercos.engine.memory import MEMORY
-from hiercos.engine.model_folder import (
-    CALIBRATION,
-    CONFIG,
-    TAXONOMY,
-    TEXT_ARRAYS,
-    TEXT_CONFIG,
-    WEIGHTS,
-    read_config,
-)
-from hiercos.engine.run import SCORES, tested_posterior
-from hiercos.engine.shown_inputs import INPUTS, read_shown_inputs
+from hiercos.engine.model_folder import CALIBRATION, CONFIG, TAXONOMY, TEXT_ARRAYS, TEXT_CONFIG, WEIGHTS, read_config
+from hiercos.engine.run_folder import INPUTS, SCORES, read_shown_inputs, tested_posterior
 from hiercos.errors import FaultsError
 from hiercos.manifest import MANIFEST, Manifest
 from hiercos.methods import Model

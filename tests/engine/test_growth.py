@@ -6,7 +6,16 @@ import torch
 from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
-from hiercos.engine import Memory, ModelError, StoredModel, extended_model, grown_model, load_model, save_model
+from hiercos.engine import (
+    GrowthAccuracy,
+    Memory,
+    ModelError,
+    StoredModel,
+    extended_model,
+    grown_model,
+    load_model,
+    save_model,
+)
 from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.taxonomy import taxonomy_change
 
@@ -115,3 +124,24 @@ def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_thei
     torch.testing.assert_close(new[2].standardize.mean, old[2].standardize.mean)
     with pytest.raises(MethodError, match=r"^method 'haframe' cannot be extended; methods that can: "):
         extended_model(Model(OLD, 4, "haframe"), taxonomy_change(OLD, NEW))
+
+
+def right(*values: bool) -> "np.ndarray":
+    return np.array(values, dtype=bool)
+
+
+def test_old_and_new_classes_are_reported_apart() -> None:
+    found = GrowthAccuracy(right(True, False), right(True), right(True, True, True, False))
+    assert found.lines() == [
+        "New classes: top-1 50.00% of 2 test rows.",
+        "Old classes: top-1 100.00% of 1 test row.",
+        "Old classes: top-1 75.00% of 4 remembered samples kept for validation; the old model was trained on them.",
+    ]
+
+
+def test_what_cannot_be_measured_is_said() -> None:
+    assert GrowthAccuracy(right(), right(), right()).lines() == [
+        "New classes: not measured, the data have no test rows of them.",
+        "Old classes: not measured, there are no test rows or remembered samples of them; hiercos evaluate measures "
+        "the model on other data.",
+    ]

@@ -13,9 +13,9 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.checkpoint import read_checkpoint
+from hiercos.engine.checkpoint import RunProgress, RunState, read_checkpoint
 from hiercos.engine.optimization import Plateau
-from hiercos.engine.training import RunProgress, RunState, TrainingError, check_weights, validate
+from hiercos.engine.training import TrainingError, check_weights, validate
 from hiercos.methods import Model
 from hiercos.records import CHECKPOINT
 from trees import TOY, TOY17
@@ -77,7 +77,7 @@ def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, m
 def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, epoch: int
 ) -> None:
-    monkeypatch.setattr("hiercos.engine.training.WRITING", 1e-6)  # only the first epoch has a checkpoint
+    monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", 1e-6)  # only the first epoch has a checkpoint
     config = TrainConfig("hier-cos", options=OPTIONS, epochs=6, batch_size=32, optimizer=optimizer)
     train, val = data()
     whole, resumed = model_of(config), model_of(config)
@@ -93,7 +93,7 @@ def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
 def test_a_run_interrupted_at_any_line_resumes_to_the_same_bits(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiercos.engine.training.WRITING", 1e-6)
+    monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", 1e-6)
     config = TrainConfig("cross-entropy", epochs=4, batch_size=200)
     train, val = data()
     whole = model_of(config)
@@ -153,7 +153,7 @@ def test_checkpoints_take_a_small_share_of_the_time(
 
     monkeypatch.setattr(RunState, "write", counted)
     for share, expected in ((math.inf, list(range(1, 13))), (1e-6, [1, 12])):
-        monkeypatch.setattr("hiercos.engine.training.WRITING", share)
+        monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", share)
         written.clear()
         (tmp_path / str(share)).mkdir()
         fit(fabric, model_of(config), *data(), config, folder=tmp_path / str(share))

@@ -1,5 +1,7 @@
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from hiercos.data import InputBatch, Texts
 from hiercos.decisions import LeastCost, Posterior, rule
@@ -11,6 +13,7 @@ from hiercos.predictions import (
     named_answers,
     with_kept_columns,
 )
+from hiercos.predictions.answers import rounded_values
 from trees import TOY
 
 POSTERIOR = Posterior([[0.5, 0.125, 0.375], [0.4, 0.35, 0.25], [0.3, 0.3, 0.4]], TOY)
@@ -77,3 +80,23 @@ def test_a_kept_column_never_takes_the_name_of_another() -> None:
         "input_id": "input_id",
         "shop": "shop",
     }
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(
+        st.floats(width=64)
+        | st.floats(width=32)
+        | st.floats(0, 1)
+        | st.integers(0, 10**7).map(lambda half: (half + 0.5) / 1e6)  # near the middle between two results
+        | st.integers(-(10**7), 10**7).map(lambda whole: np.nextafter(whole / 2e6, 1.0))
+    )
+)
+def test_values_are_rounded_as_python_rounds_them(values: list[float]) -> None:
+    wanted = [repr(round(value, 6)) for value in map(float, values)]
+    assert [repr(value) for value in rounded_values(np.array(values, dtype=np.float64))] == wanted
+
+
+def test_values_in_single_precision_are_rounded_in_double_precision() -> None:
+    value = np.array([0.1, 16777217.3], dtype=np.float32)
+    assert rounded_values(value, np.array([True, False])) == [round(float(value[0]), 6), None]

@@ -5,16 +5,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiercos.engine import RunProgress, TrainConfig
+from hiercos.engine.checkpoint import Epoch
 from hiercos.engine.scoring import array_scores
-from hiercos.engine.training import Epoch
-from hiercos.sklearn.training import (
-    LEAST_HELD_OUT,
-    EpochLines,
-    enough_epochs,
-    held_out_rows,
-    linear_defaults,
-    train,
-)
+from hiercos.sklearn.training import LEAST_HELD_OUT, EpochLines, enough_epochs, held_out_rows, linear_defaults, train
 from hiercos.sklearn.validation import LabelledArrays
 from sklearn_clouds import UNEVEN, samples
 

@@ -1,11 +1,15 @@
 from .back_off import BackOff as BackOff
 from .back_off import target_note as target_note
+from .base import ROOT as ROOT
 from .base import RULES as RULES
 from .base import ClassRule as ClassRule
+from .base import Decision as Decision
 from .base import NodeRule as NodeRule
 from .base import Orders as Orders
+from .base import ParameterError as ParameterError
 from .base import Rule as Rule
 from .base import RuleError as RuleError
+from .base import ShortList as ShortList
 from .base import rule as rule
 from .base import rule_from_dict as rule_from_dict
 from .chains import HeldOutChains as HeldOutChains
@@ -15,9 +19,6 @@ from .class_rules import DefaultRule as DefaultRule
 from .class_rules import HighestHops as HighestHops
 from .class_rules import LeastRisk as LeastRisk
 from .class_rules import Likeliest as Likeliest
-from .decision import ROOT as ROOT
-from .decision import Decision as Decision
-from .decision import ShortList as ShortList
 from .posterior import ROWS_AT_ONCE as ROWS_AT_ONCE
 from .posterior import Posterior as Posterior
 from .posterior import PosteriorError as PosteriorError

@@ -5,9 +5,8 @@ from typing import Self
 
 import numpy as np
 
-from hiercos.decisions.base import RULES, NodeRule, RuleError
+from hiercos.decisions.base import RULES, Decision, NodeRule, ParameterError, RuleError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
-from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray
 
@@ -69,17 +68,18 @@ class BackOff(NodeRule):
         if not given:
             object.__setattr__(self, "confidence", USUAL_CONFIDENCE)
         if len(given) > 1:
-            raise RuleError(f"rule 'back-off': expected one threshold or target, got {' and '.join(given)}")
+            places = " and ".join(["{}"] * len(given))
+            raise ParameterError(f"rule 'back-off': expected one threshold or target, got {places}", *given)
         for name, value in given.items():
             highest = np.inf if name == "max_overshoot" else 1
             for each in value if isinstance(value, tuple) else (value,):
                 if not 0 < each <= highest or (name.startswith("target") and each == 1):
                     bounds = "above 0" if name == "max_overshoot" else "above 0 and below 1"
-                    raise RuleError(f"rule 'back-off': expected a {name} {bounds}, got {each}")
+                    raise ParameterError(f"rule 'back-off': expected a {{}} {bounds}, got {each}", name)
         if not 0 < self.delta < 1:
-            raise RuleError(f"rule 'back-off': expected a delta above 0 and below 1, got {self.delta}")
+            raise ParameterError(f"rule 'back-off': expected a {{}} above 0 and below 1, got {self.delta}", "delta")
         if not isinstance(self.min_level, str) and self.min_level < 0:
-            raise RuleError(f"rule 'back-off': expected a min_level of at least 0, got {self.min_level}")
+            raise ParameterError(f"rule 'back-off': expected a {{}} of at least 0, got {self.min_level}", "min_level")
 
     def _choices(self) -> dict[str, float | tuple[float, ...] | None]:
         names = ("confidence", "level_confidences", "target_containment", "target_precision", "max_overshoot")
@@ -137,9 +137,11 @@ class BackOff(NodeRule):
         if not self.has_target:
             return self
         if chains is None:
-            raise RuleError(
-                f"{self._target}: this model has no calibration samples: hiercos train sets a third of the validation "
-                "samples aside if that is 20 or more, an estimator its calibration_fraction; use a confidence instead"
+            [(name, value)] = [(name, value) for name, value in self._choices().items() if value is not None]
+            raise ParameterError(
+                f"{{}} {value}: this model has no calibration samples: hiercos train sets a third of the validation "
+                "samples aside if that is 20 or more, an estimator its calibration_fraction; use a confidence instead",
+                name,
             )
         threshold = self._chosen_threshold(chains)
         return replace(self, threshold=threshold, samples=len(chains), exchangeable=chains.exchangeable)
@@ -151,11 +153,6 @@ class BackOff(NodeRule):
             return precision_threshold(chains, self.target_precision, self.delta)
         assert self.max_overshoot is not None
         return overshoot_threshold(chains, self.max_overshoot, self.delta)
-
-    @property
-    def _target(self) -> str:
-        """The target as in messages, such as "target_containment 0.95"."""
-        return next(f"{name} {value}" for name, value in self._choices().items() if value is not None)
 
     @property
     def lost_guarantee(self) -> str:
@@ -230,8 +227,8 @@ def containment_threshold(chains: HeldOutChains, target: float) -> float:
     rank = int(np.ceil(round((len(chains) + 1) * target, 9)))
     if rank > len(chains):
         needed = containment_samples(target)
-        raise RuleError(
-            f"target_containment {target:g}: expected at least {needed} calibration samples, got {len(chains)}"
+        raise ParameterError(
+            f"{{}} {target:g}: expected at least {needed} calibration samples, got {len(chains)}", "target_containment"
         )
     return float(np.nextafter(np.sort(chains.scores)[rank - 1], np.inf))
 
@@ -261,9 +258,10 @@ def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> f
             break
         passed = float(threshold)
     if passed is None:
-        raise RuleError(
-            f"target_precision {target:g}: {len(chains)} calibration samples do not support it (at least {needed} "
-            "answered ones must be right); choose a lower target"
+        raise ParameterError(
+            f"{{}} {target:g}: {len(chains)} calibration samples do not support it (at least {needed} "
+            "answered ones must be right); choose a lower target",
+            "target_precision",
         )
     return passed
 
@@ -283,8 +281,8 @@ def overshoot_threshold(chains: HeldOutChains, most: float, delta: float) -> flo
             break
         passed = float(threshold)
     if passed is None:
-        raise RuleError(
-            f"max_overshoot {most:g}: {len(chains)} calibration samples do not support it; choose a higher one"
+        raise ParameterError(
+            f"{{}} {most:g}: {len(chains)} calibration samples do not support it; choose a higher one", "max_overshoot"
         )
     return passed
 

@@ -6,9 +6,8 @@ from typing import Self
 
 import numpy as np
 
-from hiercos.decisions.base import RULES, ClassRule, NodeRule, RuleError
+from hiercos.decisions.base import ROOT, RULES, ClassRule, Decision, NodeRule, RuleError
 from hiercos.decisions.chains import likeliest_chains, rival_probabilities
-from hiercos.decisions.decision import ROOT, Decision
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import (
     Floats,

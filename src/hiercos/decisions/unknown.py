@@ -7,9 +7,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.decisions.base import RULES, NodeRule, RuleError
+from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError
 from hiercos.decisions.chains import Chains, likeliest_chains
-from hiercos.decisions.decision import Decision
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_matrix, is_at_or_above, label_indices
 

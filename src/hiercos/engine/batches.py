@@ -81,10 +81,12 @@ class VectorSamples:
     def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:  # noqa: ARG002  # nothing is random
         """Features of each part, shape (B, F): a dense tensor, or a sparse CSR tensor on the CPU."""
         for rows in parts:
-            if isinstance(self.features, Tensor):
-                yield self.features[rows.to(self.features.device)]
-            else:
+            if not isinstance(self.features, Tensor):
                 yield csr_tensor(self.features[rows.numpy()])
+            elif len(rows) and bool((rows.diff() == 1).all()):  # consecutive rows need no copy
+                yield self.features[int(rows[0]) : int(rows[-1]) + 1]
+            else:
+                yield self.features[rows.to(self.features.device)]
 
 
 def moved(features: Tensor | SparseMatrix, device: torch.device) -> Tensor | SparseMatrix:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import math
 import platform
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, replace
@@ -15,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from torch import Tensor
 
-from hiercos.data import Inputs, read_npz
+from hiercos.data import Inputs
 from hiercos.decisions import (
     ROWS_AT_ONCE,
     HeldOutChains,
@@ -32,45 +30,36 @@ from hiercos.decisions import (
 )
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples, LabelledVectors
-from hiercos.engine.checkpoint import remove_checkpoints
+from hiercos.engine.checkpoint import Epoch, RunProgress
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
 from hiercos.engine.memory import Memory
-from hiercos.engine.model_folder import (
-    TAXONOMY,
-    StoredModel,
-    load_model,
-    read_model_json,
-    save_model,
-    stored_calibration,
-    stored_rule,
-)
+from hiercos.engine.model_folder import StoredModel, load_model, save_model, stored_calibration
 from hiercos.engine.run_data import taxonomy_summary
+from hiercos.engine.run_folder import (
+    SCORES,
+    earlier_record,
+    finished_record,
+    npz_content,
+    remove_unfinished,
+    shown_inputs,
+    stored_scores,
+    telling_rows,
+)
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
-from hiercos.engine.shown_inputs import INPUTS, shown_inputs, telling_rows
-from hiercos.engine.training import Epoch, RunProgress, TrainingCallback, fit
+from hiercos.engine.training import TrainingCallback, fit
 from hiercos.locks import locked_folder
 from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.metrics import default_suite
-from hiercos.records import (
-    CHECKPOINT,
-    MEMBERS,
-    Record,
-    holds_finished_run,
-    record_file,
-    refuse_finished_run,
-    run_identity,
-)
+from hiercos.records import Record, record_file, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
-from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-SCORES = "scores.npz"
 PACKAGES = ("hiercos", "torch", "numpy", "scikit-learn", "torchmetrics", "lightning-fabric", "safetensors")
 
 
@@ -172,9 +161,9 @@ def _train_run(
     """`train_run` in a folder whose lock is held."""
     rules = {"none": Likeliest(), rule.name: rule, **{name: named_rule(name) for name in reported}}
     identity = run_identity(config.to_dict(), data.summary(), taxonomy_summary(data.taxonomy))
-    if finished := _finished_record(folder, identity, rule, resume=resume):
+    if finished := finished_record(folder, identity, rule, resume=resume):
         if fabric.is_global_zero:
-            _remove_unfinished(folder)  # of a process that ended between the manifest and this
+            remove_unfinished(folder)  # of a process that ended between the manifest and this
         return _earlier_records(fabric, data, finished, folder, rules, temperature=temperature)
     data = data.for_method(config.method)
     train, val, test = data.training_samples(config), data.samples("val"), data.samples("test")
@@ -200,11 +189,11 @@ def _train_run(
         records["none"] = own
     if fabric.is_global_zero:
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
-        others[SCORES] = _npz(scores=tested.scores.numpy(), labels=test.labels.numpy())
+        others[SCORES] = npz_content(scores=tested.scores.numpy(), labels=test.labels.numpy())
         others |= shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
         calibration |= {"memory": _memory(train, memory, config.seed), "calibration": chains}
         save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration), others)
-        _remove_unfinished(folder)
+        remove_unfinished(folder)
     fabric.barrier()  # the other processes may read the folder from here on
     return records
 
@@ -308,13 +297,13 @@ def _earlier_records(
 
     The validation split is scored again only for a rule that is fitted on it.
     """
-    found = {name: record if name == "none" else _earlier(record, folder, name, temperature) for name in rules}
+    found = {name: record if name == "none" else earlier_record(record, folder, name, temperature) for name in rules}
     records = {name: earlier for name, earlier in found.items() if earlier is not None}
     missing = {name: rule for name, rule in rules.items() if name not in records}
     if not missing:
         return records
     files = Manifest.of(folder)
-    scores, labels = _stored_scores(files, data.taxonomy)
+    scores, labels = stored_scores(files, data.taxonomy)
     fitted, weights = stored_calibration(files)
     temperature = fitted if temperature is None else temperature
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}
@@ -330,42 +319,6 @@ def _earlier_records(
         if fabric.is_global_zero:
             records[name].write(folder)
     return records
-
-
-def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
-    """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
-    files = Manifest.of(folder)
-    temperature, weights = stored_calibration(files)
-    taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
-    scores, labels = _stored_scores(files, taxonomy)
-    return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
-
-
-def _stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.floating[Any]], IntArray]:
-    """Class scores of the test samples of a finished run, shape (M, C), and their labels, shape (M,).
-
-    Raises:
-        DataError: for a file that cannot be read.
-        RunError: for arrays that do not fit the taxonomy.
-    """
-    path = files.folder / SCORES
-    arrays = read_npz(path, arrays=("scores", "labels"), content=files.content(SCORES))
-    scores, labels = arrays["scores"], arrays["labels"]
-    if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
-        shape = f"(samples, {taxonomy.num_classes})"
-        raise RunError(f"{path}: expected scores of shape {shape}, got {scores.dtype} of {scores.shape}")
-    if labels.dtype.kind not in "iu" or labels.shape != scores.shape[:1]:
-        raise RunError(f"{path}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
-    if len(labels) and not 0 <= labels.min() <= labels.max() < taxonomy.num_classes + taxonomy.num_nodes:
-        raise RunError(f"{path}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
-    return scores, labels.astype(np.int64, copy=False)
-
-
-def _earlier(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
-    """Stored record under a rule, if it is of the same run (and of the given temperature); None otherwise."""
-    found = Record.find(folder, rule)
-    same = found is not None and found.identity == record.identity and temperature in (None, found.temperature)
-    return found if same else None
 
 
 def _record(
@@ -400,12 +353,6 @@ def package_versions() -> dict[str, str]:
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
 
 
-def _remove_unfinished(folder: Path) -> None:
-    """Remove what only an unfinished run needs: checkpoints and inner models."""
-    remove_checkpoints(folder)
-    shutil.rmtree(folder / MEMBERS, ignore_errors=True)
-
-
 def environment(fabric: Fabric) -> dict[str, Any]:
     """Threads, processes, device and libraries of numerical kernels: what can change the last bits of a result."""
     return {
@@ -418,32 +365,3 @@ def environment(fabric: Fabric) -> dict[str, Any]:
         "cuda": torch.version.cuda,
         "deterministic": torch.are_deterministic_algorithms_enabled(),
     }
-
-
-def _finished_record(folder: Path, identity: dict[str, object], rule: Rule, *, resume: bool) -> Record | None:
-    """Record of a finished run of these settings, if the folder has one; None otherwise."""
-    if not resume:
-        refuse_finished_run(folder)
-    if not resume and ((folder / CHECKPOINT).exists() or (folder / MEMBERS).exists()):
-        raise RunError(
-            f"{folder}: already holds an unfinished run; continue it with --resume, or choose another folder"
-        )
-    if not holds_finished_run(folder):
-        return None
-    files = Manifest.of(folder)
-    files.check(optional=(INPUTS,))
-    record = Record.read(files)
-    found = record.identity
-    changed = sorted(key for key in identity.keys() | found.keys() if found.get(key) != identity.get(key))
-    if (earlier := stored_rule(files)).name != rule.name or earlier.parameters != rule.parameters:
-        changed.append("rule")
-    if changed:
-        raise RunError(f"{folder}: holds a finished run with another {', '.join(changed)}; choose another folder")
-    return record
-
-
-def _npz(**arrays: NDArray[Any]) -> bytes:
-    """Arrays as the content of an .npz file."""
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]  # its other parameter is not among the names
-    return stream.getvalue()

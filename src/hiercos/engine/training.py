@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import copy
-import csv
-import io
 import math
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -19,57 +16,24 @@ from torch import Tensor
 
 from hiercos.decisions import fit_temperature
 from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batches
-from hiercos.engine.checkpoint import (
-    Checkpoint,
-    find_checkpoint,
-    optimizer_tensors,
-    restore_optimizer,
-    write_checkpoint,
-)
+from hiercos.engine.checkpoint import Epoch, RunProgress, RunState, find_checkpoint
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.device import in_cpu_turns
 from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
 from hiercos.engine.solving import MemberRuns, labelled_features
-from hiercos.files import write_atomically
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
-from hiercos.records import CHECKPOINT
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-LOG = "log.csv"
-WRITING = 0.05  # largest share of the time that goes into checkpoints
 UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
 MEASURES = (*UNKNOWN, AVERAGE_PRECISION)  # metrics of an epoch; the last one only for samples with several labels
 
 
 class TrainingError(ValueError):
     """Training that cannot continue."""
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """Results of one epoch.
-
-    Attributes:
-        number: number of the epoch, from 1.
-        loss: mean training loss.
-        top1: top-1 accuracy on validation; nan without validation data.
-        hops: HOPS on validation; nan without validation data.
-        seconds: time spent in the run up to the end of the epoch.
-        log_loss: log-loss on validation at the temperature that suits it best; nan without validation data.
-        average_precision: average precision of the nodes on validation; nan unless samples have several labels.
-    """
-
-    number: int
-    loss: float
-    top1: float
-    hops: float
-    seconds: float
-    log_loss: float = math.nan
-    average_precision: float = math.nan
 
 
 class TrainingCallback(Protocol):
@@ -83,50 +47,6 @@ class TrainingCallback(Protocol):
 
     def close(self) -> None:
         """End the training, whether it finished or failed."""
-
-
-@dataclass
-class RunProgress:
-    """Progress of a run: the part of its state that is not tensors.
-
-    Attributes:
-        history: finished epochs in order.
-        best_epoch: number of the best epoch, from 1; 0 before the first.
-        seconds: time spent in training and validation.
-        choice: what a solver chose and why, as a sentence; "" without one.
-        member: name of the inner model that is trained, for progress displays; "" for the model itself.
-    """
-
-    history: list[Epoch] = field(default_factory=list)
-    best_epoch: int = 0
-    seconds: float = 0.0
-    choice: str = ""
-    member: str = ""
-
-    @property
-    def best(self) -> Epoch:
-        """The epoch whose weights are kept, see `fit`; the first of equals, and without validation the last."""
-        return self.history[self.best_epoch - 1]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Progress as JSON values, without the name of an inner model."""
-        return {name: value for name, value in asdict(self).items() if name != "member"}
-
-    def to_csv(self) -> str:
-        """History as CSV text, one row per epoch; average precision only where samples have several labels."""
-        stream = io.StringIO()
-        several = any(not math.isnan(epoch.average_precision) for epoch in self.history)  # labels of a sample
-        names = [entry.name for entry in fields(Epoch) if several or entry.name != AVERAGE_PRECISION]
-        writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(asdict(epoch) for epoch in self.history)
-        return stream.getvalue()
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:
-        """Progress from the JSON values of `to_dict`."""
-        history = [Epoch(**epoch) for epoch in values["history"]]
-        return cls(history, values["best_epoch"], values["seconds"], values.get("choice", ""))
 
 
 def fit(
@@ -240,115 +160,6 @@ def _solve(  # noqa: PLR0917  # all are needed, and it is called once
     seconds = members.earlier_seconds + time.perf_counter() - start
     only = Epoch(1, loss, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
     return RunProgress([only], 1, seconds, solved.choice)
-
-
-class RunState:
-    """State of a run: current and best weights, optimiser and history.
-
-    Checkpoints are written rarely. In between, the state after the last epoch is copied before the next one changes it,
-    so that it can be written when the run is interrupted.
-    """
-
-    def __init__(
-        self, model: Model, optimizer: torch.optim.Optimizer, config: TrainConfig, identity: Mapping[str, Any]
-    ) -> None:
-        self.model, self.optimizer, self.config, self.identity = model, optimizer, config, identity
-        self.progress = RunProgress()
-        self.best: Mapping[str, Tensor] = model.state_dict()
-        self._next_write = 0.0  # on the clock of `time.perf_counter`
-        self._written = 0  # epochs of the last checkpoint
-        self._copy: Checkpoint | None = None  # state after the last epoch, while the next one changes the model
-        self._is_changing = False
-
-    @property
-    def plateau(self) -> Plateau:
-        """Course of the schedule "plateau" after the finished epochs."""
-        history = self.progress.history
-        measures = [(epoch.top1, epoch.hops, -epoch.log_loss, epoch.average_precision) for epoch in history]
-        patience = self.config.patience
-        return Plateau() if patience is None else Plateau.after(measures, patience, self.config.epochs)
-
-    @property
-    def finished(self) -> bool:
-        """Whether all epochs are done."""
-        return len(self.progress.history) >= min(self.config.epochs, self.plateau.end or self.config.epochs)
-
-    def add(self, epoch: Epoch) -> None:
-        """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
-        earlier = self.progress
-        is_best = not earlier.history or self._is_better(epoch, earlier.best)
-        best = copy.deepcopy(self.model.state_dict()) if is_best else self.best
-        progress = RunProgress(
-            [*earlier.history, epoch], epoch.number if is_best else earlier.best_epoch, epoch.seconds
-        )
-        self.progress, self.best, self._is_changing = progress, best, False  # a signal comes before all or after all
-
-    def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
-        if self.config.patience is not None or math.isnan(epoch.average_precision):
-            return self.config.patience is not None or not epoch.top1 <= best.top1
-        return epoch.average_precision > best.average_precision
-
-    def write_if_due(self, folder: Path) -> None:
-        """Write after the first and the last epoch, and in between so rarely that it takes `WRITING` of the time."""
-        began = time.perf_counter()
-        if self.finished or began >= self._next_write:
-            self.write(folder)
-            ended = time.perf_counter()
-            self._next_write = ended + (ended - began) / WRITING
-
-    def write(self, folder: Path) -> None:
-        """Write the log and the checkpoint of the last finished epoch."""
-        state = self._copy if self._is_changing and self._copy is not None else self._current()
-        write_atomically(folder / LOG, self.progress.to_csv())
-        write_checkpoint(folder / CHECKPOINT, state)
-        self._written = len(self.progress.history)
-
-    def _current(self) -> Checkpoint:
-        tensors = optimizer_tensors(self.optimizer)
-        return Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), self.identity)
-
-    def begin_epoch(self, folder: Path | None) -> None:
-        """Copy the state, unless it is in a checkpoint or there is no folder for one; the model may change from now."""
-        is_needed = folder is not None and self._written < len(self.progress.history)
-        state = self._current() if is_needed else None
-        self._copy = state and replace(state, model=_copied(state.model), optimizer=_copied(state.optimizer))
-        self._is_changing = True
-
-    @contextmanager
-    def kept_on_failure(self, folder: Path | None) -> Iterator[None]:
-        """Write the checkpoint of the last finished epoch if the block fails or is interrupted; the error gets a note.
-
-        It takes as long as the other checkpoints, and can be interrupted once more.
-        """
-        try:
-            yield
-        except BaseException as error:
-            if folder is not None and self.progress.history:
-                error.add_note(self._keep(folder))
-            raise
-
-    def _keep(self, folder: Path) -> str:
-        """Write the checkpoint unless it is written; the outcome as a sentence."""
-        epochs = len(self.progress.history)
-        try:
-            if self._written < epochs:
-                self.write(folder)
-        except Exception as error:  # the error that ended the run matters more
-            reason = error.strerror if isinstance(error, OSError) else str(error)
-            return f"{folder}: the epochs {self._written + 1} to {epochs} could not be saved ({reason})"
-        return f"{folder}: saved after epoch {epochs}"
-
-    def restore(self, checkpoint: Checkpoint) -> None:
-        """Restore the state of a checkpoint."""
-        self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best
-        self._written = len(self.progress.history)
-        self.model.load_state_dict(checkpoint.model)
-        restore_optimizer(self.optimizer, checkpoint.optimizer)
-
-
-def _copied(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Copies of tensors in main memory."""
-    return {name: tensor.detach().to("cpu", copy=True) for name, tensor in tensors.items()}
 
 
 def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:

@@ -1,3 +1,3 @@
-from .pipeline import Pipeline as Pipeline
-from .pipeline import load_pipeline as load_pipeline
+from .pretrained import Pipeline as Pipeline
 from .pretrained import PretrainedModel as PretrainedModel
+from .pretrained import load_pipeline as load_pipeline

@@ -23,8 +23,7 @@ from hiercos.methods.committee import Committee
 from hiercos.methods.default import DEFAULT_RULE, FINE_TUNED_DEFAULT
 from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.model import Model
-from hiercos.methods.registry import DEFAULT, METHODS, Method, MethodError, MethodTraits, build_method
-from hiercos.methods.search import Between, Space
+from hiercos.methods.registry import DEFAULT, METHODS, Between, Method, MethodError, MethodTraits, Space, build_method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
 
 __all__ = [

@@ -6,8 +6,8 @@ from torch.nn import functional as F
 
 from hiercos.geometry import class_frame, height_similarities, tree_operations
 from hiercos.losses import BarzDenzlerLoss
-from hiercos.methods.heads import linear_head
 from hiercos.methods.registry import METHODS, Method
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

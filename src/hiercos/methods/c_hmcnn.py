@@ -4,8 +4,8 @@ from torch import Tensor, nn
 
 from hiercos.geometry import tree_operations
 from hiercos.losses import MCLoss
-from hiercos.methods.heads import linear_head
 from hiercos.methods.registry import METHODS, Method
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

@@ -1,10 +1,9 @@
 """The conditional softmax cascade with adjusted logits."""
 
 from hiercos.losses import ConditionalSoftmaxLoss
-from hiercos.methods.heads import linear_head
-from hiercos.methods.registry import METHODS, Method
-from hiercos.methods.search import Between
+from hiercos.methods.registry import METHODS, Between, Method
 from hiercos.methods.yolo_v2 import CascadeProbabilities, LeafLogProbabilities
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

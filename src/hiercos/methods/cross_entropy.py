@@ -3,9 +3,8 @@
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.heads import hidden_layer
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
-from hiercos.nn import TransformationModule
+from hiercos.nn import TransformationModule, hidden_layer
 from hiercos.taxonomy import Taxonomy
 
 

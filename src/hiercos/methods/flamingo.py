@@ -4,9 +4,8 @@ from torch import nn
 
 from hiercos.geometry import padded_levels
 from hiercos.losses import FlamingoLoss
-from hiercos.methods.heads import class_columns, hidden_layer, node_columns
 from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import SlicedHeads, TransformationModule
+from hiercos.nn import SlicedHeads, TransformationModule, class_columns, hidden_layer, node_columns
 from hiercos.taxonomy import Taxonomy
 
 

@@ -3,9 +3,8 @@
 from torch import nn
 
 from hiercos.losses import HACELoss
-from hiercos.methods.heads import linear_head
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
-from hiercos.methods.search import Between
+from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

@@ -6,9 +6,8 @@ from torch import nn
 
 from hiercos.geometry import padded_levels
 from hiercos.losses import HAFeatLoss
-from hiercos.methods.heads import class_columns, hidden_layer, node_columns
 from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import TransformationModule, UnitRowLinear
+from hiercos.nn import TransformationModule, UnitRowLinear, class_columns, hidden_layer, node_columns
 from hiercos.taxonomy import Taxonomy
 
 

@@ -5,8 +5,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
-from hiercos.methods.search import Between
+from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
 from hiercos.nn import TransformationModule
 from hiercos.taxonomy import Taxonomy
 

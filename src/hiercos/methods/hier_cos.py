@@ -4,8 +4,7 @@ from torch import Tensor, nn
 
 from hiercos.geometry import energy_shares, leaf_scores, node_scores
 from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
-from hiercos.methods.registry import METHODS, Method
-from hiercos.methods.search import Between, OneOf
+from hiercos.methods.registry import METHODS, Between, Method, OneOf
 from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 

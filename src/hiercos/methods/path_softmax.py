@@ -4,9 +4,8 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
-from hiercos.methods.heads import linear_head
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
-from hiercos.methods.search import Between
+from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

@@ -4,8 +4,8 @@ from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import YOLOv2Loss
-from hiercos.methods.heads import linear_head
 from hiercos.methods.registry import METHODS, Method
+from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 

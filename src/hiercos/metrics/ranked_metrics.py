@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics import functional as HF
-from hiercos.metrics.averages import class_sums, mean_of_class_means
 from hiercos.metrics.base import FirstKMean, OrderMean, SampleMean, TreeMetric
 from hiercos.metrics.functional.hops import HopsVariant, TieRule
+from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
 from hiercos.taxonomy import Taxonomy
 
 

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 
 from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
-from hiercos.metrics.averages import class_sums, mean_of_class_means
 from hiercos.metrics.functional.levels import level_accuracy
 from hiercos.metrics.functional.probability import check_log_probabilities, label_log_probabilities
+from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
 from hiercos.metrics.ranking import Ranking, class_rows, rankings
 from hiercos.taxonomy import Taxonomy
 

@@ -8,8 +8,8 @@ from torch import Tensor
 from torchmetrics import MetricCollection
 
 from hiercos.metric_table import SUITE, MetricSpec
-from hiercos.metrics.averages import class_sums, mean_of_class_means
 from hiercos.metrics.base import TreeMetric
+from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
 from hiercos.metrics.suite import averaged_by_class, suite_names, suite_values
 from hiercos.taxonomy import Taxonomy
 

@@ -9,6 +9,10 @@ from hiercos.nn.heads import (
     SlicedHeads,
     TransformationModule,
     UnitRowLinear,
+    class_columns,
+    hidden_layer,
+    linear_head,
+    node_columns,
 )
 
 __all__ = [
@@ -23,6 +27,10 @@ __all__ = [
     "Standardize",
     "TransformationModule",
     "UnitRowLinear",
+    "class_columns",
     "csr_tensor",
     "feature_scale",
+    "hidden_layer",
+    "linear_head",
+    "node_columns",
 ]

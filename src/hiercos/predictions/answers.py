@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.data import InputBatch, Inputs
 from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
@@ -145,8 +146,8 @@ def answer_columns(
         "row": list(batch.numbers),
         **_shown(batch.inputs, np.arange(len(batch))),
         **_named(posterior.taxonomy, decision.nodes, levels),
-        "score": _rounded(_without_root(decision) if decision.criterion == PROBABILITY else decision.values.tolist()),
-        "confidence": _rounded(_without_root(decision)),
+        "score": rounded_values(decision.values, decision.nodes >= 0 if decision.criterion == PROBABILITY else None),
+        "confidence": rounded_values(decision.probabilities, decision.nodes >= 0),
         **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
         **(explanation_columns(posterior, decision) if explain else {}),
     }
@@ -226,8 +227,8 @@ def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, 
         **_shown(batch.inputs, rows),
         "rank": (ranks + 1).tolist(),
         **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]], levels),
-        "score": _rounded(listed.values[rows, ranks].tolist()),
-        "confidence": _rounded(listed.probabilities[rows, ranks].tolist()),
+        "score": rounded_values(listed.values[rows, ranks]),
+        "confidence": rounded_values(listed.probabilities[rows, ranks]),
     }
 
 
@@ -235,11 +236,10 @@ def _stop_columns(posterior: Posterior, decision: Decision) -> AnswerColumns:
     """Level at which each answer stopped, and the likeliest node below it with its probability."""
     below = next_nodes(posterior, decision)
     names = np.array([*posterior.taxonomy.names, ""], dtype=object)
-    confidence = np.where(below < 0, np.nan, posterior.of_nodes(below))
     return {
         "level": decision.levels.tolist(),
         "next": names[below].tolist(),
-        "next_confidence": _rounded(None if np.isnan(value) else value for value in confidence.tolist()),
+        "next_confidence": rounded_values(posterior.of_nodes(below), below >= 0),
     }
 
 
@@ -285,8 +285,27 @@ def _without_root(decision: Decision) -> list[float | None]:
     ]
 
 
-def _rounded(values: Iterable[float | None]) -> list[float | None]:
-    return [None if value is None else round(value, 6) for value in values]
+def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None = None) -> list[float | None]:
+    """Each value with at most six decimals, the same float as from `round`; None where it is not shown.
+
+    The nearest multiple of a millionth is that of the product with a million, unless the product is so close to the
+    middle between two integers that its own rounding could matter.
+
+    Args:
+        values: values, shape (M,).
+        shown: whether each value is shown, shape (M,); all by default.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity, which is rounded below
+        scaled = np.asarray(values, dtype=np.float64) * 1e6
+        whole = np.rint(scaled)
+        is_clear = (np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 2.0**40)  # false for nan
+    rounded: list[float | None] = (whole / 1e6).tolist()
+    for row in np.flatnonzero(~is_clear).tolist():
+        rounded[row] = round(float(values[row]), 6)
+    if shown is not None:
+        for row in np.flatnonzero(~shown).tolist():
+            rounded[row] = None
+    return rounded
 
 
 def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None, explain: bool = False) -> list[Answer]:

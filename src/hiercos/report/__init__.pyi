@@ -1,4 +1,3 @@
-from .curves import write_curve_figure as write_curve_figure
 from .document import AblationGroup as AblationGroup
 from .document import Results as Results
 from .document import Section as Section
@@ -7,6 +6,7 @@ from .document import comparison_results as comparison_results
 from .document import learning_curve_results as learning_curve_results
 from .document import run_results as run_results
 from .figure_files import FigureError as FigureError
+from .figure_files import write_curve_figure as write_curve_figure
 from .figure_files import write_figures as write_figures
 from .forms import FORMS as FORMS
 from .forms import latex_text as latex_text

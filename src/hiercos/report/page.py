@@ -22,8 +22,7 @@ from hiercos.report.figures import (
     verdict_figure,
 )
 from hiercos.report.grid import Cell, Grid
-from hiercos.report.mistake_summary import mistake_summary
-from hiercos.report.statements import Statement
+from hiercos.report.statements import Statement, mistake_summary
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "

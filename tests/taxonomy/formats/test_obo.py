@@ -6,7 +6,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.taxonomy import TaxonomyError, read_terms
-from hiercos.taxonomy.formats.ontologies import read_obo
+from hiercos.taxonomy.terms import read_obo
 from taxonomy_files import faults_of, read_text
 
 HEADER = "format-version: 1.2\nontology: toy\n"

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 from hiercos.cli.options import common as options
+from hiercos.cli.options.common import AXIS_NAMES, check_axis_names
 from hiercos.cli.options.comparison import ResultOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, TrainingOptions, grouped
-from hiercos.cli.options.names import AXES, check_axis_names
 
 
 @grouped
@@ -20,7 +20,7 @@ def ablate(
     columns: DataOptions,
     device_options: DeviceOptions,
     shown: ResultOptions,
-    axes: Annotated[str, typer.Option(help="Axes of the ablation, separated by commas.")] = ",".join(AXES),
+    axes: Annotated[str, typer.Option(help="Axes of the ablation, separated by commas.")] = ",".join(AXIS_NAMES),
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each setting.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,

@@ -8,6 +8,7 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
+from hiercos.cli.options.common import check_method_names
 from hiercos.cli.options.comparison import (
     ComparisonOptions,
     CurveOptions,
@@ -18,15 +19,7 @@ from hiercos.cli.options.comparison import (
     print_tuning,
     recommended,
 )
-from hiercos.cli.options.groups import (
-    DataOptions,
-    DeviceOptions,
-    OptionError,
-    PriorOptions,
-    TrainingOptions,
-    grouped,
-)
-from hiercos.cli.options.names import check_method_names
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, PriorOptions, TrainingOptions, grouped
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
+from hiercos.cli.options.common import check_method_names
 from hiercos.cli.options.groups import (
     DataOptions,
     DeviceOptions,
@@ -16,7 +17,6 @@ from hiercos.cli.options.groups import (
     grouped,
     is_first_process,
 )
-from hiercos.cli.options.names import check_method_names
 from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 

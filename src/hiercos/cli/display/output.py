@@ -3,13 +3,14 @@
 import importlib.util
 import json
 import os
+import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
-from itertools import chain
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
@@ -200,9 +201,41 @@ class CsvWriter(ColumnWriter):
 
     def write_batch(self, columns: "AnswerColumns") -> None:
         """Write rows, after the header in the first batch."""
-        header = () if self.batches else (columns,)
-        rows: Iterable[Iterable[Any]] = chain(header, zip(*columns.values(), strict=True))
-        self.stream.write(csv_text((map(safe_cell, row) for row in rows) if self.safe else rows).encode("utf-8"))
+        cells: list[list[Any]] = list(columns.values())
+        if self.safe:
+            cells = [[*map(safe_cell, column)] for column in cells]
+        header = "" if self.batches else csv_text([map(safe_cell, columns) if self.safe else columns])
+        self.stream.write((header + csv_columns_text(cells)).encode("utf-8"))
+
+
+QUOTED = re.compile(r'[,"\r\n]')  # characters of a cell that is quoted
+
+
+def csv_columns_text(columns: Sequence[Sequence[Any]]) -> str:
+    r"""Columns of equal length as CSV text, the same as `csv_text(zip(*columns))`; each is converted as a whole.
+
+    Example:
+        >>> csv_columns_text([[1, 2], ["cat", "cat, big"], [0.5, None]])
+        '1,cat,0.5\n2,"cat, big",\n'
+    """
+    cells = [_column_cells(column) for column in columns]
+    if len(columns) < 2 or any(column is None for column in cells):
+        return csv_text(zip(*columns, strict=True))
+    rows = zip(*(column for column in cells if column is not None), strict=True)
+    return "\n".join([*map(",".join, rows), ""])
+
+
+def _column_cells(column: Sequence[Any]) -> Sequence[str] | None:
+    """Cells of a column of texts, integers, floats or None as CSV texts; None for a column of other values."""
+    kinds = {*map(type, column)}
+    if kinds == {str}:
+        quoted = {text: f'"{text.replace(chr(34), 2 * chr(34))}"' for text in {*column} if QUOTED.search(text)}
+        return [quoted.get(text, text) for text in column] if quoted else column
+    if kinds <= {int} or kinds <= {float}:
+        return [*map(repr, column)]
+    if kinds <= {int, float, NoneType}:
+        return ["" if value is None else repr(value) for value in column]
+    return None
 
 
 class SafeCsvWriter(CsvWriter):

@@ -1,6 +1,5 @@
 """Options for the answers of a model: the decision rule, how sure it must be, and the classes that are allowed."""
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,37 +17,39 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import Taxonomy
 
 
-PARAMETERS = re.compile(
-    r"\b(target_containment|target_precision|max_overshoot|min_level)\b"
-    r"|(?<=\ba )(confidence|delta)(?= above)|(?<=got )(confidence)\b|\b(level_confidences)\b"
-)
+OPTIONS = {"level_confidences": "--confidence"}  # options that are not called like their parameter of a rule
 HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 
 @contextmanager
 def command_spelling() -> Iterator[None]:
     """Errors of a request in the words of the command: `--target-precision` for `target_precision`."""
+    from hiercos.decisions import ParameterError
+
     try:
         yield
     except OptionError:
         raise
+    except ParameterError as error:
+        raise OptionError(error.spelled(option_name)) from error
     except FaultsError as error:
-        raise OptionError(map(spelled, error.faults)) from error
+        raise OptionError(map(_hinted, error.faults)) from error
 
 
-def spelled(fault: str) -> str:
-    """A fault with the names of parameters as options, and a hint for a name that resembles no other.
+def option_name(parameter: str) -> str:
+    """The option for a parameter of a rule.
 
     Example:
-        >>> spelled("rule 'back-off': expected a target_precision above 0 and below 1, got 2.0")
-        "rule 'back-off': expected a --target-precision above 0 and below 1, got 2.0"
+        >>> option_name("target_precision"), option_name("level_confidences")
+        ('--target-precision', '--confidence')
     """
-    found = PARAMETERS.sub(lambda match: "--" + OPTION_NAMES.get(match.group(), match.group().replace("_", "-")), fault)
-    is_unknown = found.startswith("--") and ": unknown label " in found and "; the nearest " not in found
-    return found.replace("unknown label", "unknown name") + (HINT if is_unknown else "")
+    return OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
-OPTION_NAMES = {"level_confidences": "confidence"}
+def _hinted(fault: str) -> str:
+    """A fault of an option with the names of classes, with a hint for a name that resembles no other."""
+    is_unknown = fault.startswith("--") and ": unknown label " in fault and "; the nearest " not in fault
+    return fault.replace("unknown label", "unknown name") + (HINT if is_unknown else "")
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiercos.cli.options.common import TrustBackbone, Workers, named_values
+from hiercos.cli.options.common import TrustBackbone, Workers, check_backbone_name, named_values
 from hiercos.cli.options.groups import OptionError, is_first_process
-from hiercos.cli.options.names import check_backbone_name
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -1,15 +1,18 @@
-"""Options and path checks that several commands share, and `name=value` pairs."""
+"""Options that several commands share, and checks of paths, of names, and of `name=value` pairs."""
 
 import json
 import os
-from collections.abc import Iterable
+import sys
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.options.groups import OptionError
+from hiercos.errors import suggestion
 from hiercos.files import check_folder_writable, check_writable
 from hiercos.locks import check_unlocked
 from hiercos.manifest import Manifest
@@ -145,3 +148,77 @@ def _json_or_text(value: str) -> Any:
         return json.loads(value)
     except ValueError:
         return value
+
+
+# Names that options may have, listed here because their registries import torch; a test compares the lists.
+METHOD_NAMES = (
+    "barz-denzler",
+    "c-hmcnn",
+    "conditional-softmax",
+    "cross-entropy",
+    "cross-entropy-mlp",
+    "default",
+    "flamingo-1",
+    "flamingo-2",
+    "flat-committee",
+    "gaussian",
+    "hace",
+    "hafeat-1",
+    "hafeat-2",
+    "haframe",
+    "hier-cos",
+    "hxe",
+    "linear-svm",
+    "logistic",
+    "path-softmax",
+    "soft-labels",
+    "tree-logistic",
+    "yolo-v2",
+)
+AXIS_NAMES = ("alpha", "direction", "regulariser", "span", "exponent")
+BACKBONE_NAMES = ("efficientnet-lite0", "minilm", "ngrams", "resnet-50", "vit-small", "wide-resnet-28")
+BACKBONE_PREFIXES = ("onnx", "sentence-transformers", "timm", "transformers")
+
+
+def check_method_names(names: Iterable[str]) -> None:
+    """Raise for the first unknown method; torch is imported only where another package registers methods."""
+    if not _asks_registry("hiercos.methods", "hiercos.methods"):
+        return _check("method", names, METHOD_NAMES)
+    from hiercos.methods import METHODS as REGISTRY
+
+    for name in names:
+        REGISTRY.checked_name(name)
+    return None
+
+
+def check_backbone_name(name: str) -> None:
+    """Raise for an unknown backbone; torch is imported only where another package registers backbones."""
+    if not _asks_registry("hiercos.backbones", "hiercos.nn.backbones"):
+        listed = (*BACKBONE_NAMES, *(f"{prefix}:MODEL" for prefix in BACKBONE_PREFIXES))
+        prefix, colon, model = name.partition(":")
+        return _check("backbone", [] if colon and model and prefix in BACKBONE_PREFIXES else [name], listed)
+    from hiercos.nn.backbones import BACKBONES as REGISTRY
+
+    REGISTRY[name]
+    return None
+
+
+def check_axis_names(names: Iterable[str]) -> None:
+    """Raise for the first unknown axis of an ablation."""
+    _check("axis", names, AXIS_NAMES)
+
+
+def _asks_registry(group: str, module: str) -> bool:
+    """Whether only the registry knows all names: it is imported already, or other packages register more.
+
+    Args:
+        group: group of the entry points of other packages.
+        module: module of the registry.
+    """
+    return module in sys.modules or bool(entry_points(group=group))
+
+
+def _check(kind: str, names: Iterable[str], known: Collection[str]) -> None:
+    for name in names:
+        if name not in known:
+            raise OptionError(f"unknown {kind} {name!r}{suggestion(name, known)}")

@@ -148,7 +148,7 @@ def check_features(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> 
 def float_features(features: AnyArray) -> Float32Array:
     """Features as float32, of the same shape."""
     with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
-        return features.astype(np.float32)
+        return features.astype(np.float32, copy=False)
 
 
 def array_row_name(row: int) -> str:

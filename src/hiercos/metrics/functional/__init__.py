@@ -1,6 +1,5 @@
 """Hierarchical metrics as pure functions of (scores, labels, taxonomy), most of them with one value per sample."""
 
-from hiercos.metrics.functional.average_precision import average_precision
 from hiercos.metrics.functional.hops import hops
 from hiercos.metrics.functional.levels import (
     ANSWER_METRICS,
@@ -23,7 +22,7 @@ from hiercos.metrics.functional.ranked import (
     preference_order_distance,
     top_k_accuracy,
 )
-from hiercos.metrics.functional.retrieval import ndcg, normalized_rank, reciprocal_rank
+from hiercos.metrics.functional.retrieval import average_precision, ndcg, normalized_rank, reciprocal_rank
 
 __all__ = [
     "ANSWER_METRICS",

@@ -20,7 +20,6 @@ from hiercos.taxonomy.formats.json_trees import (
     taxonomy_to_dict,
 )
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
-from hiercos.taxonomy.formats.ontologies import read_obo, read_wordnet
 from hiercos.taxonomy.formats.tables import (
     NUMBERED,
     edges_from_rows,
@@ -32,7 +31,7 @@ from hiercos.taxonomy.formats.tables import (
     read_lines,
     separator_fault,
 )
-from hiercos.taxonomy.terms import Terms
+from hiercos.taxonomy.terms import Terms, read_obo, read_wordnet
 from hiercos.taxonomy.tree import Taxonomy
 
 __all__ = [

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.benchmark import AXIS_DESCRIPTIONS
-from hiercos.cli.options import names
+from hiercos.cli.options import common
 from hiercos.cli.options.groups import OptionError
 from hiercos.methods import METHODS
 from hiercos.nn.backbones import BACKBONES, BackboneError
@@ -19,10 +19,10 @@ def registered(registry: object) -> set[str]:
 
 
 def test_the_lists_are_those_of_the_registries() -> None:
-    assert set(names.METHODS) == registered(METHODS)
-    assert set(names.BACKBONES) == registered(BACKBONES)
-    assert set(names.BACKBONE_PREFIXES) == set(BACKBONES.prefixes)
-    assert tuple(AXIS_DESCRIPTIONS) == names.AXES
+    assert set(common.METHOD_NAMES) == registered(METHODS)
+    assert set(common.BACKBONE_NAMES) == registered(BACKBONES)
+    assert set(common.BACKBONE_PREFIXES) == set(BACKBONES.prefixes)
+    assert tuple(AXIS_DESCRIPTIONS) == common.AXIS_NAMES
 
 
 FAULTS = {
@@ -48,10 +48,10 @@ def test_misspelt_names_are_found_without_torch(tmp_path: Path) -> None:
 
 
 def test_backbones_of_other_libraries_are_known_by_their_prefix(monkeypatch: pytest.MonkeyPatch) -> None:
-    names.check_backbone_name("timm:resnet18")
+    common.check_backbone_name("timm:resnet18")
     with pytest.raises(BackboneError, match="unknown backbone 'tim:resnet18'"):
-        names.check_backbone_name("tim:resnet18")
+        common.check_backbone_name("tim:resnet18")
     monkeypatch.delitem(sys.modules, "hiercos.nn.backbones")  # as in a new process
-    names.check_backbone_name("timm:resnet18")
+    common.check_backbone_name("timm:resnet18")
     with pytest.raises(OptionError, match="unknown backbone 'timm:'"):
-        names.check_backbone_name("timm:")
+        common.check_backbone_name("timm:")

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos.data import PixelImages, Texts, Vectors
 from hiercos.decisions import Posterior
-from hiercos.engine.shown_inputs import INPUTS, SIDE, read_shown_inputs, shown_inputs, telling_rows
+from hiercos.engine.run_folder import INPUTS, SIDE, read_shown_inputs, shown_inputs, telling_rows
 from trees import TOY
 
 
@@ -17,9 +17,9 @@ def test_telling_rows_are_mistakes_alone() -> None:
 
 
 def test_of_many_mistakes_the_far_and_the_frequent_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hiercos.engine.shown_inputs.WORST", 2)
-    monkeypatch.setattr("hiercos.engine.shown_inputs.PAIRS", 1)
-    monkeypatch.setattr("hiercos.engine.shown_inputs.OF_PAIR", 1)
+    monkeypatch.setattr("hiercos.engine.run_folder.WORST", 2)
+    monkeypatch.setattr("hiercos.engine.run_folder.PAIRS", 1)
+    monkeypatch.setattr("hiercos.engine.run_folder.OF_PAIR", 1)
     answers, labels = np.array([1, 1, 1, 2, 2]), np.array([0, 0, 0, 0, 1])
     posterior = Posterior(np.eye(3)[answers], TOY)
     assert telling_rows(posterior, labels).tolist() == [0, 3, 4]  # the two vehicles, and one cat that is a dog
