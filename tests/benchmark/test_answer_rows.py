@@ -3,16 +3,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos import Taxonomy
+from hiercos import Taxonomy, engine
 from hiercos.benchmark import AnswerTable, Entry, compare
-from hiercos.benchmark.answer_rows import answer_values
-from hiercos.decisions import Decision
-from hiercos.engine import TrainConfig, prepare
+from hiercos.benchmark.answer_rows import answer_values, posterior_rows, rule_of
+from hiercos.decisions import Decision, rule
+from hiercos.engine import TrainConfig, prepare, stored_hops, train_run
+from hiercos.metrics import functional
+from hiercos.records import Record
 from hiercos.report import summarize
 from trees import TOY17, taxonomies
 
@@ -47,6 +50,23 @@ def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) ->
             gap = np.mean([record.metrics[metric] for record in own])
             gap -= np.mean([record.metrics[metric] for record in records if record.rule == "none"])
             assert table.difference(own[0].name, "cross-entropy", metric)[0] == pytest.approx(gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["none", "crm", "hops", "default"])
+def test_a_run_stores_the_hops_of_its_rows_under_the_rules_it_was_measured_with(name: str, tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    config = TrainConfig(method="cross-entropy", epochs=1, batch_size=32)
+    train_run(fabric, blob_data(TOY17, 340), config, tmp_path, reported=("crm", "hops", "default"))
+    posterior, labels = engine.tested_posterior(tmp_path)
+    decided = rule_of(Record.read(tmp_path, name), tmp_path)
+    ranking = torch.from_numpy(decided.ranking(posterior))
+    wanted = functional.hops(ranking, torch.from_numpy(labels), TOY17).numpy()
+    stored = stored_hops(tmp_path, decided)
+    assert stored is not None
+    np.testing.assert_array_equal(stored, wanted)
+    np.testing.assert_array_equal(posterior_rows(tmp_path, name)[:, 0], wanted)
+    assert stored_hops(tmp_path, rule("hops", exact_up_to=1)) is None
 
 
 def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: Path) -> None:

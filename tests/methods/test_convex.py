@@ -1,15 +1,18 @@
 """Logistic regression along a tree or graph against scikit-learn, autograd and a slow reference."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.optimize import minimize
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from hiercos import Taxonomy
-from hiercos.methods.convex import Inputs, PathProblem, Prior
+from hiercos.methods.convex import DenseInputs, Descent, PathProblem, Prior, Solution, problem_inputs
 from trees import TOY17, graphs, random_tree, taxonomies
 
 
@@ -34,25 +37,59 @@ def slow_value(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, nodes: 
     )
 
 
+def slow_solution(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, prior: Prior) -> np.ndarray:
+    """Class weights (F, C) at the optimum, sought in the weights of the nodes by SciPy."""
+    deviations = np.sqrt(prior.node_variances(taxonomy))
+    width, nodes = rows.shape[1], taxonomy.num_nodes
+
+    def value(flat: np.ndarray) -> float:
+        weights = flat[: width * nodes].reshape(width, nodes)
+        penalty = 0.5 * float(np.square(weights).sum())
+        return slow_value(taxonomy, rows, labels, weights * deviations, flat[width * nodes :]) + penalty
+
+    found = minimize(value, np.zeros(width * nodes + taxonomy.num_classes), method="BFGS", options={"gtol": 1e-4})
+    weights = found.x[: width * nodes].reshape(width, nodes) * deviations
+    return np.stack([weights[:, taxonomy.ancestors.list(int(leaf))].sum(axis=1) for leaf in taxonomy.leaves], axis=1)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+@settings(max_examples=8, deadline=None)
+@given(taxonomy=taxonomies(7) | graphs(7), shared=st.sampled_from([0.0, 0.5, 0.9]))
+def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: float) -> None:
+    features, labels = samples(taxonomy, 7, 3)
+    problem, prior = PathProblem(problem_inputs(kind(features)), labels, taxonomy), Prior(4.0, shared)
+    weight, bias = problem.layer(problem.solve(prior))
+    scaled = ((torch.as_tensor(features) - problem.inputs.shift) / problem.inputs.scale).double().numpy()
+    expected = slow_solution(taxonomy, scaled, labels, prior)
+    np.testing.assert_allclose((weight * problem.inputs.scale).numpy().T, expected, atol=0.01)
+    assert bias.shape == (taxonomy.num_classes,)
+
+
 @settings(max_examples=20, deadline=None)
 @given(taxonomy=taxonomies(12) | graphs(12), shared=st.sampled_from([0.0, 0.5, 0.9]))
-def test_the_objective_equals_a_slow_one_and_its_gradient_that_of_autograd(taxonomy: Taxonomy, shared: float) -> None:
+def test_objective_and_gradient_equal_those_of_a_slow_objective_and_autograd(taxonomy: Taxonomy, shared: float) -> None:
     features, labels = samples(taxonomy, 7, 3)
-    problem = PathProblem(Inputs(features), labels, taxonomy)
-    roots = torch.as_tensor(Prior(4.0, shared).node_variances(taxonomy)).float().sqrt()
+    problem, prior = PathProblem(problem_inputs(features), labels, taxonomy), Prior(4.0, shared)
+    roots = torch.as_tensor(prior.node_variances(taxonomy)).float().sqrt()
     torch.manual_seed(0)
-    nodes = torch.randn(3, taxonomy.num_nodes, requires_grad=True)
-    bias = torch.randn(taxonomy.num_classes, requires_grad=True)
-    loss, slope, bias_slope = problem.value(nodes.detach(), bias.detach(), roots)
-    expected = slow_value(
-        taxonomy, problem.inputs.rows.numpy(), labels, (nodes * roots).detach().numpy(), bias.detach().numpy()
-    )
-    assert loss == pytest.approx((expected + 0.5 * float(nodes.detach().square().sum())) / 7, rel=1e-5)
-    logits = problem.inputs.rows @ problem.class_weights(nodes, roots) + bias
-    value = torch.nn.functional.cross_entropy(logits, torch.as_tensor(labels)) + 0.5 * nodes.square().sum() / 7
-    value.backward()
-    torch.testing.assert_close(slope, nodes.grad, rtol=1e-4, atol=1e-5)
-    torch.testing.assert_close(bias_slope, bias.grad, rtol=1e-4, atol=1e-5)
+    coefficients, bias = torch.randn(taxonomy.num_classes, 3), torch.randn(taxonomy.num_classes)
+    descent = Descent(problem, prior, Solution(coefficients, bias, prior, 0))
+    members = [torch.isin(torch.arange(taxonomy.num_nodes), above(taxonomy, leaf)) for leaf in taxonomy.leaves]
+    nodes = (torch.stack(members).float().T @ coefficients) * roots[:, None]  # (N, F), over their deviations
+    rows = torch.as_tensor((features - problem.inputs.shift.numpy()) / problem.inputs.scale.numpy())
+    expected = slow_value(taxonomy, rows.numpy(), labels, (nodes * roots[:, None]).T.numpy(), bias.numpy())
+    assert descent.loss == pytest.approx(expected / 7, rel=1e-5, abs=1e-6)
+    nodes.requires_grad_()
+    classes = torch.stack([(nodes * roots[:, None])[chosen].sum(dim=0) for chosen in members])  # (C, F)
+    loss = torch.nn.functional.cross_entropy(rows @ classes.T + bias, torch.as_tensor(labels))
+    (loss + 0.5 * nodes.square().sum() / 7).backward()
+    found = (torch.stack(members).float().T @ descent.gradient.coefficients) * roots[:, None]
+    torch.testing.assert_close(found, nodes.grad, rtol=1e-4, atol=1e-5)
+
+
+def above(taxonomy: Taxonomy, leaf: np.integer) -> torch.Tensor:
+    """Ancestors of a class and itself."""
+    return torch.as_tensor(taxonomy.ancestors.list(int(leaf)))
 
 
 @settings(max_examples=30, deadline=None)
@@ -68,8 +105,8 @@ def test_without_a_share_it_is_the_logistic_regression_of_scikit_learn() -> None
     features, labels = samples(TOY17, 200)
     scale = (features - features.mean(0)) / features.std(0) / np.sqrt(features.shape[1])
     reference = LogisticRegression(C=16.0, tol=1e-8, max_iter=2000).fit(scale, labels)
-    problem, prior = PathProblem(Inputs(features), labels, TOY17), Prior(16.0)
-    weight, bias = problem.layer(problem.solve(prior), prior)
+    problem, prior = PathProblem(problem_inputs(features), labels, TOY17), Prior(16.0)
+    weight, bias = problem.layer(problem.solve(prior))
     found = (torch.as_tensor(features) @ weight.T + bias).softmax(dim=1).numpy()
     np.testing.assert_allclose(found, reference.predict_proba(scale), atol=2e-3)
 
@@ -77,37 +114,37 @@ def test_without_a_share_it_is_the_logistic_regression_of_scikit_learn() -> None
 def test_a_warm_start_ends_at_the_same_optimum() -> None:
     taxonomy = random_tree(1)
     features, labels = samples(taxonomy, 150)
-    problem, prior = PathProblem(Inputs(features), labels, taxonomy), Prior(64.0, 0.5)
+    problem, prior = PathProblem(problem_inputs(features), labels, taxonomy), Prior(64.0, 0.5)
     cold = problem.solve(prior)
     warm = problem.solve(prior, problem.solve(Prior(4.0, 0.0)))
-    one, other = (problem.layer(each, prior)[0] for each in (cold, warm))
+    one, other = (problem.layer(each)[0] for each in (cold, warm))
     torch.testing.assert_close(one, other, rtol=0.02, atol=0.02)
 
 
 def test_sparse_features_give_the_solution_of_the_same_dense_problem() -> None:
     features, labels = samples(TOY17, 120, 8)
     features[features < 0.8] = 0
-    sparse = PathProblem(Inputs(csr_matrix(features)), labels, TOY17)
-    rows = sparse.inputs.rows.to_dense()
-    torch.testing.assert_close(rows * sparse.inputs.scale, torch.as_tensor(features))
-    assert float(rows.square().sum(dim=1).mean()) == pytest.approx(1, rel=1e-5)
-    nodes, bias = torch.randn(8, TOY17.num_nodes), torch.randn(TOY17.num_classes)
-    roots = torch.ones(TOY17.num_nodes)
-    loss, slope, _ = sparse.value(nodes, bias, roots)
-    sparse.inputs.rows, sparse.inputs.columns = rows, rows.T
-    again, dense_slope, _ = sparse.value(nodes, bias, roots)
-    assert loss == pytest.approx(again, rel=1e-5)
-    torch.testing.assert_close(slope, dense_slope, rtol=1e-4, atol=1e-5)
+    sparse, prior = PathProblem(problem_inputs(csr_matrix(features)), labels, TOY17), Prior(16.0, 0.5)
+    weight, bias = sparse.layer(sparse.solve(prior))
+    inputs = DenseInputs(features)
+    inputs.rows, inputs.shift, inputs.scale = (
+        torch.as_tensor(features) / sparse.inputs.scale,
+        sparse.inputs.shift,
+        sparse.inputs.scale,
+    )
+    assert float(inputs.rows.square().sum(dim=1).mean()) == pytest.approx(1, rel=1e-5)
+    dense = PathProblem(inputs, labels, TOY17)
+    dense_weight, dense_bias = dense.layer(dense.solve(prior))
+    torch.testing.assert_close(weight, dense_weight, rtol=0.01, atol=0.01)
+    torch.testing.assert_close(bias, dense_bias, rtol=0.01, atol=0.01)
 
 
 def test_weights_count_like_repeated_samples() -> None:
     features, labels = samples(TOY17, 80)
-    twice = np.arange(80) < 30
-    repeated = PathProblem(Inputs(features), labels, TOY17, np.where(twice, 2.0, 1.0))
-    nodes, bias = torch.randn(5, TOY17.num_nodes), torch.randn(TOY17.num_classes)
-    roots = torch.ones(TOY17.num_nodes)
-    weighted = repeated.value(nodes, bias, roots)[0]
-    once = PathProblem(Inputs(features), labels, TOY17).value(nodes, bias, roots)[0]
-    half = PathProblem(Inputs(features), labels, TOY17, twice.astype(float)).value(nodes, bias, roots)[0]
-    penalty = 0.5 * float(nodes.square().sum()) / 80
-    assert weighted == pytest.approx(once + half - penalty, rel=1e-5)
+    times = np.where(np.arange(80) < 30, 2, 1)
+    inputs, prior = DenseInputs(features), Prior(16.0, 0.5)
+    problem = PathProblem(inputs, labels, TOY17, times.astype(float))
+    weight, _ = problem.layer(problem.solve(prior))
+    inputs.rows, inputs.count = inputs.rows.repeat_interleave(torch.as_tensor(times), dim=0), int(times.sum())
+    repeated = PathProblem(inputs, np.repeat(labels, times), TOY17)
+    torch.testing.assert_close(weight, repeated.layer(repeated.solve(prior))[0], rtol=0.01, atol=0.01)

@@ -28,6 +28,7 @@ from .jobs import Result as Result
 from .jobs import Task as Task
 from .learning_curves import few_shot_rows as few_shot_rows
 from .learning_curves import learning_curves as learning_curves
+from .recipes import Recipe as Recipe
 from .recipes import RecipeError as RecipeError
 from .recipes import load_recipes as load_recipes
 from .report_source import ReportSource as ReportSource

@@ -9,8 +9,8 @@ import torch
 
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.resampling import bootstrap_means, percentiles, sample_means
-from hiercos.decisions import ROWS_AT_ONCE, Decision, Rule, rule, rule_from_dict
-from hiercos.engine import stored_rule, tested_posterior
+from hiercos.decisions import ROWS_AT_ONCE, Decision, Posterior, Rule, rule, rule_from_dict
+from hiercos.engine import stored_hops, stored_rule, tested_posterior
 from hiercos.metrics import functional as HF
 from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
@@ -47,15 +47,23 @@ def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
         Shape (M, 2), nan where a sample does not count.
     """
     posterior, labels = tested_posterior(folder)
-    decided, tables = rule_of(Record.read(folder, rule_name), folder), []
+    decided = rule_of(Record.read(folder, rule_name), folder)
+    stored, tables = stored_hops(folder, decided), []
     for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
-        true = torch.from_numpy(labels[start : start + len(batch)])
-        known = true < posterior.taxonomy.num_classes
-        hops = torch.full((len(batch),), torch.nan, dtype=torch.float64)
-        hops[known] = HF.hops(torch.from_numpy(decided.ranking(batch))[known], true[known], posterior.taxonomy).double()
-        loss = HF.log_loss(torch.from_numpy(batch.logs), true, posterior.taxonomy)
-        tables.append(torch.stack([hops, loss], dim=1).numpy())
+        rows = slice(start, start + len(batch))
+        hops = _hops(decided, batch, labels[rows]) if stored is None else stored[rows]
+        loss = HF.log_loss(torch.from_numpy(batch.logs), torch.from_numpy(labels[rows]), posterior.taxonomy)
+        tables.append(np.stack([hops, loss.numpy()], axis=1))
     return np.concatenate(tables)
+
+
+def _hops(decided: Rule, posterior: Posterior, labels: IntArray) -> FloatArray:
+    """HOPS of each sample under a rule, shape (M,), nan for one that is labelled with an inner node."""
+    known = labels < posterior.taxonomy.num_classes
+    hops = np.full(len(labels), np.nan)
+    ranking, true = torch.from_numpy(decided.ranking(posterior)[known]), torch.from_numpy(labels[known])
+    hops[known] = HF.hops(ranking, true, posterior.taxonomy).numpy()
+    return hops
 
 
 def rule_of(record: Record, folder: Path) -> Rule:

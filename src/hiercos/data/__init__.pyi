@@ -14,7 +14,7 @@ from .images.collections import ImageError as ImageError
 from .images.collections import ImageFiles as ImageFiles
 from .images.collections import Images as Images
 from .images.collections import PixelImages as PixelImages
-from .images.faulty import CACHE_VARIABLE as CACHE_VARIABLE
+from .images.decoding import CACHE_VARIABLE as CACHE_VARIABLE
 from .inputs import Float32Array as Float32Array
 from .inputs import Inputs as Inputs
 from .inputs import Kind as Kind

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from hiercos.data.dataset import FeatureOrigin
-from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.images.decoding import CheckCallback, check_on_error, usable_rows
 from hiercos.data.inputs import Inputs
 from hiercos.errors import RowName
 from hiercos.taxonomy import AnyArray, IntArray, Taxonomy

@@ -12,7 +12,7 @@ import numpy as np
 
 from hiercos.data.catalogue.built_in import BUILT_IN
 from hiercos.data.dataset import Dataset, data_fingerprint
-from hiercos.data.images.faulty import CheckCallback, dataset_of_usable_images
+from hiercos.data.images.decoding import CheckCallback, dataset_of_usable_images
 from hiercos.data.inputs import Inputs, Kind
 from hiercos.data.readers.registry import (
     STANDARD_INPUT,

@@ -40,8 +40,8 @@ from hiercos.engine.run_folder import (
     SCORES,
     earlier_record,
     finished_record,
-    npz_content,
     remove_unfinished,
+    scores_file,
     shown_inputs,
     stored_scores,
     telling_rows,
@@ -52,10 +52,10 @@ from hiercos.locks import locked_folder
 from hiercos.manifest import Manifest
 from hiercos.methods import METHODS, Model
 from hiercos.metric_table import AVERAGE_PRECISION
-from hiercos.metrics import default_suite
+from hiercos.metrics import SuiteSums, suite_names, suite_values
 from hiercos.records import Record, record_file, run_identity
 from hiercos.records import RunError as RunError  # noqa: PLC0414 - a public name of the engine
-from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, nodes_of_labels
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -184,12 +184,14 @@ def _train_run(
     tested = evaluate_scores(fabric, model, test, temperature=temperature)
     own = _record(fabric, data, config, progress, tested.metrics)
     posterior = Posterior.from_scores(tested.scores, data.taxonomy, **calibration)
-    records = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
+    ruled = {name: ruled_record(own, each, posterior, test.labels, temperature) for name, each in rules.items()}
+    records = {name: record for name, (record, _) in ruled.items()}
     if weights is None:
         records["none"] = own
     if fabric.is_global_zero:
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
-        others[SCORES] = npz_content(scores=tested.scores.numpy(), labels=test.labels.numpy())
+        hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
+        others[SCORES] = scores_file(tested.scores.numpy(), test.labels.numpy(), hops)
         others |= shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
         calibration |= {"memory": _memory(train, memory, config.seed), "calibration": chains}
         save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration), others)
@@ -237,7 +239,9 @@ def _memory(train: LabelledSamples, per_class: int, seed: int) -> Memory | None:
     return Memory.choose(held.features, held.labels, per_class, seed=seed)
 
 
-def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float) -> Record:
+def ruled_record(
+    record: Record, rule: Rule, posterior: Posterior, labels: ArrayLike, temperature: float
+) -> tuple[Record, Floats]:
     """Record of a run with the metrics of a rule on a posterior: of its ranking, and top-5 of its short list.
 
     Under a rule the answer at every level is the ancestor of the class ranked first, so full-path accuracy equals
@@ -249,16 +253,22 @@ def ruled_record(record: Record, rule: Rule, posterior: Posterior, labels: Array
         posterior: posterior of M test samples.
         labels: label of each test sample, a class index or C + node, shape (M,).
         temperature: temperature of the posterior.
+
+    Returns:
+        Record, and HOPS of each test sample, shape (M,), nan for one that is labelled with an inner node.
     """
-    true = torch.as_tensor(labels)
-    if not len(true):
-        return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature)
-    suite = default_suite(posterior.taxonomy)
+    taxonomy, true, rows = posterior.taxonomy, torch.as_tensor(labels), [np.empty(0)]
+    names = suite_names(taxonomy)
+    sums = SuiteSums.of(torch.empty(0, len(names), dtype=torch.float64), true[:0], taxonomy)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
-        suite.update(labels=true[start : start + len(batch)], **ruled_tensors(rule, batch))
-    metrics = {name: float(value) for name, value in suite.compute().items()}
+        own = true[start : start + len(batch)]
+        values = suite_values(labels=own, taxonomy=taxonomy, **ruled_tensors(rule, batch))
+        sums = sums.plus(SuiteSums.of(values, own, taxonomy))
+        rows.append(values[:, names.index("hops")].numpy())
+    metrics = {name: float(value) for name, value in sums.means(taxonomy).items()}
     metrics |= {name: value for name, value in record.metrics.items() if name == AVERAGE_PRECISION}  # of no rule
-    return replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature, metrics=metrics)
+    ruled = replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature, metrics=metrics)
+    return ruled, np.concatenate(rows)
 
 
 def _calibration_chains(
@@ -318,7 +328,7 @@ def _earlier_records(
         missing = _fitted(missing, held_out, val.labels[known], model.calibration)
     posterior = Posterior.from_scores(scores, data.taxonomy, **calibration)
     for name, rule in missing.items():
-        records[name] = ruled_record(record, rule, posterior, labels, temperature)
+        records[name], _ = ruled_record(record, rule, posterior, labels, temperature)
         if fabric.is_global_zero:
             records[name].write(folder)
     return records

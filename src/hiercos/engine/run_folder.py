@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,7 @@ from hiercos.engine.model_folder import TAXONOMY, read_model_json, stored_calibr
 from hiercos.manifest import Manifest
 from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
-from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.taxonomy import Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
@@ -128,6 +130,39 @@ def stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.float
     return scores, labels.astype(np.int64, copy=False)
 
 
+def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Sequence[tuple[Rule, Floats]]) -> bytes:
+    """Content of the file SCORES of a run.
+
+    Args:
+        scores: class scores of the test samples, shape (M, C).
+        labels: their labels, shape (M,).
+        hops: rules with the HOPS of each test sample under them, shape (M,); see `stored_hops`.
+    """
+    stream = io.BytesIO()
+    rules, rows = zip(*((_rule_key(rule), values) for rule, values in hops), strict=True)
+    np.savez(stream, scores=scores, labels=labels, rules=np.array(rules), hops=np.stack(rows))
+    return stream.getvalue()
+
+
+def stored_hops(folder: Path, rule: Rule) -> Floats | None:
+    """HOPS of each test sample of a finished run, shape (M,), nan where it does not count; None if it is not stored.
+
+    It is stored for the rules that were measured when the run ended.
+    """
+    files = Manifest.of(folder)
+    arrays = read_npz(folder / SCORES, arrays=("labels",), optional=("rules", "hops"), content=files.content(SCORES))
+    rules, hops = arrays.get("rules", np.empty(0)), arrays.get("hops", np.empty(0))
+    if rules.ndim != 1 or hops.dtype != np.float64 or hops.shape != (len(rules), len(arrays["labels"])):
+        return None
+    found = np.flatnonzero(rules == _rule_key(rule))
+    return hops[found[0]] if len(found) else None
+
+
+def _rule_key(rule: Rule) -> str:
+    """SHA-256 of a rule with its parameters and what was fitted."""
+    return hashlib.sha256(json.dumps(rule.to_dict(), sort_keys=True).encode()).hexdigest()
+
+
 def earlier_record(record: Record, folder: Path, rule: str, temperature: float | None) -> Record | None:
     """Stored record under a rule, if it is of the same run (and of the given temperature); None otherwise."""
     found = Record.find(folder, rule)
@@ -161,10 +196,3 @@ def remove_unfinished(folder: Path) -> None:
     """Remove what only an unfinished run needs: checkpoints and inner models."""
     remove_checkpoints(folder)
     shutil.rmtree(folder / MEMBERS, ignore_errors=True)
-
-
-def npz_content(**arrays: NDArray[Any]) -> bytes:
-    """Arrays as the content of an .npz file."""
-    stream = io.BytesIO()
-    np.savez(stream, **arrays)  # type: ignore[arg-type]  # its other parameter is not among the names
-    return stream.getvalue()

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.convex import Inputs, PathProblem, Prior, Solution
+from hiercos.methods.convex import PathProblem, Prior, Solution, problem_inputs
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
@@ -113,8 +113,8 @@ class LogisticSolver:
         if self.prior is None:
             self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
         prior = self.prior
-        problem = PathProblem(Inputs(train.features), train.labels, self.taxonomy, train.weights)
-        self.head.set(*problem.layer(problem.solve(prior, start), prior))
+        problem = PathProblem(problem_inputs(train.features), train.labels, self.taxonomy, train.weights)
+        self.head.set(*problem.layer(problem.solve(prior, start)))
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
         return Solved(f"variance of the weights {prior.variance:g}{shared}")
 
@@ -182,14 +182,14 @@ class PriorSearch:
     """
 
     def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
-        self.problem = PathProblem(Inputs(train.features), train.labels, taxonomy, train.weights)
+        self.problem = PathProblem(problem_inputs(train.features), train.labels, taxonomy, train.weights)
         self.val = val
         self.last: Solution | None = None
 
     def loss(self, prior: Prior) -> float:
         """Sum of the held-out samples' -log p, see `held_out_loss`."""
         self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
-        weight, bias = (part.numpy() for part in self.problem.layer(self.last, prior))
+        weight, bias = (part.numpy() for part in self.problem.layer(self.last))
         logits = self.val.features @ weight.T + bias
         return held_out_loss(logits, self.val.labels, self.val.weights)
 

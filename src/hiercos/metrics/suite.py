@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import repeat
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -136,6 +137,40 @@ def _levels_right(ranking: Ranking, node_scores: Tensor | None, labels: Tensor, 
 def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxonomy) -> int:
     """Number of classes to rank for the metrics of some sources."""
     return max((spec.depth(taxonomy.num_classes) for spec in specs if spec.source in sources), default=1)
+
+
+class SuiteSums(NamedTuple):
+    """Sums of the suite's values, which add up over batches.
+
+    Attributes:
+        totals: sum of each value over the samples that count, shape (K,).
+        counts: number of these samples, shape (K,).
+        class_totals: sums by class of the values that are averaged over the classes, shape (C, K').
+        class_counts: number of the samples of each class that count, shape (C, K').
+    """
+
+    totals: Tensor
+    counts: Tensor
+    class_totals: Tensor
+    class_counts: Tensor
+
+    @classmethod
+    def of(cls, values: Tensor, labels: Tensor, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> "SuiteSums":
+        """Sums of a batch of `suite_values`, shape (B, K), with its labels, shape (B,)."""
+        by_class = averaged_by_class(specs, taxonomy).to(values.device)
+        counts = values.isnan().logical_not().sum(dim=0)
+        return cls(values.nansum(dim=0), counts, *class_sums(values[:, by_class], labels, taxonomy.num_classes))
+
+    def plus(self, other: "SuiteSums") -> "SuiteSums":
+        """Sums of two batches together."""
+        return SuiteSums(*(own + added for own, added in zip(self, other, strict=True)))
+
+    def means(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> dict[str, Tensor]:
+        """Average of every value by name, float64 scalars; nan where no sample counts."""
+        means = self.totals / self.counts
+        by_class = averaged_by_class(specs, taxonomy).to(means.device)
+        means[by_class] = mean_of_class_means(self.class_totals, self.class_counts)
+        return dict(zip(suite_names(taxonomy, specs), means, strict=True))
 
 
 def suite_means(

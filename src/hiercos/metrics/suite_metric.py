@@ -9,8 +9,7 @@ from torchmetrics import MetricCollection
 
 from hiercos.metric_table import SUITE, MetricSpec
 from hiercos.metrics.base import TreeMetric
-from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
-from hiercos.metrics.suite import averaged_by_class, suite_names, suite_values
+from hiercos.metrics.suite import SuiteSums, suite_names, suite_values
 from hiercos.taxonomy import Taxonomy
 
 
@@ -39,12 +38,9 @@ class MetricSuite(TreeMetric):
     def __init__(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE, **options: Any) -> None:
         super().__init__(taxonomy, **options)
         self.specs, self.names = tuple(specs), suite_names(taxonomy, specs)
-        self.by_class = averaged_by_class(specs, taxonomy).tolist()
-        shape = (taxonomy.num_classes, sum(self.by_class))
-        self.add_state("totals", torch.zeros(len(self.names), dtype=torch.float64), dist_reduce_fx="sum")
-        self.add_state("counts", torch.zeros(len(self.names), dtype=torch.int64), dist_reduce_fx="sum")
-        self.add_state("class_totals", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
-        self.add_state("class_counts", torch.zeros(shape, dtype=torch.float64), dist_reduce_fx="sum")
+        none = SuiteSums.of(torch.empty(0, len(self.names), dtype=torch.float64), torch.empty(0), taxonomy, specs)
+        for name, zeros in none._asdict().items():
+            self.add_state(name, zeros, dist_reduce_fx="sum")
 
     def update(
         self,
@@ -59,17 +55,15 @@ class MetricSuite(TreeMetric):
             scores, labels, self.taxonomy, node_scores, log_probabilities, listed=listed, specs=self.specs
         )
         self.ignored += (labels >= self.taxonomy.num_classes).sum()
-        self.totals += values.nansum(dim=0)
-        self.counts += values.isnan().logical_not().sum(dim=0)
-        totals, counts = class_sums(values[:, self.by_class], labels, self.taxonomy.num_classes)
-        self.class_totals += totals
-        self.class_counts += counts
+        sums = SuiteSums.of(values, labels, self.taxonomy, self.specs)
+        self.totals, self.counts, self.class_totals, self.class_counts = self._sums().plus(sums)
 
     def compute(self) -> dict[str, Tensor]:
         """Average of every value, float64 scalars; nan where no sample counts."""
-        means = self.totals / self.counts
-        means[self.by_class] = mean_of_class_means(self.class_totals, self.class_counts)
-        return dict(zip(self.names, means, strict=True))
+        return self._sums().means(self.taxonomy, self.specs)
+
+    def _sums(self) -> SuiteSums:
+        return SuiteSums(self.totals, self.counts, self.class_totals, self.class_counts)
 
 
 def default_suite(taxonomy: Taxonomy) -> MetricCollection:

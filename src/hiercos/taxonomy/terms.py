@@ -1,7 +1,8 @@
 """Graphs of terms, from OBO files and from WordNet's nouns, and the taxonomies extracted from them.
 
 A term may have several parents. The taxonomy keeps all of them, or one of each: the first, or one that is nearest to
-the root. OBO files are read by obonet; only `is_a` edges count as parents."""
+the root. OBO files are read by obonet; only `is_a` edges count as parents.
+"""
 
 import io
 import re

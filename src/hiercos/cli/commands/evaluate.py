@@ -63,6 +63,39 @@ class ScoreFiles:
         return tree, read_labelled_images(self.labels, tree, **names)
 
 
+@dataclass(frozen=True)
+class BreakdownOptions:
+    """Options for other rows than those of the metrics, and for the operating curve."""
+
+    per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False
+    per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False
+    reliability: Annotated[
+        bool, typer.Option("--reliability", help="For each level, how often answers of some probability are right.")
+    ] = False
+    curve: Annotated[
+        Path | None,
+        typer.Option(help="File (.csv) for precision against coverage of every rule; a figure beside it."),
+    ] = None
+
+    @property
+    def name(self) -> str | None:
+        """What the rows are about: "class", "level" or "reliability"; None for the metrics."""
+        named = {"class": self.per_class, "level": self.per_level, "reliability": self.reliability}
+        return next((name for name, given in named.items() if given), None)
+
+    def check(self, files: ScoreFiles, answers: AnswerOptions) -> None:
+        """Raise for files that cannot be written, and for options that exclude each other."""
+        for written in () if self.curve is None else (self.curve, self.curve.with_suffix(".html")):
+            check_target("--curve", written)
+        if sum((files.against is not None, self.per_class, self.per_level, self.reliability)) > 1:
+            raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
+        for option, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
+            if files.scores is None and given is not None:
+                raise OptionError(f"{option}: expected --scores with it; a model and its data have their own")
+        if files.scores is not None and (answers != AnswerOptions() or self.reliability or self.curve is not None):
+            raise OptionError("--scores: expected no option for answers with it; the order of the classes is given")
+
+
 @grouped
 def evaluate(
     *,
@@ -74,15 +107,7 @@ def evaluate(
     answers: AnswerOptions,
     loading: LoadOptions,
     choice: MetricChoice,
-    per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False,
-    per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False,
-    reliability: Annotated[
-        bool, typer.Option("--reliability", help="For each level, how often answers of some probability are right.")
-    ] = False,
-    curve: Annotated[
-        Path | None,
-        typer.Option(help="File (.csv) for precision against coverage of every rule; a figure beside it."),
-    ] = None,
+    breakdown: BreakdownOptions,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
         str | None,
@@ -99,35 +124,26 @@ def evaluate(
     """
     chosen = chosen_format(format, output, "table")
     check_format(chosen, output)
-    for written in () if curve is None else (curve, curve.with_suffix(".html")):
-        check_target("--curve", written)
-    if sum((files.against is not None, per_class, per_level, reliability)) > 1:
-        raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
-    choice.check(of_metrics=not (per_class or per_level or reliability))
-    for name, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
-        if files.scores is None and given is not None:
-            raise OptionError(f"{name}: expected --scores with it; a model and its data have their own")
+    choice.check(of_metrics=breakdown.name is None)
+    breakdown.check(files, answers)
     answers.check(model)  # before torch is imported
-    if files.scores is not None and (answers != AnswerOptions() or reliability or curve is not None):
-        raise OptionError("--scores: expected no option for answers with it; the order of the classes is given")
     if files.scores is not None and model is not None:
         raise OptionError(
             f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
             "value, and --output names the file to write"
         )
     check_target("--output", output)
-    breakdown = "class" if per_class else "level" if per_level else "reliability" if reliability else None
     if files.scores is not None:
-        rows = _file_rows(files, columns, breakdown, seed)
+        rows = _file_rows(files, columns, breakdown.name, seed)
     elif files.against is None and model is not None and data is not None:
         read_config = partial(device_options.read_config, batch_size, workers)
         opened = _open(opened_model_folder(model), loading, data, columns, answers, read_config)
-        rows = opened.rows(breakdown, seed)
-        if curve is not None:
-            _write_curve(opened, curve, seed)
+        rows = opened.rows(breakdown.name, seed)
+        if breakdown.curve is not None:
+            _write_curve(opened, breakdown.curve, seed)
     else:
         raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
-    write_rows(rows if breakdown else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
+    write_rows(rows if breakdown.name else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
 
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":

@@ -1,5 +1,6 @@
 """`hiercos export`: export a model to an ONNX file, checked before it is written."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,21 +19,20 @@ if TYPE_CHECKING:
 STARTS = ("inputs", "features")
 
 
-@grouped
-def export(
-    *,
-    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote.")],
-    onnx: Annotated[Path, typer.Option(help="File to write, with the extension .onnx.")],
+@dataclass(frozen=True)
+class FormOptions:
+    """Options for what the exported file takes and how it is made smaller."""
+
     start: Annotated[
         str,
         typer.Option(
             "--from",
             help="Input of the file: inputs (those of the model), or features (without the backbone).",
         ),
-    ] = "inputs",
+    ] = "inputs"
     int8: Annotated[
         bool, typer.Option("--int8", help="Quantise the weights to int8: smaller, and slightly less exact.")
-    ] = False,
+    ] = False
     level: Annotated[
         int | None,
         typer.Option(
@@ -40,13 +40,29 @@ def export(
             help="Prune a model of hier-cos to the nodes of one level, with a model of its own.",
             show_default=False,
         ),
-    ] = None,
+    ] = None
     data: Annotated[
         str | None,
         typer.Option(
             help="Labelled data, to measure the cost of --int8 or --level on its test rows.", show_default=False
         ),
-    ] = None,
+    ] = None
+
+    def check(self) -> None:
+        """Raise for an unknown input of the file, and for options that exclude each other."""
+        check_option("--from", self.start, STARTS)
+        if self.data is not None and not self.int8 and self.level is None:
+            raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")
+        if self.int8 and self.level is not None:
+            raise OptionError("expected one of --int8 and --level")
+
+
+@grouped
+def export(
+    *,
+    model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote.")],
+    onnx: Annotated[Path, typer.Option(help="File to write, with the extension .onnx.")],
+    form: FormOptions,
     columns: ColumnOptions,
     loading: LoadOptions,
 ) -> None:
@@ -54,44 +70,38 @@ def export(
 
     The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
     """
-    _check_options(onnx, start, data, int8=int8, level=level)
+    if onnx.suffix.lower() != ".onnx":
+        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
+    check_target("--onnx", onnx)
+    form.check()
     folder = opened_model_folder(model)
     stored = loading.load(folder)
     from hiercos.engine import level_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
 
-    if stored.kind == "texts" and start == "inputs":
+    if stored.kind == "texts" and form.start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
-    samples = None if data is None else held_out_samples(folder, stored, data, columns)
-    if level is not None:
-        whole, stored = stored, level_model(stored, level)
+    samples = None if form.data is None else held_out_samples(folder, stored, form.data, columns)
+    if form.level is not None:
+        whole, stored = stored, level_model(stored, form.level)
         if samples is not None:
-            typer.echo(_pruning_table(whole, stored, samples, level), err=True)
+            typer.echo(_pruning_table(whole, stored, samples, form.level), err=True)
             samples = None
-    exact = export_onnx(stored, start=start)  # type: ignore[arg-type]  # one of the two, as checked
+    exact = export_onnx(stored, start=form.start)  # type: ignore[arg-type]  # one of the two, as checked
     if samples is not None and samples.inputs.kind != exact.description.kind:
-        raise DataError(f"{data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}")
-    written = to_int8(exact) if int8 else exact
-    cost = _cost(exact, written, samples) if int8 else None  # before anything is written
+        raise DataError(
+            f"{form.data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}"
+        )
+    written = to_int8(exact) if form.int8 else exact
+    cost = _cost(exact, written, samples) if form.int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
     difference = f"difference from PyTorch {exact.difference:.1e}" + (
-        f", with int8 {written.difference:.1e}" if int8 else ""
+        f", with int8 {written.difference:.1e}" if form.int8 else ""
     )
     typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.", err=True)
     if cost:
         typer.echo(cost, err=True)
-
-
-def _check_options(onnx: Path, start: str, data: str | None, *, int8: bool, level: int | None) -> None:
-    if onnx.suffix.lower() != ".onnx":
-        raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
-    check_target("--onnx", onnx)
-    check_option("--from", start, STARTS)
-    if data is not None and not int8 and level is None:
-        raise OptionError("--data: expected --int8 or --level with it, whose cost it measures")
-    if int8 and level is not None:
-        raise OptionError("expected one of --int8 and --level")
 
 
 def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "TestSamples", level: int) -> str:

@@ -3,7 +3,7 @@
 import csv
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +20,7 @@ from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
-    from hiercos.decisions import Posterior
+    from hiercos.decisions import Posterior, Rule
     from hiercos.predictions import AnswerColumns
 
 
@@ -53,6 +53,71 @@ class InputColumnOptions:
         return {**asdict(self), "keep_columns": [name.strip() for name in names]}
 
 
+@dataclass(frozen=True)
+class AnswerTableOptions:
+    """Options for the table of answers: its rows and columns, its format and file."""
+
+    top: Annotated[
+        int | None,
+        typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
+    ] = None
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain",
+            help="Probabilities (and energies of Hier-COS) along the path of the answer and of the runner-up.",
+        ),
+    ] = False
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
+    ] = False
+    numbered_levels: Annotated[
+        bool,
+        typer.Option(
+            "--numbered-levels",
+            help="Call the columns of levels level_1, level_2, … even if the taxonomy names its levels.",
+        ),
+    ] = False
+    format: Annotated[
+        str | None,
+        typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
+    ] = None
+    output: options.Output = None
+    csv_safe: options.CsvSafe = False
+
+    def checked_format(self, answers: AnswerOptions) -> str:
+        """The format to write.
+
+        Raises:
+            OptionError: for a format that cannot be written, and for kinds of answers that exclude each other.
+        """
+        chosen = chosen_format(self.format, self.output, "csv")
+        if chosen != FIFTYONE:
+            check_format(chosen, self.output)
+        elif self.top is not None:
+            raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
+        alone = self.top is None and chosen != FIFTYONE
+        if (self.explain or self.probabilities) and (not alone or self.explain == self.probabilities):
+            raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+        if answers.backs_off and (self.top is not None or self.probabilities):
+            raise OptionError("--top and --probabilities: expected no --confidence, --min-level or target with them")
+        check_target("--output", self.output)
+        return chosen
+
+    def streamed(self, chosen: str) -> "AbstractContextManager[Callable[[AnswerColumns], None]]":
+        """A function that writes a batch of columns in the chosen format; see `streamed`."""
+        return streamed(chosen, self.output, csv_safe=self.csv_safe, in_blocks=self.explain)
+
+    def columns(self, batch: "InputBatch", posterior: "Posterior", rule: "Rule") -> "AnswerColumns":
+        """The answers to a batch of inputs, or the probabilities of all nodes, as columns."""
+        from hiercos.predictions import answer_columns, probability_columns
+
+        if self.probabilities:
+            return probability_columns(batch, posterior)
+        shown: dict[str, Any] = {"top": self.top, "explain": self.explain, "numbered": self.numbered_levels}
+        return answer_columns(batch, posterior, rule, **shown)
+
+
 @grouped
 def predict(
     *,
@@ -70,33 +135,7 @@ def predict(
     loading: LoadOptions,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
-    top: Annotated[
-        int | None,
-        typer.Option(min=1, help="Rows per input: the answer, then the likeliest other classes.", show_default=False),
-    ] = None,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain",
-            help="Probabilities (and energies of Hier-COS) along the path of the answer and of the runner-up.",
-        ),
-    ] = False,
-    probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
-    ] = False,
-    numbered_levels: Annotated[
-        bool,
-        typer.Option(
-            "--numbered-levels",
-            help="Call the columns of levels level_1, level_2, … even if the taxonomy names its levels.",
-        ),
-    ] = False,
-    format: Annotated[
-        str | None,
-        typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
-    ] = None,
-    output: options.Output = None,
-    csv_safe: options.CsvSafe = False,
+    table: AnswerTableOptions,
 ) -> None:
     """Predict the class and its ancestors: one row per input, one column per level.
 
@@ -105,13 +144,11 @@ def predict(
     value of the answer under the decision rule, confidence its probability: the predicted class is not always the most
     probable one. With --confidence or a target, the answer is the deepest node that is sure enough.
     """
-    chosen = chosen_format(format, output, "csv")
-    _check_table(chosen, output, top, answers, explain=explain, probabilities=probabilities)
-    check_target("--output", output)
+    chosen = table.checked_format(answers)
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.predictions import answer_columns, node_columns, probability_columns
+    from hiercos.predictions import node_columns
 
     opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -122,40 +159,21 @@ def predict(
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
-    with counting as advance, streamed(chosen, output, csv_safe=csv_safe, in_blocks=explain) as write_columns:
+    with counting as advance, table.streamed(chosen) as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            allowed = answering.posterior(posterior, batch.numbers)
-            if probabilities:
-                write(batch, probability_columns(batch, allowed))
-            else:
-                rule, numbered = answering.rule, numbered_levels
-                write(batch, answer_columns(batch, allowed, rule, top=top, explain=explain, numbered=numbered))
+            write(batch, table.columns(batch, answering.posterior(posterior, batch.numbers), answering.rule))
             advance(len(posterior))
 
-        if probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
+        if table.probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
             for batch, values in scored:
                 write(batch, node_columns(batch, values, opened.taxonomy))
                 advance(len(values))
             return
         with in_background(answer) as answer_later:  # while the network computes the next batch
-            for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=explain):
+            for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=table.explain):
                 answer_later(batch, posterior)
-
-
-def _check_table(
-    chosen: str, output: Path | None, top: int | None, answers: AnswerOptions, *, explain: bool, probabilities: bool
-) -> None:
-    """Raise for a format that cannot be written, and for kinds of answers that exclude each other."""
-    if chosen != FIFTYONE:
-        check_format(chosen, output)
-    elif top is not None:
-        raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
-    if (explain or probabilities) and (top is not None or chosen == FIFTYONE or explain == probabilities):
-        raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
-    if answers.backs_off and (top is not None or probabilities):
-        raise OptionError("--top and --probabilities: expected no --confidence, --min-level or target with them")
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

@@ -1,7 +1,8 @@
 """`hiercos reproduce`: run the recipes of a published table and compare the figures."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -10,8 +11,41 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.groups import DeviceOptions, grouped
 
 if TYPE_CHECKING:
-    from hiercos.benchmark import Attempt
+    from hiercos.benchmark import Attempt, Recipe
     from hiercos.benchmark.published import PublishedTable
+
+
+@dataclass(frozen=True)
+class RecipeOptions:
+    """Options for the recipes to run, and for changes of their settings."""
+
+    dataset: Annotated[str | None, typer.Option(help="Only this data set, of a table that has several.")] = None
+    methods: Annotated[str | None, typer.Option(help="Only these recipes, separated by commas.")] = None
+    seeds: Annotated[int | None, typer.Option(min=1, help="Runs of each recipe; by default as many as published.")] = (
+        None
+    )
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs, instead of the recipe's.")] = None
+    limit: Annotated[int | None, typer.Option(min=1, help="Images of each class in each split; all by default.")] = None
+    set_: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Setting to change in the recipe, such as backbone.width=1; repeatable."),
+    ] = None
+
+    def of_table(self, table: "PublishedTable") -> "list[Recipe]":
+        """The chosen recipes of a table."""
+        from hiercos.benchmark import load_recipes, table_recipes
+
+        names = [name.strip() for name in self.methods.split(",")] if self.methods else None
+        return table_recipes(table, load_recipes(), dataset=self.dataset, names=names)
+
+    def changes(self, device_options: DeviceOptions) -> dict[str, Any]:
+        """Settings to change in every recipe, by name."""
+        changes = options.method_options(self.set_)
+        if self.epochs is not None:
+            changes["training.epochs"] = self.epochs
+        if device_options.precision != DeviceOptions.precision:
+            changes["training.precision"] = device_options.precision
+        return changes
 
 
 @grouped
@@ -21,19 +55,7 @@ def reproduce(
     table: Annotated[
         str | None, typer.Argument(help="Name or number of a table of the paper; without it, all are listed.")
     ] = None,
-    dataset: Annotated[str | None, typer.Option(help="Only this data set, of a table that has several.")] = None,
-    methods: Annotated[str | None, typer.Option(help="Only these recipes, separated by commas.")] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Runs of each recipe; by default as many as published.")
-    ] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs, instead of the recipe's.")] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Images of each class in each split; all by default.")
-    ] = None,
-    set_: Annotated[
-        list[str] | None,
-        typer.Option("--set", help="Setting to change in the recipe, such as backbone.width=1; repeatable."),
-    ] = None,
+    chosen: RecipeOptions,
     out: Annotated[Path, typer.Option(help="Folder for the runs and the results.")] = Path("reproduced"),
     root: Annotated[Path | None, typer.Option(help="Folder of built-in data.", show_default=False)] = None,
     workers: options.Workers = 0,
@@ -47,7 +69,7 @@ def reproduce(
     An interrupted call resumes with the same --out: finished runs are not repeated.
     """
     check_format(format, None)
-    from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig, load_recipes, table_recipes
+    from hiercos.benchmark import Attempt, RecipeError, ReproductionConfig
     from hiercos.benchmark import reproduce as run_recipes
     from hiercos.benchmark.published import published_table
     from hiercos.cli.display.result_tables import published_json
@@ -57,16 +79,13 @@ def reproduce(
     if table is None:
         _list_tables(root, format)
         return
-    chosen = published_table(table)
-    names = [name.strip() for name in methods.split(",")] if methods else None
-    recipes = table_recipes(chosen, load_recipes(), dataset=dataset, names=names)
+    published = published_table(table)
+    recipes = chosen.of_table(published)
     if only_published:
-        _show(chosen, [Attempt(recipe, {}) for recipe in recipes], format)
+        _show(published, [Attempt(recipe, {}) for recipe in recipes], format)
         return
     options.check_out(out)
-    changes = options.method_options(set_) | ({} if epochs is None else {"training.epochs": epochs})
-    if device_options.precision != DeviceOptions.precision:
-        changes["training.precision"] = device_options.precision
+    changes = chosen.changes(device_options)
     with device_options.processes() as fabric:
         config = ReproductionConfig(
             fabric=fabric,
@@ -74,16 +93,16 @@ def reproduce(
             folder=out,
             callback=training_callback,
             root=root,
-            seeds=seeds,
+            seeds=chosen.seeds,
             changes=changes,
-            limit=limit,
+            limit=chosen.limit,
         )
-        attempts = run_recipes(chosen, recipes, config)
+        attempts = run_recipes(published, recipes, config)
         if not any(attempt.records for attempt in attempts):
             raise RecipeError(dict.fromkeys(str(attempt.obstacle) for attempt in attempts))
         if fabric.is_global_zero:
-            write_atomically(out / f"{chosen.name}.json", published_json(chosen, attempts))
-            _show(chosen, attempts, format)
+            write_atomically(out / f"{published.name}.json", published_json(published, attempts))
+            _show(published, attempts, format)
 
 
 def _show(table: "PublishedTable", attempts: "list[Attempt]", format: str) -> None:

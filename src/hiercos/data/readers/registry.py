@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import ClassVar, TextIO
 
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.images.faulty import CheckCallback
+from hiercos.data.images.decoding import SUFFIXES, CheckCallback
 from hiercos.data.inputs import Kind
 from hiercos.data.readers import hugging_face
 from hiercos.data.readers.folders import read_folder

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.images.faulty import check_on_error
+from hiercos.data.images.decoding import check_on_error
 from hiercos.data.inputs import Texts, text_fault
 from hiercos.data.readers.table_files import (
     DELIMITERS,

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from hiercos.data.images.collections import ImageFiles, Images, file_content
-from hiercos.data.images.decoding import pillow, upright_rgb
-from hiercos.data.images.faulty import CheckCallback, check_on_error, usable_rows
+from hiercos.data.images.decoding import CheckCallback, check_on_error, pillow, upright_rgb, usable_rows
 from hiercos.data.inputs import Inputs, Kind, Rows, Texts, Vectors, check_inputs, text_fault, vector_faults
 from hiercos.data.readers.folders import image_tree, other_files
 from hiercos.data.readers.npz import FeatureStream

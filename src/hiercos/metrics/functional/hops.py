@@ -110,7 +110,7 @@ def ranked_hops(
     tables, labels = ranking.tables, ranking.labels
     depth = tables.num_classes if k is None else min(k, tables.num_classes)
     tail: Tail = "half" if variant == "paper" else "zero"
-    disorder = _disorder(ranking, depth, tail, ties)
+    disorder = _disorder(ranking, k, tail, ties)
     if variant == "exact":
         return share_of_worst(disorder, worst_disorder(tables, labels, depth))  # clips rounding errors only
     if depth == 1:
@@ -119,10 +119,15 @@ def ranked_hops(
     return share_of_worst(disorder, worst, clipped=variant == "published" or k is not None)
 
 
-def _disorder(ranking: Ranking, depth: int, tail: Tail, ties: TieRule) -> Tensor:
-    """Σ_j η_j |z_j − ẑ_j| over the first positions, shape (B,); the default case uses the ranking's cached gaps."""
+def _disorder(ranking: Ranking, k: int | None, tail: Tail, ties: TieRule) -> Tensor:
+    """Σ_j η_j |z_j − ẑ_j| over the first positions, shape (B,); the default case uses the ranking's cached gaps.
+
+    For a given k the positions are added one after the other, so that HOPS@k keeps the bits of all earlier versions.
+    """
+    depth = ranking.tables.num_classes if k is None else min(k, ranking.tables.num_classes)
     if tail == "zero" and ties == "index":
-        return (ranking.gaps[:, :depth] * ranking.preferred[1][:, :depth]).sum(dim=1)
+        parts = ranking.gaps[:, :depth] * ranking.preferred[1][:, :depth]
+        return parts.sum(dim=1) if k is None else parts.cumsum(dim=1)[:, -1]
     desired, weights = preferred_order(ranking.tables, ranking.labels, depth, tail)
     if ties == "mean":
         gaps = mean_rank_gaps(ranking.ranks, ranking.scores, desired)

@@ -13,8 +13,7 @@ from hiercos.taxonomy.labels.paths import (
     taxonomy_from_levels,
     taxonomy_of_labels,
 )
-from hiercos.taxonomy.labels.reader import LabelReader
-from hiercos.taxonomy.labels.sets import SampleLabels, read_sample_labels, set_targets, single_labels
+from hiercos.taxonomy.labels.reader import LabelReader, SampleLabels, read_sample_labels, set_targets, single_labels
 
 __all__ = [
     "ROOT_LABEL",
