@@ -159,6 +159,54 @@ def test_the_gradient_of_an_inner_label_is_the_part_of_a_class_that_does_not_dep
     assert (inner[0, [other for other in range(taxonomy.num_nodes) if other not in kept]] == 0).all()
 
 
+def slow_merged_kl(z: Tensor, node: int, taxonomy: Taxonomy, exponent: float, direction: str) -> Tensor:
+    """The divergence after the nodes strictly below a node are replaced by one, from tables of both distributions."""
+    path, kept = taxonomy.path(node), kept_nodes(node, taxonomy)
+    depth = max(len(taxonomy.path(each)) for each in range(taxonomy.num_nodes) if node in taxonomy.path(each))
+    weights = torch.stack([LEVEL_WEIGHT[direction](depth, level) ** exponent for level in range(1, depth + 1)])
+    target = weights / weights.sum()
+    predicted = z.abs().softmax(dim=0)
+    of_path = [(target[level], predicted[each]) for level, each in enumerate(path)]
+    below = (target[len(path) :].sum(), 1 - predicted[kept].sum())
+    return sum((p * (p / q).log() for p, q in [*of_path, *[below] * (depth > len(path))]), z.new_zeros(()))
+
+
+@settings(deadline=None, max_examples=25)
+@given(
+    taxonomy=taxonomies(16),
+    seed=st.integers(0, 2**16),
+    direction=st.sampled_from(DIRECTIONS),
+    exponent=st.sampled_from([1.0, 2.0]),
+)
+def test_merged_nodes_below_an_inner_label_are_one_outcome(
+    taxonomy: Taxonomy, seed: int, direction: str, exponent: float
+) -> None:
+    z, labels = batch(taxonomy, 4, seed, inner=True)
+    loss = HierCOSLoss(taxonomy, 0, exponent=exponent, direction=direction, inner="merged")
+    value, gradient = value_and_gradient(loss(z, labels), z)
+    nodes = nodes_of_labels(labels, taxonomy).tolist()
+    slow = [slow_merged_kl(row, node, taxonomy, exponent, direction) for row, node in zip(z, nodes, strict=True)]
+    expected, expected_gradient = value_and_gradient(torch.stack(slow).mean(), z)
+    torch.testing.assert_close(value, expected)
+    torch.testing.assert_close(gradient, expected_gradient, rtol=1e-7, atol=1e-10)
+
+
+@settings(deadline=None, max_examples=25)
+@given(taxonomy=taxonomies(), seed=st.integers(0, 2**16))
+def test_the_merged_divergence_is_at_most_that_of_a_deepest_class_and_equal_for_classes(
+    taxonomy: Taxonomy, seed: int
+) -> None:
+    z, labels = batch(taxonomy, 1, seed, inner=True)
+    (node,) = nodes_of_labels(labels, taxonomy)
+    leaves = [leaf for leaf in taxonomy.leaves if node in taxonomy.path(int(leaf))]
+    deepest = max(leaves, key=lambda leaf: len(taxonomy.path(int(leaf))))
+    merged, of_class = HierCOSLoss(taxonomy, 0, inner="merged"), torch.tensor(label_indices([deepest], taxonomy))
+    assert merged(z, labels) <= merged(z, of_class) + 1e-9
+    classes = torch.arange(taxonomy.num_classes)
+    many = normal(taxonomy.num_classes, taxonomy.num_nodes, seed=seed)
+    assert torch.equal(merged(many, classes), HierCOSLoss(taxonomy, 0)(many, classes))
+
+
 def test_only_the_share_of_a_level_that_is_not_below_an_inner_label_is_punished() -> None:
     z, pet = torch.tensor([[3.0, 0.0, 4.0, 0.0, 3.0]], dtype=torch.float64), torch.tensor([3])
     penalty = HierCOSLoss(TOY, 1)(z, pet) - HierCOSLoss(TOY, 0)(z, pet)

@@ -7,7 +7,7 @@ from hiercos.losses.flamingo import FlamingoLoss
 from hiercos.losses.hace import HACELoss
 from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
-from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Penalty
+from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Inner, Penalty
 from hiercos.losses.hxe import HXELoss
 from hiercos.losses.mc_loss import MCLoss
 from hiercos.losses.path_log import PathLogLoss
@@ -26,6 +26,7 @@ __all__ = [
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
+    "Inner",
     "MCLoss",
     "PathLogLoss",
     "Penalty",

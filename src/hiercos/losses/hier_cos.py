@@ -15,6 +15,7 @@ from hiercos.taxonomy import Taxonomy, check_is_taxonomy, descendant_maxima
 Direction = Literal["leaf", "uniform", "root"]
 Penalty = Literal["published", "printed", "scale-free"]
 Grouping = Literal["published", "sample"]
+Inner = Literal["left-out", "merged"]
 
 
 class HierCOSLoss(nn.Module):
@@ -28,6 +29,8 @@ class HierCOSLoss(nn.Module):
     softmax. P has the proportions of the path to the deepest class below v, and the divergence is multiplied by the
     share of the levels down to v in that path. This is the part of the divergence of such a class in which the
     coordinates below v do not occur; with the weight of a class, coarse labels cost accuracy.
+    With `inner="merged"` the nodes strictly below v count as one outcome instead, in P and in Q: the divergence also
+    asks that Q has the rest of P somewhere below v. It is never larger than that of a deepest class below v.
     At the levels that these coordinates reach, the sample has a node, but it is unknown which. The penalty there
     is |a'|_1 / |a|_2, with a' the magnitudes of the nodes that are not below the label, and the sample counts among
     those that have the level. Without the normalisation a few inner labels would shrink every embedding.
@@ -54,6 +57,8 @@ class HierCOSLoss(nn.Module):
             and those that lack it separately, so that the loss depends on the composition of the batch if leaves
             are at different depths; "sample" sums per sample and takes the mean, so that the losses of equal parts
             of a batch average to the loss of the whole.
+        inner: nodes strictly below a label that is an inner node in the divergence: "left-out" of the softmax
+            (default), or "merged" into one outcome.
 
     Shape:
         z: (B, N) coordinates in the node basis. labels: (B,), class indices, or C + node for an inner node.
@@ -83,16 +88,18 @@ class HierCOSLoss(nn.Module):
         direction: Direction = "leaf",
         penalty: Penalty = "published",
         grouping: Grouping = "published",
+        inner: Inner = "left-out",
     ) -> None:
         super().__init__()
         check_is_taxonomy(taxonomy)
+        check_choice("inner", inner, get_args(Inner))
         check_choice("direction", direction, get_args(Direction))
         check_choice("penalty", penalty, get_args(Penalty))
         check_choice("grouping", grouping, get_args(Grouping))
         if not alpha >= 0:
             raise ValueError(f"expected an alpha of at least 0, got {alpha}")
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
-        self.penalty, self.grouping = penalty, grouping
+        self.penalty, self.grouping, self.inner = penalty, grouping, inner
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
         self.taxonomy = taxonomy
         deepest = descendant_maxima(taxonomy.depths[None].astype(np.float64), taxonomy)[0].astype(np.int64)
@@ -115,8 +122,7 @@ class HierCOSLoss(nn.Module):
         on_path, depths = z.gather(1, nodes), mask.sum(dim=1)  # (B, H), (B,)
         magnitude, left_out = z.abs(), self._left_out(labels)
         target, share = self._targets(labels, depths, mask, z.dtype, inner=left_out is not None)
-        energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
-        loss = weighted_mean(share * path_kl(energies, on_path.abs(), target), weights)
+        loss = weighted_mean(self._divergence(magnitude, on_path.abs(), target, share, left_out), weights)
         if self.alpha == 0:
             return loss
         present, missing = self._level_terms(magnitude, on_path, depths)
@@ -133,8 +139,7 @@ class HierCOSLoss(nn.Module):
         depths = 1 + ancestors.levels.amax(dim=1)
         by_level, share = self._targets(labels, depths, counts > 0, z.dtype, inner=left_out is not None)
         target = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
-        energies = magnitude if left_out is None else magnitude.masked_fill(left_out, -torch.inf)
-        loss = weighted_mean(share * path_kl(energies, own.abs(), target), weights)
+        loss = weighted_mean(self._divergence(magnitude, own.abs(), target, share, left_out), weights)
         if self.alpha == 0:
             return loss
         present, missing = self._graph_terms(magnitude, own, depths, paths, ancestors)
@@ -156,6 +161,16 @@ class HierCOSLoss(nn.Module):
         gaps = (delta - values / norm.gather(1, ancestors.levels)).abs()
         present = paths.level_sums(gaps, ancestors) + (total - paths.level_sums(own.abs(), ancestors)) / norm
         return self._penalty_terms(present, total, norm, magnitude, depths)
+
+    def _divergence(
+        self, magnitude: Tensor, on_path: Tensor, target: Tensor, share: Tensor, left_out: Tensor | None
+    ) -> Tensor:
+        """Divergence of each sample, shape (B,); see `path_kl` and `merged_kl` for the arguments."""
+        if left_out is None:
+            return path_kl(magnitude, on_path, target)
+        if self.inner == "merged":
+            return merged_kl(magnitude, on_path, target, share, left_out)
+        return share * path_kl(magnitude.masked_fill(left_out, -torch.inf), on_path, target)
 
     def _targets(
         self, labels: Tensor, depths: Tensor, present: Tensor, dtype: torch.dtype, *, inner: bool
@@ -274,6 +289,29 @@ def path_kl(magnitude: Tensor, on_path: Tensor, target: Tensor) -> Tensor:
     """
     cross = (target * on_path).sum(dim=1)
     return torch.xlogy(target, target).sum(dim=1) - cross + magnitude.logsumexp(dim=1)
+
+
+def merged_kl(magnitude: Tensor, on_path: Tensor, target: Tensor, share: Tensor, below: Tensor) -> Tensor:
+    """KL(P | softmax |z|) of each sample if the nodes strictly below its label are one outcome of both distributions.
+
+    sum P log P - sum P |z_path| - (1 - s) logsumexp |z_below| + logsumexp |z|, with P = s * target on the path and
+    1 - s on the nodes below.
+
+    Args:
+        magnitude: magnitudes |z|, shape (B, N).
+        on_path: magnitudes |z| along each path, shape (B, H).
+        target: proportions of the target along each path, shape (B, H).
+        share: share s of the path in the target, shape (B,), 1 for a class.
+        below: mask of the nodes strictly below each label, shape (B, N).
+
+    Returns:
+        Divergences >= 0, shape (B,); those of `path_kl` for classes.
+    """
+    inner = below.any(dim=1)
+    rest = torch.where(inner, 1 - share, 0)  # 0 for a class even if its shares do not sum to exactly 1
+    summed = magnitude.masked_fill(inner[:, None] & ~below, -torch.inf).logsumexp(dim=1)  # for a class all nodes
+    path = path_kl(magnitude, on_path, target * share[:, None])
+    return path + torch.xlogy(rest, rest) - rest * summed
 
 
 def _group_means(values: Tensor, member: Tensor, weights: Tensor) -> Tensor:

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import energy_shares, leaf_scores, node_scores
-from hiercos.losses import Direction, Grouping, HierCOSLoss, Penalty
+from hiercos.losses import Direction, Grouping, HierCOSLoss, Inner, Penalty
 from hiercos.methods.registry import METHODS, Between, Method, OneOf
 from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
@@ -18,7 +18,7 @@ SUITED_CLASSES = 250  # number of classes up to which it suits
     graphs=True,
     grows=True,
     search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
-    recommended={"activation": "norm-prelu", "alpha": None},
+    recommended={"activation": "norm-prelu", "alpha": None, "inner": "merged"},
 )
 def hier_cos(
     taxonomy: Taxonomy,
@@ -34,6 +34,7 @@ def hier_cos(
     direction: Direction = "leaf",
     penalty: Penalty = "published",
     grouping: Grouping = "published",
+    inner: Inner = "left-out",
     ancestors: bool = True,
     descendants: bool = True,
 ) -> Method:
@@ -53,6 +54,7 @@ def hier_cos(
         direction: end of the path with the largest target, see `HierCOSLoss`.
         penalty: form of the penalty, see `HierCOSLoss`.
         grouping: averaging of the penalty, see `HierCOSLoss`.
+        inner: nodes below a label that is an inner node, see `HierCOSLoss`.
         ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
     """
@@ -67,7 +69,15 @@ def hier_cos(
             momentum=momentum,
             dropout=dropout,
         ),
-        loss=HierCOSLoss(taxonomy, weight, exponent=exponent, direction=direction, penalty=penalty, grouping=grouping),
+        loss=HierCOSLoss(
+            taxonomy,
+            weight,
+            exponent=exponent,
+            direction=direction,
+            penalty=penalty,
+            grouping=grouping,
+            inner=inner,
+        ),
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),
         energies=EnergyShares(),
