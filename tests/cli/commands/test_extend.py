@@ -113,6 +113,9 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
     names = {row["metric"] for row in json.loads(capsys.readouterr().out)}
     assert "hops" in names
     assert "fpa" not in names
+    for option in ("--per-level", "--reliability"):
+        assert run(["evaluate", str(tmp_path / "model"), str(data), option]) == 2
+        assert f"{option}: expected a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
     assert run(["predict", str(tmp_path / "model"), str(data)]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     by_class = {row["class"]: json.loads(row["ancestors"]) for row in rows}

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import Taxonomy
 
 
+LEVEL_OPTIONS = {"level": "--per-level", "reliability": "--reliability"}
+
+
 @dataclass(frozen=True)
 class ScoreFiles:
     """Options for prediction files of other programs."""
@@ -150,12 +153,21 @@ def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None,
     """Rows of the metrics of a prediction file, or of its differences to another one."""
     assert files.scores is not None
     tree, labels = files.read(columns)
+    _check_levels(tree, breakdown)
     samples = read_sample_metrics(files.scores, tree, labels)
     if files.against is None:
         return _metric_rows(samples, tree, breakdown, seed)
     other = read_sample_metrics(files.against, tree, labels)
     check_same_samples(samples, other, files.scores, files.against, tree)
     return difference_rows(samples, other, seed=seed)
+
+
+def _check_levels(taxonomy: "Taxonomy", breakdown: str | None) -> None:
+    """Raise a `TaxonomyError` for rows about levels if the taxonomy is a graph."""
+    from hiercos.taxonomy import check_tree
+
+    if breakdown in LEVEL_OPTIONS:
+        check_tree(taxonomy, LEVEL_OPTIONS[breakdown])
 
 
 def _metric_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | None, seed: int) -> "Sequence[Row]":
@@ -180,6 +192,7 @@ class OpenedModel:
         from hiercos.benchmark import model_metrics, node_answer_rows, reliability_rows
         from hiercos.decisions import NodeRule
 
+        _check_levels(self.stored.model.taxonomy, breakdown)
         if breakdown == "reliability":
             return reliability_rows(self.tested())
         if isinstance(self.answering.rule, NodeRule) and breakdown is None:
