@@ -250,8 +250,7 @@ def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
     equal = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=10_000)
     own = TrainingOptions(as_published=True).config("hier-cos", {}, precision="32-true", samples=10_000)
-    recommended = {"activation": "norm-prelu", "alpha": None, "inner": "merged"}
-    assert dict(equal.options) == {"width": 512, "dropout": 0.1, **recommended}
+    assert dict(equal.options) == {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None}
     assert dict(own.options) == {}
 
 

@@ -18,7 +18,7 @@ SUITED_CLASSES = 250  # number of classes up to which it suits
     graphs=True,
     grows=True,
     search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
-    recommended={"activation": "norm-prelu", "alpha": None, "inner": "merged"},
+    recommended={"activation": "norm-prelu", "alpha": None},
 )
 def hier_cos(
     taxonomy: Taxonomy,
