@@ -115,7 +115,7 @@ class LevelCurves:
 
 
 @dataclass(frozen=True, eq=False)
-class Orders:
+class LineOrders:
     """Orders of the classes by one line, and what the tree would prefer.
 
     Attributes:
@@ -170,6 +170,6 @@ class Analysis:
     pairs: tuple[ConfusedPair, ...]
     suspects: tuple[Mistake, ...]
     levels: tuple[LevelCurves, ...]
-    orders: Orders
+    orders: LineOrders
     hops_weights: Floats
     inputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Orders, Tree
+from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, LineOrders, Mistake, NodeFigures, Tree
 from hiercos.benchmark.answer_rows import rule_of
 from hiercos.decisions import Posterior, Rule
 from hiercos.engine import tested_posterior
@@ -245,7 +245,7 @@ def _level_answers(line: LineAnswers) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
 
 
-def orders(lines: Sequence[LineAnswers]) -> Orders:
+def orders(lines: Sequence[LineAnswers]) -> LineOrders:
     """Orders of the classes by each line, of some samples by rank and of all on average."""
     first = lines[0]
     taxonomy, order = first.taxonomy, tree_order(first.taxonomy)
@@ -261,7 +261,7 @@ def orders(lines: Sequence[LineAnswers]) -> Orders:
     ranks = min(MAP_RANKS, taxonomy.num_classes)
     best = np.stack([np.repeat(np.arange(taxonomy.height + 1), count)[:ranks] for count in counts])
     by_method = {line.method: line for line in reversed(lines)}  # a rule does not change the probabilities
-    return Orders(
+    return LineOrders(
         distances={line.name: rank_distances(line, rows, ranks) for line in lines},
         best=best,
         log_probabilities={method: mean_logs(line, group_of) for method, line in by_method.items()},

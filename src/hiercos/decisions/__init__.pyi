@@ -6,9 +6,9 @@ from .base import ClassRule as ClassRule
 from .base import Decision as Decision
 from .base import NodeRule as NodeRule
 from .base import Orders as Orders
-from .base import ParameterError as ParameterError
 from .base import Rule as Rule
 from .base import RuleError as RuleError
+from .base import RuleParameterError as RuleParameterError
 from .base import ShortList as ShortList
 from .base import rule as rule
 from .base import rule_from_dict as rule_from_dict

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from hiercos.decisions.base import RULES, Decision, NodeRule, ParameterError, RuleError
+from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError, RuleParameterError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray
@@ -69,17 +69,19 @@ class BackOff(NodeRule):
             object.__setattr__(self, "confidence", USUAL_CONFIDENCE)
         if len(given) > 1:
             places = " and ".join(["{}"] * len(given))
-            raise ParameterError(f"rule 'back-off': expected one threshold or target, got {places}", *given)
+            raise RuleParameterError(f"rule 'back-off': expected one threshold or target, got {places}", *given)
         for name, value in given.items():
             highest = np.inf if name == "max_overshoot" else 1
             for each in value if isinstance(value, tuple) else (value,):
                 if not 0 < each <= highest or (name.startswith("target") and each == 1):
                     bounds = "above 0" if name == "max_overshoot" else "above 0 and below 1"
-                    raise ParameterError(f"rule 'back-off': expected a {{}} {bounds}, got {each}", name)
+                    raise RuleParameterError(f"rule 'back-off': expected a {{}} {bounds}, got {each}", name)
         if not 0 < self.delta < 1:
-            raise ParameterError(f"rule 'back-off': expected a {{}} above 0 and below 1, got {self.delta}", "delta")
+            raise RuleParameterError(f"rule 'back-off': expected a {{}} above 0 and below 1, got {self.delta}", "delta")
         if not isinstance(self.min_level, str) and self.min_level < 0:
-            raise ParameterError(f"rule 'back-off': expected a {{}} of at least 0, got {self.min_level}", "min_level")
+            raise RuleParameterError(
+                f"rule 'back-off': expected a {{}} of at least 0, got {self.min_level}", "min_level"
+            )
 
     def _choices(self) -> dict[str, float | tuple[float, ...] | None]:
         names = ("confidence", "level_confidences", "target_containment", "target_precision", "max_overshoot")
@@ -138,7 +140,7 @@ class BackOff(NodeRule):
             return self
         if chains is None:
             [(name, value)] = [(name, value) for name, value in self._choices().items() if value is not None]
-            raise ParameterError(
+            raise RuleParameterError(
                 f"{{}} {value}: this model has no calibration samples: hiercos train sets a third of the validation "
                 "samples aside if that is 20 or more, an estimator its calibration_fraction; use a confidence instead",
                 name,
@@ -227,7 +229,7 @@ def containment_threshold(chains: HeldOutChains, target: float) -> float:
     rank = int(np.ceil(round((len(chains) + 1) * target, 9)))
     if rank > len(chains):
         needed = containment_samples(target)
-        raise ParameterError(
+        raise RuleParameterError(
             f"{{}} {target:g}: expected at least {needed} calibration samples, got {len(chains)}", "target_containment"
         )
     return float(np.nextafter(np.sort(chains.scores)[rank - 1], np.inf))
@@ -258,7 +260,7 @@ def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> f
             break
         passed = float(threshold)
     if passed is None:
-        raise ParameterError(
+        raise RuleParameterError(
             f"{{}} {target:g}: {len(chains)} calibration samples do not support it (at least {needed} "
             "answered ones must be right); choose a lower target",
             "target_precision",
@@ -281,7 +283,7 @@ def overshoot_threshold(chains: HeldOutChains, most: float, delta: float) -> flo
             break
         passed = float(threshold)
     if passed is None:
-        raise ParameterError(
+        raise RuleParameterError(
             f"{{}} {most:g}: {len(chains)} calibration samples do not support it; choose a higher one", "max_overshoot"
         )
     return passed

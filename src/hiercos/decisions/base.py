@@ -99,7 +99,7 @@ class RuleError(FaultsError):
     """An unknown decision rule, or parameters that the rule does not have."""
 
 
-class ParameterError(RuleError):
+class RuleParameterError(RuleError):
     """Values of a rule's parameters that are impossible, or that the calibration samples do not support.
 
     Args:
@@ -107,7 +107,7 @@ class ParameterError(RuleError):
         *names: names of the parameters in Python.
 
     Example:
-        >>> fault = ParameterError("expected a {} below 1, got 2", "target_precision")
+        >>> fault = RuleParameterError("expected a {} below 1, got 2", "target_precision")
         >>> str(fault), fault.spelled(lambda name: "--" + name.replace("_", "-"))
         ('expected a target_precision below 1, got 2', 'expected a --target-precision below 1, got 2')
     """

@@ -12,9 +12,9 @@ from hiercos.errors import FaultsError, suggestion
 from hiercos.metric_table import metric_spec
 
 __all__ = [
-    "Figure",
     "Note",
     "PublishedError",
+    "PublishedFigure",
     "PublishedRow",
     "PublishedTable",
     "published",
@@ -28,7 +28,7 @@ class PublishedError(FaultsError):
 
 
 @dataclass(frozen=True)
-class Figure:
+class PublishedFigure:
     """A published mean in the units of results.csv (accuracies are fractions), with its half-width.
 
     The half-width follows the published convention: Student's t over five seeds with the population standard
@@ -62,7 +62,7 @@ class PublishedRow:
     dataset: str
     name: str
     label: str
-    figures: Mapping[str, Figure | None]
+    figures: Mapping[str, PublishedFigure | None]
     notes: tuple[Note, ...]
 
     @property
@@ -150,7 +150,7 @@ def published(table: str | int, dataset: str, method: str) -> PublishedRow:
 
     Example:
         >>> published("cifar100", "cifar100", "hier-cos").figures["hops"]
-        Figure(mean=0.93, half_width=0.001)
+        PublishedFigure(mean=0.93, half_width=0.001)
     """
     return published_table(table).row(dataset, method)
 
@@ -176,10 +176,10 @@ def _row(values: Mapping[str, Any]) -> PublishedRow:
     )
 
 
-def _figure(column: str, printed: list[float | None] | None) -> Figure | None:
+def _figure(column: str, printed: list[float | None] | None) -> PublishedFigure | None:
     """A cell [mean, half-width] as printed, in the units of results.csv."""
     if printed is None:
         return None
     scale = metric_spec(column).scale
     mean, half_width = (math.nan if value is None else value / scale for value in printed)
-    return Figure(mean, half_width)
+    return PublishedFigure(mean, half_width)

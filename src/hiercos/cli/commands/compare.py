@@ -1,6 +1,7 @@
 """`hiercos compare`: compare methods on the user's data."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -29,6 +30,58 @@ if TYPE_CHECKING:
     from hiercos.report import Results
 
 
+@dataclass(frozen=True)
+class LineOptions:
+    """Options for the lines of a comparison: methods, each under decision rules."""
+
+    methods: Annotated[str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")] = (
+        "cross-entropy,cross-entropy-mlp,hier-cos,default"
+    )
+    rules: Annotated[
+        str | None,
+        typer.Option(
+            help="Decision rules, separated by commas: none, crm, hops, default; rule@method for one method.",
+            show_default="none,crm, and the default method's rule for it and for cross-entropy-mlp",
+        ),
+    ] = None
+
+    def check(self) -> None:
+        """Raise for an unknown rule or method, before torch is imported and the data are read."""
+        owned = _rules_with_owners(self.rules or "none")
+        options.check_rules(rule for rule, _ in owned)
+        named = [] if self.methods == "all" else [name.strip() for name in self.methods.split(",")]
+        check_method_names([*named, *(owner for _, owner in owned if owner)])
+
+    def by_method(self) -> dict[str, tuple[str, ...]]:
+        """The rules of each method, from the options or by default, without duplicates."""
+        from hiercos.methods import METHODS
+
+        given = list(METHODS) if self.methods == "all" else self.methods.split(",")
+        methods = list(dict.fromkeys(METHODS.checked_name(name.strip()) for name in given))
+        pairs = _rules_with_owners(_default_rules(methods) if self.rules is None else self.rules)
+        owned = [(rule, METHODS.checked_name(owner) if owner else "") for rule, owner in pairs]
+        for rule, owner in owned:
+            if owner and owner not in methods:
+                raise OptionError(f"--rules {rule}@{owner}: {owner!r} is not among the methods compared")
+        return {
+            method: tuple(dict.fromkeys(rule for rule, owner in owned if owner in ("", method))) for method in methods
+        }
+
+
+def _default_rules(methods: list[str]) -> str:
+    """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
+    from hiercos.methods import DEFAULT, DEFAULT_RULE
+
+    ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
+    return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
+
+
+def _rules_with_owners(text: str) -> list[tuple[str, str]]:
+    """The rules in `a,b@method`, each with the text after its @."""
+    parts = [part.strip().partition("@") for part in text.split(",")]
+    return [(rule, owner) for rule, _, owner in parts]
+
+
 @grouped
 def compare(
     *,
@@ -43,16 +96,7 @@ def compare(
     curves: CurveOptions,
     shown: ComparisonOptions,
     shipping: ShipOptions,
-    methods: Annotated[
-        str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")
-    ] = "cross-entropy,cross-entropy-mlp,hier-cos,default",
-    rules: Annotated[
-        str | None,
-        typer.Option(
-            help="Decision rules, separated by commas: none, crm, hops, default; rule@method for one method.",
-            show_default="none,crm, and the default method's rule for it and for cross-entropy-mlp",
-        ),
-    ] = None,
+    lines: LineOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,
@@ -66,24 +110,24 @@ def compare(
     _check_common(out, data, columns, device_options, training)
     points = curves.points()
     _refuse_choices(points, search, shipping)
-    _check_names(methods, rules, inputs)
-    names = _method_names(methods)
-    chosen = _rules_by_method(rules, names)
+    lines.check()
+    inputs.check_name()
+    chosen = lines.by_method()
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import line_name
     from hiercos.report import comparison_results
 
-    reference = shown.named_reference([line_name(name, rule) for name in names for rule in chosen[name]])
+    reference = shown.named_reference([line_name(name, rule) for name, own in chosen.items() for rule in own])
     dataset = columns.read(data)
-    _check_learnable(names, dataset)
+    _check_learnable(list(chosen), dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
     runs = range(training.seed, training.seed + (curves.draws if points else seeds))
     with device_options.processes() as fabric:
         prepared = inputs.prepared(fabric, dataset, dim=dim)
-        with observer(names, seeds=len(runs) * len(grid), trials=search.tune, jobs=jobs) as display:
+        with observer(list(chosen), seeds=len(runs) * len(grid), trials=search.tune, jobs=jobs) as display:
             how: dict[str, Any] = {"jobs": jobs, "observer": display}
             if points:
                 records = learning_curves(fabric, prepared, grid, runs, out, **how)
@@ -111,15 +155,6 @@ def _check_common(
     columns.check(data)
     device_options.check_names()
     training.check_names()
-
-
-def _check_names(methods: str, rules: str | None, inputs: BackboneOptions) -> None:
-    """Raise for an unknown rule, method or backbone, before torch is imported and the data are read."""
-    owned = _rules_with_owners(rules or "none")
-    options.check_rules(rule for rule, _ in owned)
-    named = [] if methods == "all" else [name.strip() for name in methods.split(",")]
-    check_method_names([*named, *(owner for _, owner in owned if owner)])
-    inputs.check_name()
 
 
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
@@ -181,50 +216,3 @@ def _show(results: "Results", records: "list[Record]", out: Path, shown: Compari
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
         typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
-
-
-def _method_names(text: str) -> list[str]:
-    """The names of the given methods, checked, without duplicates."""
-    from hiercos.methods import METHODS
-
-    names = list(METHODS) if text == "all" else [METHODS.checked_name(name.strip()) for name in text.split(",")]
-    return list(dict.fromkeys(names))
-
-
-def _default_rules(methods: list[str]) -> str:
-    """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
-    from hiercos.methods import DEFAULT, DEFAULT_RULE
-
-    ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
-    return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
-
-
-def _rules_by_method(text: str | None, methods: list[str]) -> dict[str, tuple[str, ...]]:
-    """The rules of each method, from the option or by default."""
-    wanted = _default_rules(methods) if text is None else text
-    _refuse_unknown_methods(wanted, methods)
-    return {method: _rules(wanted, method) for method in methods}
-
-
-def _rules(text: str, method: str) -> tuple[str, ...]:
-    """The rules for one method, without duplicates: those for all methods and those for this one."""
-    return tuple(dict.fromkeys(rule for rule, owner in _owned_rules(text) if owner in ("", method)))
-
-
-def _refuse_unknown_methods(text: str, methods: list[str]) -> None:
-    for rule, owner in _owned_rules(text):
-        if owner and owner not in methods:
-            raise OptionError(f"--rules {rule}@{owner}: {owner!r} is not among the methods compared")
-
-
-def _owned_rules(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the name of its method, "" for all."""
-    from hiercos.methods import METHODS
-
-    return [(rule, METHODS.checked_name(owner) if owner else "") for rule, owner in _rules_with_owners(text)]
-
-
-def _rules_with_owners(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the text after its @."""
-    parts = [part.strip().partition("@") for part in text.split(",")]
-    return [(rule, owner) for rule, _, owner in parts]

@@ -24,13 +24,13 @@ HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 @contextmanager
 def command_spelling() -> Iterator[None]:
     """Errors of a request in the words of the command: `--target-precision` for `target_precision`."""
-    from hiercos.decisions import ParameterError
+    from hiercos.decisions import RuleParameterError
 
     try:
         yield
     except OptionError:
         raise
-    except ParameterError as error:
+    except RuleParameterError as error:
         raise OptionError(error.spelled(option_name)) from error
     except FaultsError as error:
         raise OptionError(map(_hinted, error.faults)) from error
