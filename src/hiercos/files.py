@@ -55,7 +55,7 @@ class _ShortLineEnds:
         return self.stream.write(line[:-2] + "\n")
 
 
-def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
+def write_atomically(path: str | os.PathLike[str], data: str | bytes, *, sync_name: bool = True) -> None:
     """Write a file under a temporary name in its own folder, then rename it into place.
 
     A reader sees the old file or the new one, never a partial one, and nothing is left behind on failure.
@@ -63,22 +63,27 @@ def write_atomically(path: str | os.PathLike[str], data: str | bytes) -> None:
     Args:
         path: file to write or replace; its folder must exist.
         data: content of the file; text is encoded as UTF-8, with unchanged line ends.
+        sync_name: see `written_atomically`.
 
     Raises:
         OSError: if the folder is missing or cannot be written.
     """
     content = data.encode("utf-8") if isinstance(data, str) else data
-    with written_atomically(path) as stream:
+    with written_atomically(path, sync_name=sync_name) as stream:
         stream.write(content)
 
 
 @contextmanager
-def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
+def written_atomically(path: str | os.PathLike[str], *, sync_name: bool = True) -> Iterator[BinaryIO]:
     """Stream that writes a file piece by piece and renames it into place at the end of the block.
 
     The content and the new name are on disk at the end of the block. An existing file keeps its mode, and its owner
     where the system allows it; a symbolic link stays one and the file behind it is replaced. A device or a pipe is
     written directly.
+
+    Args:
+        path: file to write or replace; its folder must exist.
+        sync_name: False if the caller forces the names in the folder to disk (`sync_folder`) after its last file.
 
     Raises:
         OSError: if the file cannot be written; the message names `path`, never the temporary file.
@@ -98,7 +103,8 @@ def written_atomically(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
             os.fsync(stream.fileno())
         with _named(path):
             os.replace(temporary, target)
-            sync_folder(target.parent)
+            if sync_name:
+                sync_folder(target.parent)
     finally:
         temporary.unlink(missing_ok=True)
 

@@ -333,11 +333,12 @@ def committed(folder: Path, earlier: str = MANIFEST) -> Iterator[Write]:
     def write(name: str, data: str | bytes) -> None:
         content = data.encode("utf-8") if isinstance(data, str) else data
         _check_replaceable(folder / name)
-        write_atomically(folder / (f"{NEXT}{name}" if is_replaced else name), content)
+        write_atomically(folder / (f"{NEXT}{name}" if is_replaced else name), content, sync_name=False)
         sums[name] = (sha256(content),)
         parts[name] = _parts(content)
 
     yield write
+    sync_folder(folder)
     _write_manifest(folder, sums, parts, is_pending=is_replaced)
     finish_renaming(folder)
 

@@ -6,9 +6,12 @@ import pytest
 import torch
 from torch import nn
 
+from hiercos.engine import TrainConfig
 from hiercos.engine.checkpoint import (
     Checkpoint,
     CheckpointError,
+    Epoch,
+    RunState,
     find_checkpoint,
     optimizer_tensors,
     read_checkpoint,
@@ -16,7 +19,9 @@ from hiercos.engine.checkpoint import (
     write_checkpoint,
 )
 from hiercos.errors import HiercosWarning
+from hiercos.methods import Model
 from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
+from trees import TOY
 
 CONFIG = {"epochs": 3, "seed": 0}
 
@@ -109,3 +114,22 @@ def test_a_pipe_in_place_of_the_checkpoint_is_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / CHECKPOINT)
     with pytest.raises(CheckpointError, match=r"checkpoint\.safetensors: expected a file, this is a pipe"):
         write_checkpoint(tmp_path / CHECKPOINT, Checkpoint({}, {}, {}, {}, {}))
+
+
+def test_a_checkpoint_of_the_best_epoch_holds_its_weights_once(tmp_path: Path) -> None:
+    config = TrainConfig("cross-entropy", epochs=2)
+    model = Model(TOY, 4, "cross-entropy", {})
+    state = RunState(model, torch.optim.SGD(model.parameters(), lr=0.1), config, CONFIG)
+    sizes = []
+    for number, top1 in ((1, 0.5), (2, 0.4)):  # the second epoch is worse
+        state.begin_epoch(tmp_path)
+        with torch.no_grad():
+            model.head.bias += 1
+        state.add(Epoch(number, loss=1.0, top1=top1, hops=top1, seconds=1.0))
+        state.write(tmp_path)
+        stored = read_checkpoint(tmp_path / CHECKPOINT, CONFIG)
+        sizes.append(len(stored.best))
+        again = RunState(Model(TOY, 4, "cross-entropy", {}), state.optimizer, config, CONFIG)
+        again.restore(stored)
+        assert all(torch.equal(again.best[name], tensor) for name, tensor in state.best.items())
+    assert sizes == [0, len(model.state_dict())]

@@ -90,6 +90,7 @@ def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
     assert all(torch.equal(whole.state_dict()[key], value) for key, value in resumed.state_dict().items())
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a file opened in the line that ended
 def test_a_run_interrupted_at_any_line_resumes_to_the_same_bits(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

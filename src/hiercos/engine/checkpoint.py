@@ -52,7 +52,7 @@ class Checkpoint:
 
     Attributes:
         model: weights after the last epoch.
-        best: weights of the best epoch so far.
+        best: weights of the best epoch so far; empty if that is the last one.
         optimizer: tensors of the optimiser, as `optimizer_tensors` names them.
         progress: finished epochs, their history and the time spent, as JSON values.
         config: settings, data and taxonomy of the run, as JSON values.
@@ -298,8 +298,9 @@ class RunState:
         self._written = len(self.progress.history)
 
     def _current(self) -> Checkpoint:
-        tensors = optimizer_tensors(self.optimizer)
-        return Checkpoint(self.model.state_dict(), self.best, tensors, self.progress.to_dict(), self.identity)
+        tensors, progress = optimizer_tensors(self.optimizer), self.progress
+        best = {} if progress.best_epoch == len(progress.history) else self.best
+        return Checkpoint(self.model.state_dict(), best, tensors, progress.to_dict(), self.identity)
 
     def begin_epoch(self, folder: Path | None) -> None:
         """Copy the state, unless it is in a checkpoint or there is no folder for one; the model may change from now."""
@@ -334,7 +335,7 @@ class RunState:
 
     def restore(self, checkpoint: Checkpoint) -> None:
         """Restore the state of a checkpoint."""
-        self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best
+        self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best or checkpoint.model
         self._written = len(self.progress.history)
         self.model.load_state_dict(checkpoint.model)
         restore_optimizer(self.optimizer, checkpoint.optimizer)
