@@ -12,7 +12,8 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from hiercos import Taxonomy
-from hiercos.methods.convex import DenseInputs, Descent, PathProblem, Prior, Solution, problem_inputs
+from hiercos.methods.convex import PathProblem, Prior, Solution
+from hiercos.methods.problem_features import DenseFeatures, SparseFeatures, SparseSamples, problem_features
 from trees import TOY17, graphs, random_tree, taxonomies
 
 
@@ -57,11 +58,11 @@ def slow_solution(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, prio
 @given(taxonomy=taxonomies(7) | graphs(7), shared=st.sampled_from([0.0, 0.5, 0.9]))
 def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: float) -> None:
     features, labels = samples(taxonomy, 7, 3)
-    problem, prior = PathProblem(problem_inputs(kind(features)), labels, taxonomy), Prior(4.0, shared)
+    problem, prior = PathProblem(problem_features(kind(features)), labels, taxonomy), Prior(4.0, shared)
     weight, bias = problem.layer(problem.solve(prior))
-    scaled = ((torch.as_tensor(features) - problem.inputs.shift) / problem.inputs.scale).double().numpy()
+    scaled = ((torch.as_tensor(features) - problem.features.shift) / problem.features.scale).double().numpy()
     expected = slow_solution(taxonomy, scaled, labels, prior)
-    np.testing.assert_allclose((weight * problem.inputs.scale).numpy().T, expected, atol=0.01)
+    np.testing.assert_allclose((weight * problem.features.scale).numpy().T, expected, atol=0.01)
     assert bias.shape == (taxonomy.num_classes,)
 
 
@@ -69,14 +70,14 @@ def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: f
 @given(taxonomy=taxonomies(12) | graphs(12), shared=st.sampled_from([0.0, 0.5, 0.9]))
 def test_objective_and_gradient_equal_those_of_a_slow_objective_and_autograd(taxonomy: Taxonomy, shared: float) -> None:
     features, labels = samples(taxonomy, 7, 3)
-    problem, prior = PathProblem(problem_inputs(features), labels, taxonomy), Prior(4.0, shared)
+    problem, prior = PathProblem(problem_features(features), labels, taxonomy), Prior(4.0, shared)
     roots = torch.as_tensor(prior.node_variances(taxonomy)).float().sqrt()
     torch.manual_seed(0)
     coefficients, bias = torch.randn(taxonomy.num_classes, 3), torch.randn(taxonomy.num_classes)
-    descent = Descent(problem, prior, Solution(coefficients, bias, prior, 0))
+    descent = problem.descent(prior, Solution(coefficients, bias, prior, 0))
     members = [torch.isin(torch.arange(taxonomy.num_nodes), above(taxonomy, leaf)) for leaf in taxonomy.leaves]
     nodes = (torch.stack(members).float().T @ coefficients) * roots[:, None]  # (N, F), over their deviations
-    rows = torch.as_tensor((features - problem.inputs.shift.numpy()) / problem.inputs.scale.numpy())
+    rows = torch.as_tensor((features - problem.features.shift.numpy()) / problem.features.scale.numpy())
     expected = slow_value(taxonomy, rows.numpy(), labels, (nodes * roots[:, None]).T.numpy(), bias.numpy())
     assert descent.loss == pytest.approx(expected / 7, rel=1e-5, abs=1e-6)
     nodes.requires_grad_()
@@ -105,7 +106,7 @@ def test_without_a_share_it_is_the_logistic_regression_of_scikit_learn() -> None
     features, labels = samples(TOY17, 200)
     scale = (features - features.mean(0)) / features.std(0) / np.sqrt(features.shape[1])
     reference = LogisticRegression(C=16.0, tol=1e-8, max_iter=2000).fit(scale, labels)
-    problem, prior = PathProblem(problem_inputs(features), labels, TOY17), Prior(16.0)
+    problem, prior = PathProblem(problem_features(features), labels, TOY17), Prior(16.0)
     weight, bias = problem.layer(problem.solve(prior))
     found = (torch.as_tensor(features) @ weight.T + bias).softmax(dim=1).numpy()
     np.testing.assert_allclose(found, reference.predict_proba(scale), atol=2e-3)
@@ -114,7 +115,7 @@ def test_without_a_share_it_is_the_logistic_regression_of_scikit_learn() -> None
 def test_a_warm_start_ends_at_the_same_optimum() -> None:
     taxonomy = random_tree(1)
     features, labels = samples(taxonomy, 150)
-    problem, prior = PathProblem(problem_inputs(features), labels, taxonomy), Prior(64.0, 0.5)
+    problem, prior = PathProblem(problem_features(features), labels, taxonomy), Prior(64.0, 0.5)
     cold = problem.solve(prior)
     warm = problem.solve(prior, problem.solve(Prior(4.0, 0.0)))
     one, other = (problem.layer(each)[0] for each in (cold, warm))
@@ -124,13 +125,13 @@ def test_a_warm_start_ends_at_the_same_optimum() -> None:
 def test_sparse_features_give_the_solution_of_the_same_dense_problem() -> None:
     features, labels = samples(TOY17, 120, 8)
     features[features < 0.8] = 0
-    sparse, prior = PathProblem(problem_inputs(csr_matrix(features)), labels, TOY17), Prior(16.0, 0.5)
+    sparse, prior = PathProblem(problem_features(csr_matrix(features)), labels, TOY17), Prior(16.0, 0.5)
     weight, bias = sparse.layer(sparse.solve(prior))
-    inputs = DenseInputs(features)
+    inputs = DenseFeatures(features)
     inputs.rows, inputs.shift, inputs.scale = (
-        torch.as_tensor(features) / sparse.inputs.scale,
-        sparse.inputs.shift,
-        sparse.inputs.scale,
+        torch.as_tensor(features) / sparse.features.scale,
+        sparse.features.shift,
+        sparse.features.scale,
     )
     assert float(inputs.rows.square().sum(dim=1).mean()) == pytest.approx(1, rel=1e-5)
     dense = PathProblem(inputs, labels, TOY17)
@@ -142,9 +143,36 @@ def test_sparse_features_give_the_solution_of_the_same_dense_problem() -> None:
 def test_weights_count_like_repeated_samples() -> None:
     features, labels = samples(TOY17, 80)
     times = np.where(np.arange(80) < 30, 2, 1)
-    inputs, prior = DenseInputs(features), Prior(16.0, 0.5)
+    inputs, prior = DenseFeatures(features), Prior(16.0, 0.5)
     problem = PathProblem(inputs, labels, TOY17, times.astype(float))
     weight, _ = problem.layer(problem.solve(prior))
     inputs.rows, inputs.count = inputs.rows.repeat_interleave(torch.as_tensor(times), dim=0), int(times.sum())
     repeated = PathProblem(inputs, np.repeat(labels, times), TOY17)
     torch.testing.assert_close(weight, repeated.layer(repeated.solve(prior))[0], rtol=0.01, atol=0.01)
+
+
+def test_directions_of_sparse_features_are_the_samples_only_if_these_are_fewer() -> None:
+    features, labels = samples(TOY17, 40, 60)
+    features[features < 0.8] = 0
+    prior = Prior(16.0, 0.5)
+    found = problem_features(csr_matrix(features))
+    assert isinstance(found, SparseSamples)
+    assert not isinstance(problem_features(csr_matrix(features[:, :30])), SparseSamples)
+    one, other = (PathProblem(each, labels, TOY17) for each in (found, SparseFeatures(csr_matrix(features))))
+    layers = [problem.layer(problem.solve(prior)) for problem in (one, other)]
+    torch.testing.assert_close(*(weight for weight, _ in layers), rtol=0.01, atol=0.01)
+    torch.testing.assert_close(*(bias for _, bias in layers), rtol=0.01, atol=0.01)
+
+
+@pytest.mark.parametrize("trials", [1, 2, 10])
+def test_the_loss_of_every_step_is_that_at_its_length(trials: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hiercos.methods.descent.TRIALS", trials)
+    taxonomy = random_tree(2)
+    features, labels = samples(taxonomy, 100)
+    problem = PathProblem(problem_features(features), labels, taxonomy)
+    descent = problem.descent(Prior(1.0, 0.5), None)
+    losses = [descent.loss]
+    while descent.step():
+        assert descent.loss == pytest.approx(problem.value(descent.logits)[0], rel=1e-6)
+        losses.append(descent.loss)
+    assert losses[-1] < losses[0]

@@ -9,7 +9,8 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.convex import PathProblem, Prior, Solution, problem_inputs
+from hiercos.methods.convex import PathProblem, Prior, Solution
+from hiercos.methods.problem_features import problem_features
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
@@ -113,7 +114,7 @@ class LogisticSolver:
         if self.prior is None:
             self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
         prior = self.prior
-        problem = PathProblem(problem_inputs(train.features), train.labels, self.taxonomy, train.weights)
+        problem = PathProblem(problem_features(train.features), train.labels, self.taxonomy, train.weights)
         self.head.set(*problem.layer(problem.solve(prior, start)))
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
         return Solved(f"variance of the weights {prior.variance:g}{shared}")
@@ -182,7 +183,7 @@ class PriorSearch:
     """
 
     def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
-        self.problem = PathProblem(problem_inputs(train.features), train.labels, taxonomy, train.weights)
+        self.problem = PathProblem(problem_features(train.features), train.labels, taxonomy, train.weights)
         self.val = val
         self.last: Solution | None = None
 
