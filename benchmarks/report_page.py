@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from hiercos import Taxonomy
-from hiercos.benchmark.answer_analysis import LineAnswers, analyse
+from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.decisions import Posterior, rule
 from hiercos.metric_table import SUITE, of_all_levels
 from hiercos.records import Record
@@ -47,12 +47,12 @@ def layers(nodes: int) -> tuple[int, ...]:
     return (*upper, nodes - sum(upper))
 
 
-def answers(taxonomy: Taxonomy, samples: int, name: str, skill: float) -> LineAnswers:
+def answers(taxonomy: Taxonomy, samples: int, name: str, skill: float) -> VariantAnswers:
     """Answers to samples of random classes; the higher the skill, the more are right."""
     labels = np.random.default_rng(0).integers(taxonomy.num_classes, size=samples)
     scores = np.random.default_rng(round(10 * skill)).normal(size=(samples, taxonomy.num_classes)).astype(np.float32)
     scores[np.arange(samples), labels] += skill
-    return LineAnswers(name, name, rule("none"), Posterior.from_scores(scores, taxonomy), labels)
+    return VariantAnswers(name, name, rule("none"), Posterior.from_scores(scores, taxonomy), labels)
 
 
 def record(method: str, taxonomy: Taxonomy, samples: int) -> Record:
@@ -84,13 +84,13 @@ def record(method: str, taxonomy: Taxonomy, samples: int) -> Record:
 
 
 def page(taxonomy: Taxonomy, samples: int) -> str:
-    """The report of a comparison of two lines on a taxonomy, with a text for each input."""
-    line = answers(taxonomy, samples, "hier-cos", 4.0)
+    """The report of a comparison of two variants on a taxonomy, with a text for each input."""
+    variant = answers(taxonomy, samples, "hier-cos", 4.0)
     flat = answers(taxonomy, samples, "cross-entropy", 3.5)
     inputs = {
         row: {"name": f"text {row + 1}", "text": f"a phrase of usual length, number {row}"} for row in range(samples)
     }
-    found = analyse(line, [flat], reference="cross-entropy", seed=0, inputs=inputs)
+    found = analyse(variant, [flat], reference="cross-entropy", seed=0, inputs=inputs)
     records = [record(name, taxonomy, samples) for name in ("hier-cos", "cross-entropy")]
     return report_html(comparison_results(records, recommended="hier-cos"), found)
 

@@ -22,8 +22,8 @@ from hiercos.benchmark import answer_rows, bootstrap_interval
 from hiercos.files import write_atomically
 from hiercos.methods import METHODS
 from hiercos.metric_table import metric_spec
-from hiercos.records import Record, line_name
-from hiercos.report import Cell, Grid, Line, comparison_results, learning_curve_results, markdown_table
+from hiercos.records import Record, variant_name
+from hiercos.report import Cell, Grid, Variant, comparison_results, learning_curve_results, markdown_table
 
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
@@ -138,7 +138,7 @@ class Request:
 
 
 def _spaced(name: str) -> str:
-    return line_name(*name.split("+")) if "+" in name else name
+    return variant_name(*name.split("+")) if "+" in name else name
 
 
 def render(request: Request, folder: Path = RESULTS) -> str:
@@ -147,7 +147,7 @@ def render(request: Request, folder: Path = RESULTS) -> str:
     if request.lines:
         order = {name: place for place, name in enumerate(request.lines)}
         if missing := [name for name in order if name not in {each.record.name for each in stored}]:
-            raise TableError(f"{request.table}: there is no line {missing[0]!r}")
+            raise TableError(f"{request.table}: there is no variant {missing[0]!r}")
         kept = [each for each in stored if each.record.name in order]
         stored = sorted(kept, key=lambda each: order[each.record.name])
     if request.kind == "rows":
@@ -160,7 +160,7 @@ def render(request: Request, folder: Path = RESULTS) -> str:
         results = replace(results, columns=tuple(metric_spec(name) for name in request.columns))
     grid = results.figures(section) if request.kind == "figures" else results.differences(section)
     if grid is None:
-        raise TableError(f"{request.table}: there is no flat line to compare with; name one with reference=NAME")
+        raise TableError(f"{request.table}: there is no flat variant to compare with; name one with reference=NAME")
     return _grid_table(grid)
 
 
@@ -182,7 +182,7 @@ def _rows_table(stored: Sequence[Stored], request: Request) -> str:
     results = comparison_results([each.record for each in stored], reference=request.reference)
     reference = results.sections[0].reference
     if reference is None:
-        raise TableError(f"{request.table}: there is no flat line to compare with; name one with reference=NAME")
+        raise TableError(f"{request.table}: there is no flat variant to compare with; name one with reference=NAME")
     specs = [metric_spec(name) for name in ("top1", "ahd_at_1")]
     rows = []
     for name, own in values.items():
@@ -215,14 +215,17 @@ def _curve_table(records: Sequence[Record], request: Request) -> str:
     ordered = sorted(records, key=lambda record: math.inf if record.data["shots"] == "all" else record.data["shots"])
     results = learning_curve_results(ordered)
     (column,) = [metric_spec(name) for name in request.columns or ("top1",)]
-    names = request.lines or tuple(line.name for line in results.sections[0].lines)
-    points = [{line.name: _estimate_text(line, column.name) for line in section.lines} for section in results.sections]
+    names = request.lines or tuple(variant.name for variant in results.sections[0].variants)
+    points = [
+        {variant.name: _estimate_text(variant, column.name) for variant in section.variants}
+        for section in results.sections
+    ]
     rows = [[name, *(point[name] for point in points)] for name in names]
     return markdown_table([f"{column.heading}, samples a class", *results.points], rows, "l" + "r" * len(points))
 
 
-def _estimate_text(line: Line, name: str) -> str:
-    spec, estimate = metric_spec(name), line.estimate(name)
+def _estimate_text(variant: Variant, name: str) -> str:
+    spec, estimate = metric_spec(name), variant.estimate(name)
     half = "" if math.isnan(estimate.half_width) else f" ±{spec.text(estimate.half_width)}"
     return spec.text(estimate.mean) + half
 

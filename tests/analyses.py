@@ -4,7 +4,7 @@ import numpy as np
 
 from hiercos import Taxonomy
 from hiercos.analysis import Analysis
-from hiercos.benchmark.answer_analysis import LineAnswers, analyse
+from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.decisions import Posterior, rule
 
 MARKUP = Taxonomy.from_paths(
@@ -17,17 +17,17 @@ MARKUP = Taxonomy.from_paths(
 )
 
 
-def answers(taxonomy: Taxonomy, samples: int, *, name: str, skill: float, rule_name: str = "none") -> LineAnswers:
+def answers(taxonomy: Taxonomy, samples: int, *, name: str, skill: float, rule_name: str = "none") -> VariantAnswers:
     """Answers to samples of random classes; the higher the skill, the more are right."""
     labels = np.random.default_rng(0).integers(taxonomy.num_classes, size=samples)
     scores = np.random.default_rng(round(100 * skill)).normal(size=(samples, taxonomy.num_classes))
     scores[np.arange(samples), labels] += skill
-    return LineAnswers(name, name, rule(rule_name), Posterior.from_scores(scores, taxonomy), labels)
+    return VariantAnswers(name, name, rule(rule_name), Posterior.from_scores(scores, taxonomy), labels)
 
 
 def analysis(taxonomy: Taxonomy = MARKUP, samples: int = 80, *, with_inputs: bool = True) -> Analysis:
-    """Analysis of a line "hier-cos" with the reference "cross-entropy"; every input has markup in it."""
-    line = answers(taxonomy, samples, name="hier-cos", skill=1.5)
+    """Analysis of a variant "hier-cos" with the reference "cross-entropy"; every input has markup in it."""
+    variant = answers(taxonomy, samples, name="hier-cos", skill=1.5)
     flat = answers(taxonomy, samples, name="cross-entropy", skill=1.0)
     inputs = {row: {"name": f"text {row + 1}", "text": f"<i>input</i> {row}"} for row in range(samples)}
-    return analyse(line, [flat], reference="cross-entropy", seed=0, inputs=inputs if with_inputs else {})
+    return analyse(variant, [flat], reference="cross-entropy", seed=0, inputs=inputs if with_inputs else {})

@@ -32,7 +32,7 @@ class Look:
     does: str = "nothing"
     config: TrainConfig = field(default_factory=TrainConfig)
     kind: str = "seed"
-    line: str = "hier-cos"
+    method: str = "hier-cos"
 
     @property
     def name(self) -> str:

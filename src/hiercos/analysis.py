@@ -1,4 +1,4 @@
-"""Analysis of the test answers of one line of a comparison: the values that its report shows."""
+"""Analysis of the test answers of one variant of a comparison: the values that its report shows."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -34,7 +34,7 @@ class NodeFigures:
         support: number of samples.
         accuracy: share of the samples whose answer is at or below the node too; nan without samples.
         severity: mean tree distance of the wrong answers; nan without any.
-        gain: accuracy minus that of the reference line; nan without a reference or samples.
+        gain: accuracy minus that of the reference variant; nan without a reference or samples.
     """
 
     support: Ints
@@ -100,7 +100,7 @@ class LevelCurves:
         samples: number of samples in the same bins.
         coverage: shares of the samples, the most confident first.
         precision: share of right predictions among them.
-        answered: share of the samples that the line answers at this level or deeper.
+        answered: share of the samples that the variant answers at this level or deeper.
         answered_precision: share of these whose answer is right at this level; nan without any.
     """
 
@@ -115,12 +115,12 @@ class LevelCurves:
 
 
 @dataclass(frozen=True, eq=False)
-class LineOrders:
-    """Orders of the classes by one line, and what the tree would prefer.
+class VariantRankings:
+    """Orders of the classes by one variant, and what the tree would prefer.
 
     Attributes:
-        distances: tree distance of the first k classes from the true one, by name of the line, shape (S, k) each; the
-            same S samples in all, sorted by class in tree order.
+        distances: tree distance of the first k classes from the true one, by name of the variant, shape (S, k) each;
+            the same S samples in all, sorted by class in tree order.
         best: the same for the order that the tree prefers, shape (S, k).
         log_probabilities: mean natural logarithm of the probabilities by method, shape (G, G) each: rows are true
             classes, columns classes, both in tree order and averaged in G groups of neighbours; nan without samples.
@@ -140,12 +140,12 @@ class LineOrders:
 
 @dataclass(frozen=True, eq=False)
 class Analysis:
-    """Test answers of one line, analysed.
+    """Test answers of one variant, analysed.
 
     Attributes:
-        line: name of the line.
+        variant: name of the variant.
         seed: seed of the run.
-        reference: name of the line that gains refer to; "" without one.
+        reference: name of the variant that gains refer to; "" without one.
         tree: taxonomy.
         nodes: figures of its nodes.
         answers: answers to the test samples, or to evenly spaced ones if there are many.
@@ -154,12 +154,12 @@ class Analysis:
         pairs: most confused pairs of classes, the most frequent first.
         suspects: mistakes that are far and confident: the label may be wrong.
         levels: confidence at each level.
-        orders: orders of the classes by some lines.
+        orders: orders of the classes by some variants.
         hops_weights: weight of each rank in HOPS for the class with the most samples, shape (C,).
         inputs: stored inputs by row, each with a "name" and a "text" or an "image".
     """
 
-    line: str
+    variant: str
     seed: int
     reference: str
     tree: Tree
@@ -170,6 +170,6 @@ class Analysis:
     pairs: tuple[ConfusedPair, ...]
     suspects: tuple[Mistake, ...]
     levels: tuple[LevelCurves, ...]
-    orders: LineOrders
+    orders: VariantRankings
     hops_weights: Floats
     inputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

@@ -24,7 +24,7 @@ def record_file(rule: str) -> str:
     return RECORD_FILE if rule == "none" else f"record-{rule}.json"
 
 
-def line_name(method: str, rule: str) -> str:
+def variant_name(method: str, rule: str) -> str:
     """Name of a method with a rule in tables and figures."""
     return method if rule == "none" else f"{method} + {rule}"
 
@@ -116,7 +116,7 @@ class Record:
     @property
     def name(self) -> str:
         """Name of a method with a rule in tables and figures."""
-        return line_name(self.method, self.rule)
+        return variant_name(self.method, self.rule)
 
     @property
     def validation_top1(self) -> float:

@@ -45,11 +45,11 @@ def test_every_axis_holds_the_published_setting_once_and_has_a_meaning() -> None
 
 
 def test_settings_that_mean_the_same_share_their_runs() -> None:
-    lines = {(setting.axis, setting.name): setting.line for setting in axis_settings(list(AXES))}
-    assert lines["alpha", "0"] == lines["regulariser", "off"] == "hier-cos,alpha=0"
-    assert lines["regulariser", "as printed"] == "hier-cos,penalty=printed,grouping=sample"
-    assert {lines["alpha", "0.05"], lines["span", "neither"], lines["exponent", "2"]} == {"hier-cos"}
-    assert len(set(lines.values())) == 11  # of 19 settings
+    methods = {(setting.axis, setting.name): setting.method for setting in axis_settings(list(AXES))}
+    assert methods["alpha", "0"] == methods["regulariser", "off"] == "hier-cos,alpha=0"
+    assert methods["regulariser", "as printed"] == "hier-cos,penalty=printed,grouping=sample"
+    assert {methods["alpha", "0.05"], methods["span", "neither"], methods["exponent", "2"]} == {"hier-cos"}
+    assert len(set(methods.values())) == 11  # of 19 settings
 
 
 def test_an_unknown_axis_is_refused_with_a_suggestion() -> None:

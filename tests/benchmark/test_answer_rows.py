@@ -98,17 +98,17 @@ def test_records_take_the_answers_of_a_rule_that_answers_with_inner_nodes(tmp_pa
     entry = Entry(TrainConfig(method="cross-entropy", epochs=1, batch_size=32), ("none", "majority"))
     records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
     table = AnswerTable.of(records, tmp_path)
-    lines = {line.name: line for line in summarize(table.answered(records))}
+    variants = {variant.name: variant for variant in summarize(table.answered(records))}
     for metric in ("top1", "ahd_at_1"):
-        over_seeds = lines["cross-entropy + majority"].difference(lines["cross-entropy"], metric).mean
+        over_seeds = variants["cross-entropy + majority"].difference(variants["cross-entropy"], metric).mean
         over_rows = table.difference("cross-entropy + majority", "cross-entropy", metric)[0]
         assert over_seeds == pytest.approx(over_rows)
         assert over_rows != 0
     plain = [record.metrics["top1"] for record in records if record.rule == "none"]
-    assert lines["cross-entropy"].values("top1") == pytest.approx(plain)
+    assert variants["cross-entropy"].values("top1") == pytest.approx(plain)
 
 
-def test_lines_with_equal_values_differ_by_exactly_0() -> None:
+def test_variants_with_equal_values_differ_by_exactly_0() -> None:
     values = np.random.default_rng(0).random((50, 2))
     table = AnswerTable({"a": values, "b": values + np.array([0, 1])})
     assert table.difference("a", "b", "top1") == (0, 0, 0)

@@ -87,7 +87,7 @@ def test_collecting_again_keeps_the_records_of_other_methods(
     assert left == {"cross-entropy-0+crm.json", "cross-entropy-0.json", "hier-cos-0.json", "haframe-0.json"}
 
 
-def test_a_table_has_the_selected_lines_and_columns(tables: ModuleType, collected: Path) -> None:
+def test_a_table_has_the_selected_variants_and_columns(tables: ModuleType, collected: Path) -> None:
     request = tables.Request.read("toys lines=hier-cos,cross-entropy+crm columns=top1,hops")
     head, _, *rows = tables.render(request, collected).splitlines()
     assert head == "| method | top-1 % ↑ | HOPS ↑ |"
@@ -98,7 +98,7 @@ def test_a_table_has_the_selected_lines_and_columns(tables: ModuleType, collecte
     assert f"{100 * top1:.2f}" in rows[1]
 
 
-def test_differences_and_rows_name_all_lines_but_the_reference(tables: ModuleType, collected: Path) -> None:
+def test_differences_and_rows_name_all_variants_but_the_reference(tables: ModuleType, collected: Path) -> None:
     for kind in ("differences", "rows"):
         text = tables.render(tables.Request.read(f"toys {kind} reference=cross-entropy+crm"), collected)
         assert [row.split(" | ")[0] for row in text.splitlines()[2:]] == ["| cross-entropy", "| hier-cos"]
@@ -129,7 +129,7 @@ def test_an_outdated_table_is_found_and_rendered_again(tables: ModuleType, colle
     ("words", "message"),
     [
         ("nothing", "there are no records in"),
-        ("toys lines=haframe", "there is no line 'haframe'"),
+        ("toys lines=haframe", "there is no variant 'haframe'"),
         ("toys figure", "unknown word 'figure'"),
         ("toys curve", "a curve needs the records of hiercos compare --shots"),
         ("curves rows", "rows need a table of one seed"),

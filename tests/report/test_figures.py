@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from analyses import analysis
-from hiercos.report import Results, comparison_results, learning_curve_results, line_of, report_figures, summarize
+from hiercos.report import Results, comparison_results, learning_curve_results, report_figures, summarize, variant_of
 from hiercos.report.drawing import Drawing, Polygon, Raster, Stroke, Text, svg
 from hiercos.report.figures import correct_order_figure, level_accuracy_figure, training_figures, verdict_figure
 from hiercos.report.maps import Icicle, shades
@@ -37,17 +37,17 @@ def test_the_order_of_predictions_is_drawn_at_the_means_over_the_seeds() -> None
 
 
 def test_a_method_keeps_its_colour_under_a_rule_and_the_line_is_dashed() -> None:
-    lines = summarize([record("a"), record("a", rule="crm"), record("b")])
-    drawn = curves(correct_order_figure(lines).drawing)
+    variants = summarize([record("a"), record("a", rule="crm"), record("b")])
+    drawn = curves(correct_order_figure(variants).drawing)
     assert [stroke.colour for stroke in drawn] == ["series-1", "series-1", "series-2"]
     assert [bool(stroke.dash) for stroke in drawn] == [False, True, False]
 
 
 def test_settings_of_one_method_have_colours_of_their_own() -> None:
     settings = [replace(record("a"), history=EPOCHS), replace(record("a"), history=EPOCHS)]
-    lines = [line_of(name, [each]) for name, each in zip(("off", "on"), settings, strict=True)]
-    assert [stroke.colour for stroke in curves(correct_order_figure(lines).drawing)] == ["series-1", "series-2"]
-    assert len(curves(training_figures(lines)["training-top1"].drawing)) == 2
+    variants = [variant_of(name, [each]) for name, each in zip(("off", "on"), settings, strict=True)]
+    assert [stroke.colour for stroke in curves(correct_order_figure(variants).drawing)] == ["series-1", "series-2"]
+    assert len(curves(training_figures(variants)["training-top1"].drawing)) == 2
 
 
 def test_learning_curves_of_two_draws_have_no_intervals() -> None:
@@ -69,7 +69,7 @@ def test_levels_are_labelled_from_the_coarsest() -> None:
     assert {"1", "2", "accuracy, %"} <= set(texts(level_accuracy_figure(summarize([record("a")])).drawing))
 
 
-def test_the_recommended_line_stands_out() -> None:
+def test_the_recommended_variant_stands_out() -> None:
     results = comparison_results([record("hier-cos"), record("cross-entropy")], recommended="hier-cos")
     names = [shape for shape in verdict_figure(results).drawing.shapes if isinstance(shape, Text)]
     assert [shape.text for shape in names if shape.is_bold and shape.anchor == "end"] == ["hier-cos"]
@@ -89,8 +89,8 @@ def test_the_bars_are_intervals_over_the_test_rows_where_these_are_known() -> No
 
 
 def test_training_curves_have_the_epochs_of_each_method() -> None:
-    lines = summarize([replace(record("a"), history=EPOCHS), record("b")])
-    figures = training_figures(lines)
+    variants = summarize([replace(record("a"), history=EPOCHS), record("b")])
+    figures = training_figures(variants)
     assert sorted(figures) == ["training-log-loss", "training-top1"]
     assert len(curves(figures["training-top1"].drawing)) == 1  # the other has no epochs
     assert "1.5" not in texts(figures["training-top1"].drawing)

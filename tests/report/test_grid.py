@@ -3,15 +3,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from hiercos.report import COLUMNS, Grid, Line, summarize
+from hiercos.report import COLUMNS, Grid, Variant, summarize
 from hiercos.report.grid import Cell, column_merits, difference_grid, figure_grid
 from records import record
 
 KEYS = [column.name for column in COLUMNS]
 
 
-def drawn(lines: Sequence[Line]) -> Grid:
-    return figure_grid(lines, COLUMNS, subject="subject", title="title", corner="method")
+def drawn(variants: Sequence[Variant]) -> Grid:
+    return figure_grid(variants, COLUMNS, subject="subject", title="title", corner="method")
 
 
 def cells(grid: Grid, key: str) -> list[Cell]:
@@ -41,8 +41,8 @@ def test_figures_above_the_middle_are_shaded_by_their_distance_from_it() -> None
 
 
 def test_a_cell_shows_percent_and_half_width_where_there_is_one() -> None:
-    lines = summarize([record("a", 0, top1=0.86, hops=0.9), record("a", 1, top1=0.87, hops=0.9), record("b")])
-    (first, *_), (one_seed, *_) = drawn(lines).rows
+    variants = summarize([record("a", 0, top1=0.86, hops=0.9), record("a", 1, top1=0.87, hops=0.9), record("b")])
+    (first, *_), (one_seed, *_) = drawn(variants).rows
     assert first.text == "86.50 ±6.35"  # t(0.975, 1) = 12.706, deviation 0.707, over the root of 2
     assert one_seed.text == "50.00"
     assert Cell("").text == "–"

@@ -72,7 +72,7 @@ def test_the_recommendation_comes_first_and_its_command_is_code() -> None:
     assert "<code>hiercos train &#x27;a &lt;b&gt;.csv&#x27;</code>" in more
 
 
-def test_the_verdict_says_where_the_line_errs_and_shows_its_reasons_before_the_picture() -> None:
+def test_the_verdict_says_where_the_variant_errs_and_shows_its_reasons_before_the_picture() -> None:
     advice = [
         Statement("few-rows", "over 3.", subject="Few test rows"),
         Statement("features", "good.", subject="The features"),
@@ -152,7 +152,7 @@ def test_settings_that_a_search_chose_stand_with_their_methods() -> None:
 def test_the_report_of_a_run_starts_with_its_figures() -> None:
     results = run_results([record("hier-cos", hops=0.9), record("hier-cos", rule="crm")])
     assert str(results.verdict) == "hier-cos: top-1 50.00%, mean tree distance 0.500, HOPS 0.900 on 3 test samples."
-    assert [line.name for line in results.sections[0].lines] == ["hier-cos", "hier-cos + crm"]
+    assert [variant.name for variant in results.sections[0].variants] == ["hier-cos", "hier-cos + crm"]
     assert str(results.verdict) in report_html(results)
     own = run_results([record("hier-cos", hops=0.9), record("hier-cos", hops=0.8, rule="crm")], "hier-cos + crm")
     assert str(own.verdict).startswith("hier-cos + crm: top-1 50.00%, mean tree distance 0.500, HOPS 0.800")

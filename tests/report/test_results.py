@@ -26,17 +26,17 @@ def test_results_csv_has_the_promised_columns_and_a_row_per_run() -> None:
     assert rows[1]["mistake_severity"] == "nan"
 
 
-def test_lines_keep_the_order_of_methods_and_sort_the_seeds() -> None:
-    lines = summarize([record("b", 1, hops=0.1), record("a", 0), record("b", 0, hops=0.9)])
-    assert [line.name for line in lines] == ["b", "a"]
-    assert lines[0].values("hops") == [0.9, 0.1]
+def test_variants_keep_the_order_of_methods_and_sort_the_seeds() -> None:
+    variants = summarize([record("b", 1, hops=0.1), record("a", 0), record("b", 0, hops=0.9)])
+    assert [variant.name for variant in variants] == ["b", "a"]
+    assert variants[0].values("hops") == [0.9, 0.1]
 
 
 def test_a_rule_is_part_of_the_name() -> None:
-    assert [line.name for line in summarize([record(rule="crm")])] == ["hier-cos + crm"]
+    assert [variant.name for variant in summarize([record(rule="crm")])] == ["hier-cos + crm"]
 
 
-def test_means_and_differences_of_a_line_follow_one_convention() -> None:
+def test_means_and_differences_of_a_variant_follow_one_convention() -> None:
     records = [record("a", seed, hops=value) for seed, value in enumerate((0.1, 0.3))]
     records += [record("b", seed, hops=0.0) for seed in (0, 1)]
     ours, reference = summarize(records, interval="published")

@@ -83,8 +83,8 @@ class Setting:
         return {option: value for option, value in self.changes.items() if option in SCORING}
 
     @property
-    def line(self) -> str:
-        """The name of its runs: the method's own name if nothing changes in training, as in a comparison."""
+    def method(self) -> str:
+        """The method with its changed options, the name of its runs; the plain name if nothing changes in training."""
         return ",".join([METHOD, *(f"{option}={_text(value)}" for option, value in self.trained.items())])
 
 
@@ -99,7 +99,7 @@ def axis_settings(axes: Sequence[str]) -> list[Setting]:
         AblationError: a name that is not in `AXES`.
 
     Example:
-        >>> [(setting.name, setting.line) for setting in axis_settings(["exponent"])]
+        >>> [(setting.name, setting.method) for setting in axis_settings(["exponent"])]
         [('2', 'hier-cos'), ('1', 'hier-cos,exponent=1')]
     """
     for axis in axes:
@@ -118,14 +118,14 @@ class AblationRun:
     """One seed of Hier-COS with some options changed: trained once, then scored under each of its settings.
 
     Attributes:
-        line: name of its runs.
+        method: method with its changed options, the name of its runs.
         config: training settings.
         folder: folder of the run.
         settings: settings that share this training, one for each record.
         kind: kind of task, for messages.
     """
 
-    line: str
+    method: str
     config: TrainConfig
     folder: Path
     settings: tuple[Setting, ...]
@@ -139,7 +139,7 @@ class AblationRun:
     @property
     def name(self) -> str:
         """The name used in messages."""
-        return f"{self.line} seed {self.config.seed}"
+        return f"{self.method} seed {self.config.seed}"
 
     def __call__(self, fabric: Fabric, data: RunData, callback: TrainingCallback | None) -> RunResult:
         """Train and test; a model that an earlier call trained is loaded."""
@@ -212,17 +212,17 @@ def ablate(
     Returns:
         For each setting one record per seed, with `subspace_cosine` among the metrics of the test split.
     """
-    lines: dict[str, list[Setting]] = {}
+    by_method: dict[str, list[Setting]] = {}
     for setting in settings:
-        lines.setdefault(setting.line, []).append(setting)
+        by_method.setdefault(setting.method, []).append(setting)
     runs = [
         AblationRun(
-            line,
+            method,
             replace(config, options={**config.options, **served[0].trained}, seed=seed),
-            folder / RUNS / line / f"seed-{seed}",
+            folder / RUNS / method / f"seed-{seed}",
             tuple(served),
         )
-        for line, served in lines.items()
+        for method, served in by_method.items()
         for seed in seeds
     ]
     data = data.for_method(config.method)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, LineOrders, Mistake, NodeFigures, Tree
+from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Tree, VariantRankings
 from hiercos.benchmark.answer_rows import rule_of
 from hiercos.decisions import Posterior, Rule
 from hiercos.engine import tested_posterior
@@ -33,11 +33,11 @@ MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of dist
 
 
 @dataclass(frozen=True, eq=False)
-class LineAnswers:
+class VariantAnswers:
     """Test answers of one run under a rule.
 
     Attributes:
-        name: name of the line.
+        name: name of the variant.
         method: name of its method.
         rule: rule that answers and ranks.
         posterior: posterior of M test samples.
@@ -57,7 +57,7 @@ class LineAnswers:
             object.__setattr__(self, "rows", np.arange(len(self.labels)))
 
     @classmethod
-    def read(cls, record: Record, folder: Path) -> "LineAnswers":
+    def read(cls, record: Record, folder: Path) -> "VariantAnswers":
         """The answers of a finished run under the rule of a record, from the stored scores in its folder.
 
         Test samples labelled with an inner node are left out.
@@ -105,89 +105,93 @@ class LineAnswers:
 
 
 def analyse(
-    line: LineAnswers,
-    others: Sequence[LineAnswers],
+    variant: VariantAnswers,
+    others: Sequence[VariantAnswers],
     *,
     reference: str,
     seed: int,
     inputs: Mapping[int, Mapping[str, Any]],
 ) -> Analysis:
-    """Analyse the test answers of one line.
+    """Analyse the test answers of one variant.
 
     Args:
-        line: line to analyse.
-        others: further lines whose orders of the classes are shown, of the same test samples.
-        reference: name of the line that gains refer to, among the others; "" for none.
+        variant: variant to analyse.
+        others: further variants whose orders of the classes are shown, of the same test samples.
+        reference: name of the variant that gains refer to, among the others; "" for none.
         seed: seed of the run.
         inputs: stored inputs by row, see `read_shown_inputs`; may be empty.
     """
-    taxonomy = line.taxonomy
+    taxonomy = variant.taxonomy
     flat = next((other for other in others if other.name == reference), None)
-    worst = worst_rows(line)
-    suspected = worst[(line.distances[worst] > NOT_FAR) & (line.probabilities[worst] >= CONFIDENT)]
+    worst = worst_rows(variant)
+    suspected = worst[(variant.distances[worst] > NOT_FAR) & (variant.probabilities[worst] >= CONFIDENT)]
     return Analysis(
-        line=line.name,
+        variant=variant.name,
         seed=seed,
         reference=reference if flat else "",
         tree=Tree(taxonomy.names, taxonomy.parents, taxonomy.leaves),
-        nodes=node_figures(line, flat),
-        answers=_answers(line),
-        total=len(line.labels),
-        mistakes=tuple(mistake(line, int(row)) for row in worst[:MOST_MISTAKES]),
-        pairs=confused_pairs(line),
-        suspects=tuple(mistake(line, int(row)) for row in suspected[:MOST_SUSPECTS]),
-        levels=level_curves(line),
-        orders=orders([line, *others]),
-        hops_weights=hops_weights(line),
+        nodes=node_figures(variant, flat),
+        answers=_answers(variant),
+        total=len(variant.labels),
+        mistakes=tuple(mistake(variant, int(row)) for row in worst[:MOST_MISTAKES]),
+        pairs=confused_pairs(variant),
+        suspects=tuple(mistake(variant, int(row)) for row in suspected[:MOST_SUSPECTS]),
+        levels=level_curves(variant),
+        orders=orders([variant, *others]),
+        hops_weights=hops_weights(variant),
         inputs=inputs,
     )
 
 
-def node_figures(line: LineAnswers, reference: LineAnswers | None) -> NodeFigures:
+def node_figures(variant: VariantAnswers, reference: VariantAnswers | None) -> NodeFigures:
     """Support, accuracy, severity and gain of every node."""
-    support = _sums(line, np.ones(len(line.labels)))
-    accuracy = _accuracies(line, support)
-    wrong = _sums(line, line.is_wrong)
+    support = _sums(variant, np.ones(len(variant.labels)))
+    accuracy = _accuracies(variant, support)
+    wrong = _sums(variant, variant.is_wrong)
     with np.errstate(invalid="ignore", divide="ignore"):
-        severity = _sums(line, line.distances) / wrong
+        severity = _sums(variant, variant.distances) / wrong
     gain = np.full(len(support), np.nan) if reference is None else accuracy - _accuracies(reference, support)
     return NodeFigures(support.astype(np.int64), accuracy, severity, gain)
 
 
-def _sums(line: LineAnswers, values: AnyArray) -> FloatArray:
+def _sums(variant: VariantAnswers, values: AnyArray) -> FloatArray:
     """Sum of values (M,) or (M, H) of the samples over the nodes of their true paths, shape (N,)."""
-    there = line.true_paths >= 0
+    there = variant.true_paths >= 0
     spread = np.broadcast_to(values if values.ndim == 2 else values[:, None], there.shape)
-    sums = np.bincount(line.true_paths[there], spread[there], line.taxonomy.num_nodes)
+    sums = np.bincount(variant.true_paths[there], spread[there], variant.taxonomy.num_nodes)
     return sums.astype(np.float64)
 
 
-def _accuracies(line: LineAnswers, support: FloatArray) -> FloatArray:
+def _accuracies(variant: VariantAnswers, support: FloatArray) -> FloatArray:
     with np.errstate(invalid="ignore", divide="ignore"):
-        found: FloatArray = _sums(line, line.paths == line.true_paths) / support
+        found: FloatArray = _sums(variant, variant.paths == variant.true_paths) / support
     return found
 
 
-def worst_rows(line: LineAnswers) -> IntArray:
+def worst_rows(variant: VariantAnswers) -> IntArray:
     """Rows of the wrong answers: the farthest first, among equals the most probable, then the first row."""
-    rows = np.flatnonzero(line.is_wrong)
-    return rows[np.lexsort((rows, -line.probabilities[rows], -line.distances[rows]))]
+    rows = np.flatnonzero(variant.is_wrong)
+    return rows[np.lexsort((rows, -variant.probabilities[rows], -variant.distances[rows]))]
 
 
-def mistake(line: LineAnswers, row: int) -> Mistake:
+def mistake(variant: VariantAnswers, row: int) -> Mistake:
     """A wrong answer with the probabilities along the true and the answered path."""
-    true, answer = int(line.taxonomy.leaves[line.labels[row]]), int(line.nodes[row])
-    nodes = line.posterior.rows([row]).nodes[0]
-    on_paths = sorted({int(node) for node in (*line.paths[row], *line.true_paths[row]) if node >= 0})
+    true, answer = int(variant.taxonomy.leaves[variant.labels[row]]), int(variant.nodes[row])
+    nodes = variant.posterior.rows([row]).nodes[0]
+    on_paths = sorted({int(node) for node in (*variant.paths[row], *variant.true_paths[row]) if node >= 0})
     return Mistake(
-        int(line.rows[row]), true, answer, int(line.distances[row]), {node: float(nodes[node]) for node in on_paths}
+        int(variant.rows[row]),
+        true,
+        answer,
+        int(variant.distances[row]),
+        {node: float(nodes[node]) for node in on_paths},
     )
 
 
-def confused_pairs(line: LineAnswers, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
+def confused_pairs(variant: VariantAnswers, *, most: int = MOST_PAIRS, of_each: int = 5) -> tuple[ConfusedPair, ...]:
     """The most frequent pairs of a class and a wrong answer, at least two samples; the lower nodes first if equal."""
-    rows = np.flatnonzero(line.is_wrong)
-    both = np.stack([line.taxonomy.leaves[line.labels[rows]], line.nodes[rows]], axis=1)
+    rows = np.flatnonzero(variant.is_wrong)
+    both = np.stack([variant.taxonomy.leaves[variant.labels[rows]], variant.nodes[rows]], axis=1)
     pairs, members, counts = np.unique(both, axis=0, return_inverse=True, return_counts=True)
     frequent = np.argsort(-counts, kind="stable")[:most].tolist()
     members = members.reshape(-1)
@@ -196,20 +200,20 @@ def confused_pairs(line: LineAnswers, *, most: int = MOST_PAIRS, of_each: int = 
             true=int(pairs[pair, 0]),
             answer=int(pairs[pair, 1]),
             count=int(counts[pair]),
-            rows=tuple(line.rows[rows[members == pair][:of_each]].tolist()),
+            rows=tuple(variant.rows[rows[members == pair][:of_each]].tolist()),
         )
         for pair in frequent
         if counts[pair] > 1
     )
 
 
-def level_curves(line: LineAnswers) -> tuple[LevelCurves, ...]:
+def level_curves(variant: VariantAnswers) -> tuple[LevelCurves, ...]:
     """Reliability, and precision against coverage, of the likeliest node of every level."""
-    confidence, right = _level_answers(line)
+    confidence, right = _level_answers(variant)
     curves = []
-    for level in range(line.taxonomy.height):
-        counted = line.true_paths[:, level] >= 0
-        own, hits, given = confidence[counted, level], right[counted, level], line.paths[counted, level]
+    for level in range(variant.taxonomy.height):
+        counted = variant.true_paths[:, level] >= 0
+        own, hits, given = confidence[counted, level], right[counted, level], variant.paths[counted, level]
         bins = np.clip(np.ceil(own * BINS).astype(np.int64) - 1, 0, BINS - 1)
         samples = np.bincount(bins, minlength=BINS)
         used = samples > 0
@@ -217,7 +221,7 @@ def level_curves(line: LineAnswers) -> tuple[LevelCurves, ...]:
         running = np.cumsum(hits[np.argsort(-own, kind="stable")]) / np.arange(1, len(own) + 1)
         points = sorted({int(point) for point in np.linspace(1, len(own), min(POINTS, len(own)))})
         answered = given >= 0
-        is_right = (given == line.true_paths[counted, level])[answered]
+        is_right = (given == variant.true_paths[counted, level])[answered]
         curves.append(
             LevelCurves(
                 level=level + 1,
@@ -233,11 +237,11 @@ def level_curves(line: LineAnswers) -> tuple[LevelCurves, ...]:
     return tuple(curves)
 
 
-def _level_answers(line: LineAnswers) -> tuple[FloatArray, FloatArray]:
+def _level_answers(variant: VariantAnswers) -> tuple[FloatArray, FloatArray]:
     """Probability of the likeliest node of each level, and whether it is the true one, shape (M, H) each."""
-    taxonomy = line.taxonomy
+    taxonomy = variant.taxonomy
     confidences, rights = [], []
-    for batch, true in zip(line.posterior.batches(), _parts(line.true_paths, line.posterior), strict=True):
+    for batch, true in zip(variant.posterior.batches(), _parts(variant.true_paths, variant.posterior), strict=True):
         levels = [taxonomy.level(level) for level in range(1, taxonomy.height + 1)]
         likeliest = np.stack([batch.nodes[:, level].argmax(axis=1) + level.start for level in levels], axis=1)  # (B, H)
         confidences.append(np.take_along_axis(batch.nodes, likeliest, axis=1))
@@ -245,9 +249,9 @@ def _level_answers(line: LineAnswers) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
 
 
-def orders(lines: Sequence[LineAnswers]) -> LineOrders:
-    """Orders of the classes by each line, of some samples by rank and of all on average."""
-    first = lines[0]
+def orders(variants: Sequence[VariantAnswers]) -> VariantRankings:
+    """Orders of the classes by each variant, of some samples by rank and of all on average."""
+    first = variants[0]
     taxonomy, order = first.taxonomy, tree_order(first.taxonomy)
     place = np.argsort(order)
     sorted_rows = np.argsort(place[first.labels], kind="stable")
@@ -260,11 +264,11 @@ def orders(lines: Sequence[LineAnswers]) -> LineOrders:
     counts = distance_counts(taxonomy, first.labels[rows])
     ranks = min(MAP_RANKS, taxonomy.num_classes)
     best = np.stack([np.repeat(np.arange(taxonomy.height + 1), count)[:ranks] for count in counts])
-    by_method = {line.method: line for line in reversed(lines)}  # a rule does not change the probabilities
-    return LineOrders(
-        distances={line.name: rank_distances(line, rows, ranks) for line in lines},
+    by_method = {variant.method: variant for variant in reversed(variants)}  # a rule does not change the probabilities
+    return VariantRankings(
+        distances={variant.name: rank_distances(variant, rows, ranks) for variant in variants},
         best=best,
-        log_probabilities={method: mean_logs(line, group_of) for method, line in by_method.items()},
+        log_probabilities={method: mean_logs(variant, group_of) for method, variant in by_method.items()},
         ideal=ideal.astype(np.float64),
     )
 
@@ -274,28 +278,28 @@ def tree_order(taxonomy: Taxonomy) -> IntArray:
     return np.lexsort(taxonomy.path_table(taxonomy.leaves)[:, ::-1].T)
 
 
-def rank_distances(line: LineAnswers, rows: IntArray, ranks: int) -> IntArray:
+def rank_distances(variant: VariantAnswers, rows: IntArray, ranks: int) -> IntArray:
     """Tree distance of the first classes of samples from the true one, shape (S, ranks)."""
-    taxonomy = line.taxonomy
-    scores = line.rule.ranking(line.posterior.rows(rows))
+    taxonomy = variant.taxonomy
+    scores = variant.rule.ranking(variant.posterior.rows(rows))
     classes = np.argsort(-scores, axis=1, kind="stable")[:, :ranks]  # (S, ranks)
     paths = taxonomy.path_table(taxonomy.leaves)
-    shared = _shared(paths[classes], paths[line.labels[rows]][:, None])
-    return np.where(classes == line.labels[rows][:, None], 0, taxonomy.height - shared)
+    shared = _shared(paths[classes], paths[variant.labels[rows]][:, None])
+    return np.where(classes == variant.labels[rows][:, None], 0, taxonomy.height - shared)
 
 
-def mean_logs(line: LineAnswers, group_of: IntArray) -> FloatArray:
+def mean_logs(variant: VariantAnswers, group_of: IntArray) -> FloatArray:
     """Mean log-probability of each group of classes for the samples of each group, shape (G, G); nan without samples.
 
     Args:
-        line: tested line.
+        variant: tested variant.
         group_of: group of each class, shape (C,), numbered from 0.
     """
     sizes = np.bincount(group_of)
-    sums, counts = np.zeros((len(sizes), len(sizes))), np.bincount(group_of[line.labels], minlength=len(sizes))
+    sums, counts = np.zeros((len(sizes), len(sizes))), np.bincount(group_of[variant.labels], minlength=len(sizes))
     columns = np.argsort(group_of, kind="stable")
     starts = np.cumsum(sizes) - sizes
-    for batch, labels in zip(line.posterior.batches(), _parts(line.labels, line.posterior), strict=True):
+    for batch, labels in zip(variant.posterior.batches(), _parts(variant.labels, variant.posterior), strict=True):
         by_group = np.add.reduceat(batch.logs[:, columns], starts, axis=1) / sizes  # (B, G)
         np.add.at(sums, group_of[labels], by_group)
     with np.errstate(invalid="ignore"):
@@ -303,19 +307,19 @@ def mean_logs(line: LineAnswers, group_of: IntArray) -> FloatArray:
     return found
 
 
-def hops_weights(line: LineAnswers) -> FloatArray:
+def hops_weights(variant: VariantAnswers) -> FloatArray:
     """Weight of each rank in HOPS for the class with the most test samples, shape (C,)."""
-    label = int(np.bincount(line.labels).argmax())
-    profiles = rank_profiles(distance_counts(line.taxonomy, [label]))
+    label = int(np.bincount(variant.labels).argmax())
+    profiles = rank_profiles(distance_counts(variant.taxonomy, [label]))
     found: FloatArray = decay_weights(profiles, preferred_ranks(profiles))[0]
     return found
 
 
-def _answers(line: LineAnswers) -> Answers:
+def _answers(variant: VariantAnswers) -> Answers:
     """All answers, or evenly spaced ones if there are more than MOST_ANSWERS."""
-    count = len(line.labels)
+    count = len(variant.labels)
     rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)
-    return Answers(line.rows[rows], line.labels[rows], line.nodes[rows], line.probabilities[rows])
+    return Answers(variant.rows[rows], variant.labels[rows], variant.nodes[rows], variant.probabilities[rows])
 
 
 def _paths(taxonomy: Taxonomy, nodes: IntArray) -> IntArray:

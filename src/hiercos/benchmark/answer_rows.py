@@ -96,15 +96,15 @@ def answer_values(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> F
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
-    """Rows of every line of a comparison, the mean over its seeds.
+    """Rows of every variant of a comparison, the mean over its seeds.
 
     Attributes:
-        rows: table of `answer_rows` by line name, shape (M, 2) each, of the same test samples.
-        runs: folder and rule name of each run of a line, by line name; `posterior_rows` are computed from them on
+        rows: table of `answer_rows` by variant name, shape (M, 2) each, of the same test samples.
+        runs: folder and rule name of each run of a variant, by variant name; `posterior_rows` are computed from them on
             demand.
-        announce: function called with the name of a line before its `posterior_rows` are computed, which takes long
+        announce: function called with the name of a variant before its `posterior_rows` are computed, which takes long
             for many classes; None for none.
-        seed_means: means of `answer_rows` of each run, shape (2,), by line name and seed.
+        seed_means: means of `answer_rows` of each run, shape (2,), by variant name and seed.
     """
 
     rows: Mapping[str, FloatArray]
@@ -139,38 +139,38 @@ class AnswerTable:
         found = {key: dict(zip(ANSWER_METRICS, means.tolist(), strict=True)) for key, means in self.seed_means.items()}
         return [replace(record, metrics={**record.metrics, **found[record.name, record.seed]}) for record in records]
 
-    def _table(self, line: str, columns: tuple[str, ...]) -> FloatArray:
-        """Values of a line, the mean over its seeds, one column for each metric, shape (M, 2)."""
+    def _table(self, variant: str, columns: tuple[str, ...]) -> FloatArray:
+        """Values of a variant, the mean over its seeds, one column for each metric, shape (M, 2)."""
         if columns is ANSWER_METRICS:
-            return self.rows[line]
-        if line not in self._posterior_rows:
+            return self.rows[variant]
+        if variant not in self._posterior_rows:
             if self.announce is not None:
-                self.announce(line)
-            self._posterior_rows[line] = np.mean([posterior_rows(*run) for run in self.runs[line]], axis=0)
-        return self._posterior_rows[line]
+                self.announce(variant)
+            self._posterior_rows[variant] = np.mean([posterior_rows(*run) for run in self.runs[variant]], axis=0)
+        return self._posterior_rows[variant]
 
-    def _means(self, line: str, columns: tuple[str, ...]) -> FloatArray:
-        """Means of a line over bootstrap resamples, the same for all lines, shape (resamples, 2)."""
-        if (line, columns) not in self._draws:
-            self._draws[line, columns] = bootstrap_means(self._table(line, columns))
-        return self._draws[line, columns]
+    def _means(self, variant: str, columns: tuple[str, ...]) -> FloatArray:
+        """Means of a variant over bootstrap resamples, the same for all variants, shape (resamples, 2)."""
+        if (variant, columns) not in self._draws:
+            self._draws[variant, columns] = bootstrap_means(self._table(variant, columns))
+        return self._draws[variant, columns]
 
     def spread(self) -> dict[str, dict[str, float]]:
-        """Half-widths of the 95% intervals of each line's means over the test rows, by line and metric."""
+        """Half-widths of the 95% intervals of each variant's means over the test rows, by variant and metric."""
         return {
-            line: {
+            variant: {
                 metric: float(NORMAL * values.std() / np.sqrt(len(values)))
                 for metric, values in zip(ANSWER_METRICS, rows.T, strict=True)
             }
-            for line, rows in self.rows.items()
+            for variant, rows in self.rows.items()
         }
 
     def difference(self, ours: str, reference: str, metric: str) -> tuple[float, float, float]:
-        """Mean difference of a metric between two lines over the test rows, and its 95% bootstrap interval.
+        """Mean difference of a metric between two variants over the test rows, and its 95% bootstrap interval.
 
         Args:
-            ours: name of a line.
-            reference: name of the line to subtract.
+            ours: name of a variant.
+            reference: name of the variant to subtract.
             metric: one of `ANSWER_METRICS` or `POSTERIOR_METRICS`.
         """
         columns = ANSWER_METRICS if metric in ANSWER_METRICS else POSTERIOR_METRICS

@@ -78,7 +78,7 @@ class Run:
         return self.config.seed
 
     @property
-    def line(self) -> str:
+    def method(self) -> str:
         """The method."""
         return self.config.method
 

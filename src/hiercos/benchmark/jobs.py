@@ -48,8 +48,8 @@ class Task(Protocol[R_co]):
     """A training job on data that all tasks share; it can be pickled and sent to another process."""
 
     @property
-    def line(self) -> str:
-        """The table row it belongs to: a method."""
+    def method(self) -> str:
+        """The method, with its changed options in an ablation."""
 
     @property
     def kind(self) -> str:

@@ -109,9 +109,9 @@ class FewShotRun:
     shots: int | None
 
     @property
-    def line(self) -> str:
+    def method(self) -> str:
         """The method."""
-        return self.run.line
+        return self.run.method
 
     @property
     def kind(self) -> str:

@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.analysis import Analysis
-from hiercos.benchmark.answer_analysis import LineAnswers, analyse
+from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_shown_inputs, stored_rule
 from hiercos.errors import FaultsError, suggestion
 from hiercos.options import fits, json_object, schema_faults
-from hiercos.records import RECORD_FILE, Record, holds_finished_run, line_name, record_file
+from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file, variant_name
 
 RESULTS = "results.json"
 NAME = re.compile(r"\w[\w.+-]*")  # of methods, rules and shots
-COMPARED = 3  # further lines whose orders of the classes are shown beside the analysed one
+COMPARED = 3  # further variants whose orders of the classes are shown beside the analysed one
 
 
 class ReportSourceError(FaultsError):
@@ -34,8 +34,8 @@ class ReportSource:
         verdict: verdict of the comparison as text; "" for a run.
         statements: JSON values of the statements of the verdict; empty for a run and for older comparisons.
         row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty likewise.
-        recommended: name of the line to ship, or of a single model under its own rule; "" if none was recommended.
-        reference: name of the line that the others are compared with; "" for none.
+        recommended: name of the recommended variant, or of a single model under its own rule; "" if there is none.
+        reference: name of the variant that the others are compared with; "" for none.
         interval: convention of the intervals.
     """
 
@@ -60,7 +60,7 @@ class ReportSource:
         if holds_finished_run(folder):
             rules = ["none", *sorted(path.stem.removeprefix("record-") for path in folder.glob("record-*.json"))]
             records = [Record.read(folder, rule) for rule in rules]
-            return cls(folder, records, recommended=_own_line(folder, records))
+            return cls(folder, records, recommended=_own_variant(folder, records))
         raise ReportSourceError(
             f"{folder}: expected a folder of hiercos train or hiercos compare, with {RECORD_FILE} or {RESULTS}"
         )
@@ -106,47 +106,49 @@ class ReportSource:
         row = {"method": record.method, "seed": record.seed, **record.data}
         return _run_folder(self.folder, row)
 
-    def analysis(self, line: str = "", *, with_inputs: bool = True) -> Analysis | None:
-        """Analysis of the answers of one line, of its seed with the best top-1 on validation.
+    def analysis(self, variant: str = "", *, with_inputs: bool = True) -> Analysis | None:
+        """Analysis of the answers of one variant, of its seed with the best top-1 on validation.
 
         There is none for learning curves, and for a graph that is not a tree.
 
         Args:
-            line: name of the line; by default the recommended one, else the one nearest to the truth.
+            variant: name of the variant; by default the recommended one, else the one nearest to the truth.
             with_inputs: whether to include stored inputs.
 
         Raises:
-            ReportSourceError: for a line that does not exist.
+            ReportSourceError: for a variant that does not exist.
         """
         if self.has_curves:
             return None
         names = list(dict.fromkeys(record.name for record in self.records))
-        if line and line not in names:
-            raise ReportSourceError(f"--line {line}: not among the lines of {self.folder}{suggestion(line, names)}")
+        if variant and variant not in names:
+            raise ReportSourceError(
+                f"--variant {variant}: not among the variants of {self.folder}{suggestion(variant, names)}"
+            )
         nearest = min(self.records, key=lambda record: record.metrics["ahd_at_1"]).name
-        chosen = line or self.recommended or nearest
+        chosen = variant or self.recommended or nearest
         record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
         folder = self.run_folder(record)
-        answers = LineAnswers.read(record, folder)
+        answers = VariantAnswers.read(record, folder)
         if not answers.taxonomy.is_tree or not len(answers.labels):
             return None
         return analyse(
             answers,
-            [LineAnswers.read(each, self.run_folder(each)) for each in self._compared(record)],
+            [VariantAnswers.read(each, self.run_folder(each)) for each in self._compared(record)],
             reference=self.reference,
             seed=record.seed,
             inputs=read_shown_inputs(folder) if with_inputs else {},
         )
 
     def _compared(self, record: Record) -> list[Record]:
-        """Records of other lines with the same seed, the reference first."""
+        """Records of other variants with the same seed, the reference first."""
         others = [each for each in self.records if each.seed == record.seed and each.name != record.name]
         return sorted(others, key=lambda each: each.name != self.reference)[:COMPARED]
 
 
-def _own_line(folder: Path, records: Sequence[Record]) -> str:
-    """Name of the line of a model under its own rule; "" without a record of it."""
-    own = line_name(records[0].method, stored_rule(folder).name)
+def _own_variant(folder: Path, records: Sequence[Record]) -> str:
+    """Name of the variant of a model under its own rule; "" without a record of it."""
+    own = variant_name(records[0].method, stored_rule(folder).name)
     return own if any(record.name == own for record in records) else ""
 
 
@@ -181,6 +183,6 @@ def _result_faults(results: Mapping[str, Any]) -> list[str]:
         faults.append("statements: expected a list of objects")
     spreads = (results.get("row_spread") or {}).values()
     if not all(isinstance(each, dict) and all(fits(value, float) for value in each.values()) for each in spreads):
-        faults.append("row_spread: expected numbers by line and metric")
+        faults.append("row_spread: expected numbers by variant and metric")
     names = [str(row[key]) for row in rows for key in ("method", "rule", "shots") if key in row]
     return faults + [f"expected names without folders, got {name!r}" for name in names if not NAME.fullmatch(name)]

@@ -142,7 +142,7 @@ class Trial:
     kind: str = "trial"
 
     @property
-    def line(self) -> str:
+    def method(self) -> str:
         """The method."""
         return self.config.method
 

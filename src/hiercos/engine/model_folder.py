@@ -35,7 +35,7 @@ from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
 from hiercos.options import fits, json_object, positive_fault, schema_faults
-from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, line_name
+from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, variant_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -208,7 +208,7 @@ class StoredModel:
         )
 
     def __repr__(self) -> str:
-        return f"StoredModel({line_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
+        return f"StoredModel({variant_name(self.model.method, self.rule.name)}, {self.kind}, {self.model.taxonomy!r})"
 
     @property
     def kind(self) -> Kind:

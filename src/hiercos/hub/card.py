@@ -13,7 +13,7 @@ from hiercos.data import BUILT_IN, PREFIX
 from hiercos.engine import BACKBONE_WEIGHTS, TAXONOMY, FineTunedEncoder, FrozenEncoder, JoinedEncoder, StoredModel
 from hiercos.methods import METHODS
 from hiercos.metric_table import legend, metric_spec
-from hiercos.records import Record, line_name
+from hiercos.records import Record, variant_name
 from hiercos.report import COLUMNS
 from hiercos.taxonomy import Taxonomy, taxonomy_facts
 
@@ -168,9 +168,9 @@ def _level_keys(record: Record) -> list[str]:
 
 
 def _opening(stored: StoredModel) -> str:
-    taxonomy, line = stored.model.taxonomy, line_name(stored.model.method, stored.rule.name)
+    taxonomy, variant = stored.model.taxonomy, variant_name(stored.model.method, stored.rule.name)
     return (
-        f"A classifier of {stored.kind} over a taxonomy, trained with hiercos (`{line}`). It names one of "
+        f"A classifier of {stored.kind} over a taxonomy, trained with hiercos (`{variant}`). It names one of "
         f"{taxonomy.num_classes:,} classes together with its ancestors: the answers at all {taxonomy.height} levels "
         "always form a path of the tree."
     )

@@ -26,7 +26,7 @@ from hiercos.hub.card import model_card, published_source
 from hiercos.manifest import Manifest
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
-from hiercos.records import Record, line_name, record_file
+from hiercos.records import Record, record_file, variant_name
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
@@ -50,8 +50,8 @@ class PretrainedModel:
     record: Record | None = None
 
     def __repr__(self) -> str:
-        line = line_name(self.stored.model.method, self.stored.rule.name)
-        return f"PretrainedModel({line}, {self.stored.kind}, {self.taxonomy!r})"
+        variant = variant_name(self.stored.model.method, self.stored.rule.name)
+        return f"PretrainedModel({variant}, {self.stored.kind}, {self.taxonomy!r})"
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -199,8 +199,8 @@ class Pipeline:
 
     def __repr__(self) -> str:
         stored = self.pretrained.stored
-        line = line_name(stored.model.method, stored.rule.name)
-        return f"Pipeline({line}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.context.device})"
+        variant = variant_name(stored.model.method, stored.rule.name)
+        return f"Pipeline({variant}, {stored.kind}, {stored.model.taxonomy!r}, {self.config.context.device})"
 
     def __call__(self, inputs: Any, *, top_k: int | None = None, explain: bool = False, **request: Any) -> list[Answer]:
         """The answer to every input.

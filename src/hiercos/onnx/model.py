@@ -34,7 +34,7 @@ from hiercos.onnx.format import (
 )
 from hiercos.options import check_count
 from hiercos.predictions import Answer, check_top_k, named_answers
-from hiercos.records import line_name
+from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
 
 GRAPH_BATCH_SIZES = {"vectors": 1024, "texts": 1024, "images": 16}  # batch size of the graph
@@ -97,8 +97,8 @@ class OnnxModel:
         return self.description.rule
 
     def __repr__(self) -> str:
-        line = line_name(self.description.method, self.rule.name)
-        return f"OnnxModel({line}, {self.kind}, {self.taxonomy!r})"
+        variant = variant_name(self.description.method, self.rule.name)
+        return f"OnnxModel({variant}, {self.kind}, {self.taxonomy!r})"
 
     def predict(
         self,

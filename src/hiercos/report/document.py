@@ -11,14 +11,14 @@ from hiercos.report.results import (
     COLUMNS,
     INTERVALS,
     IntervalConvention,
-    Line,
     ResultRow,
-    best_flat_line,
+    Variant,
+    best_flat_variant,
     changes,
     figure,
-    line_of,
     result_row,
     summarize,
+    variant_of,
     verdict,
 )
 from hiercos.report.statements import Statement, Verdict
@@ -36,20 +36,20 @@ class Section:
 
     Attributes:
         title: heading of the section.
-        lines: rows in the order of the table, all with the same seeds.
+        variants: rows in the order of the table, all with the same seeds.
         reference: row that the others are compared with, if any.
         note: sentence that explains the section.
     """
 
     title: str
-    lines: tuple[Line, ...]
-    reference: Line | None = None
+    variants: tuple[Variant, ...]
+    reference: Variant | None = None
     note: str = ""
 
     @property
-    def others(self) -> tuple[Line, ...]:
-        """All lines except the reference."""
-        return tuple(line for line in self.lines if line is not self.reference)
+    def others(self) -> tuple[Variant, ...]:
+        """All variants except the reference."""
+        return tuple(variant for variant in self.variants if variant is not self.reference)
 
 
 @dataclass(frozen=True)
@@ -63,8 +63,8 @@ class Results:
         columns: metrics in the order shown.
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
-        recommended: name of the line to ship; "" if none is recommended.
-        row_spread: half-widths of the 95% intervals over the test rows, by line and metric; empty if not known.
+        recommended: name of the recommended variant; "" if none is recommended.
+        row_spread: half-widths of the 95% intervals over the test rows, by variant and metric; empty if not known.
     """
 
     sections: tuple[Section, ...]
@@ -78,17 +78,17 @@ class Results:
 
     @property
     def records(self) -> list[Record]:
-        """The records of all lines."""
-        return [record for section in self.sections for line in section.lines for record in line.records]
+        """The records of all variants."""
+        return [record for section in self.sections for variant in section.variants for record in variant.records]
 
     @property
     def interval(self) -> IntervalConvention:
         """The convention of the confidence intervals over the seeds."""
-        return self.sections[0].lines[0].interval
+        return self.sections[0].variants[0].interval
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds of every line."""
+        """The seeds of every variant."""
         return sorted({record.seed for record in self.records})
 
     @property
@@ -106,15 +106,17 @@ class Results:
 
     @property
     def _runs(self) -> str:
-        """Word for the runs of a line: draws of the training samples in learning curves, else seeds."""
+        """Word for the runs of a variant: draws of the training samples in learning curves, else seeds."""
         return "draws" if self.points else "seeds"
 
     @property
     def shown(self) -> tuple[MetricSpec, ...]:
-        """The columns of the tables: the metrics that are defined for at least one line."""
-        lines = [line for section in self.sections for line in section.lines]
+        """The columns of the tables: the metrics that are defined for at least one variant."""
+        variants = [variant for section in self.sections for variant in section.variants]
         return tuple(
-            spec for spec in self.columns if any(not math.isnan(line.estimate(spec.name).mean) for line in lines)
+            spec
+            for spec in self.columns
+            if any(not math.isnan(variant.estimate(spec.name).mean) for variant in variants)
         )
 
     def figures(self, section: Section) -> Grid:
@@ -123,13 +125,13 @@ class Results:
         interval = f"mean ± half of its 95% interval over {seeds} {self._runs} ({INTERVALS[self.interval]})"
         spread = interval if seeds > 1 else f"one {self._runs[:-1]}, so no intervals"
         spread += self._caution
-        return figure_grid(section.lines, self.shown, subject=section.title, title=spread, corner=self.corner)
+        return figure_grid(section.variants, self.shown, subject=section.title, title=spread, corner=self.corner)
 
     def differences(self, section: Section) -> Grid | None:
         """The second table of a section: differences from its reference; None if there is nothing to compare."""
         if section.reference is None or not section.others:
             return None
-        why = ", the most accurate flat method" if section.reference is best_flat_line(section.lines) else ""
+        why = ", the most accurate flat method" if section.reference is best_flat_variant(section.variants) else ""
         spread = f" ({INTERVALS[self.interval]})" if self.interval == "published" else ""
         paired = f"{self._runs[:-1]} by {self._runs[:-1]}"
         title = f"differences to {section.reference.name}{why}, {paired}{spread}{self._caution}"
@@ -155,18 +157,18 @@ def comparison_results(
 
     Args:
         records: records of all runs, with the same seeds for every method and rule.
-        reference: name of the line that the others are compared with; the most accurate flat one by default.
+        reference: name of the variant that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
-        advice: statements of the verdict, see `recommendation`; without any on the tree or a rule, the gains over the
+        advice: statements of the verdict, see `recommend`; without any on the tree or a rule, the gains over the
             seeds stand before them.
-        recommended: name of the recommended line; "" for none.
+        recommended: name of the recommended variant; "" for none.
         row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
-    lines = summarize(records, interval=interval)
-    named = next((line for line in lines if line.name == reference), None)
-    section = Section("Test split", tuple(lines), named or best_flat_line(lines))
+    variants = summarize(records, interval=interval)
+    named = next((variant for variant in variants if variant.name == reference), None)
+    section = Section("Test split", tuple(variants), named or best_flat_variant(variants))
     has_gains = any(statement.kind in ("tree", "rule") for statement in advice)  # over rows, which say more than seeds
-    said = Verdict(tuple(advice) if has_gains else (verdict(lines), *advice))
+    said = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
     rows = tuple(result_row(record) for record in records)
     return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
 
@@ -176,15 +178,17 @@ def run_results(records: Sequence[Record], own: str = "") -> Results:
 
     Args:
         records: records of the run, one for each rule, the method's own order first.
-        own: name of the line of the model's own rule, which is summed up in words; "" for the first.
+        own: name of the variant of the model's own rule, which is summed up in words; "" for the first.
     """
-    lines = tuple(summarize(records))
-    line = next((each for each in lines if each.name == own), lines[0])
-    top1, distance, hops = (metric_spec(name).text(line.estimate(name).mean) for name in ("top1", "ahd_at_1", "hops"))
+    variants = tuple(summarize(records))
+    variant = next((each for each in variants if each.name == own), variants[0])
+    top1, distance, hops = (
+        metric_spec(name).text(variant.estimate(name).mean) for name in ("top1", "ahd_at_1", "hops")
+    )
     tests = records[0].data["sizes"]["test"]
     text = f"top-1 {top1}%, mean tree distance {distance}, HOPS {hops} on {tests} test samples."
-    said = Verdict((Statement("note", text, subject=line.name),))
-    return Results((Section("Test split", lines),), tuple(result_row(record) for record in records), said)
+    said = Verdict((Statement("note", text, subject=variant.name),))
+    return Results((Section("Test split", variants),), tuple(result_row(record) for record in records), said)
 
 
 def learning_curve_results(records: Sequence[Record], *, interval: IntervalConvention = "sample") -> Results:
@@ -197,18 +201,18 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
     sections = []
     for shots in dict.fromkeys(record.data["shots"] for record in records):
         own = [record for record in records if record.data["shots"] == shots]
-        lines = tuple(summarize(own, interval=interval))
+        variants = tuple(summarize(own, interval=interval))
         size = own[0].data["sizes"]["train"]
         title = f"All {size} training samples" if shots == "all" else f"{shots} a class ({size} training samples)"
-        sections.append(Section(title, lines, best_flat_line(lines)))
+        sections.append(Section(title, variants, best_flat_variant(variants)))
     return Results(
         tuple(sections),
         tuple({"shots": record.data["shots"], **result_row(record)} for record in records),
         Verdict(
-            tuple(Statement("gain", str(verdict(each.lines, runs="draws")), subject=each.title) for each in sections)
+            tuple(Statement("gain", str(verdict(each.variants, runs="draws")), subject=each.title) for each in sections)
         ),
         columns=CURVE_COLUMNS,
-        points=tuple(str(section.lines[0].records[0].data["shots"]) for section in sections),
+        points=tuple(str(section.variants[0].records[0].data["shots"]) for section in sections),
     )
 
 
@@ -246,9 +250,9 @@ def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConve
     sections = []
     for axis in dict.fromkeys(group.axis for group in groups):
         own = [group for group in groups if group.axis == axis]
-        lines = tuple(line_of(group.name, group.records, interval=interval) for group in own)
-        (reference,) = [line for line, group in zip(lines, own, strict=True) if group.is_published]
-        sections.append(Section(axis, lines, reference, own[0].meaning))
+        variants = tuple(variant_of(group.name, group.records, interval=interval) for group in own)
+        (reference,) = [variant for variant, group in zip(variants, own, strict=True) if group.is_published]
+        sections.append(Section(axis, variants, reference, own[0].meaning))
     rows = [_row(group, record) for group in groups for record in group.records]
     said = Verdict(tuple(map(_statement, sections)))
     return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
@@ -261,16 +265,18 @@ def _row(group: AblationGroup, record: Record) -> dict[str, object]:
 
 def _statement(section: Section) -> Statement:
     """Statement on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
-    reference = section.reference or section.lines[0]
-    best = max(section.lines, key=lambda line: line.estimate("hops").mean)
+    reference = section.reference or section.variants[0]
+    best = max(section.variants, key=lambda variant: variant.estimate("hops").mean)
     if best.estimate("hops").mean == reference.estimate("hops").mean:
         text = f"no setting has a higher HOPS than {reference.name}"
     else:
         text = f"against {reference.name}, {best.name} {changes(best, reference)}"
-    off = next((line for line in section.lines if line.records[0].config["options"].get("alpha") == 0), None)
+    off = next(
+        (variant for variant in section.variants if variant.records[0].config["options"].get("alpha") == 0), None
+    )
     return Statement("gain", f"{text}{_cosines(reference, off) if off else ''}.", subject=section.title)
 
 
-def _cosines(reference: Line, off: Line) -> str:
-    on, without = (line.estimate(COSINE.name).mean for line in (reference, off))
+def _cosines(reference: Variant, off: Variant) -> str:
+    on, without = (variant.estimate(COSINE.name).mean for variant in (reference, off))
     return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"

@@ -1,4 +1,4 @@
-"""The part of a report in which the answers of one line are explored: its sections, its data and its script."""
+"""The part of a report in which the answers of one variant are explored: its sections, its data and its script."""
 
 import html
 import json
@@ -41,9 +41,9 @@ def figure_page(figure: Figure) -> str:
 
 
 def explorer_sections(analysis: Analysis) -> dict[str, list[str]]:
-    """Sections on the answers of one line, as HTML by title; the script fills their tables and lists."""
+    """Sections on the answers of one variant, as HTML by title; the script fills their tables and lists."""
     figures = {name: figure_html(figure) for name, figure in analysis_figures(analysis).items() if name != "tree"}
-    about = f'<p class="small">Answers of {html.escape(analysis.line)}, {_samples(analysis)}.</p>'
+    about = f'<p class="small">Answers of {html.escape(analysis.variant)}, {_samples(analysis)}.</p>'
     return {
         "Order of the classes": [figures[name] for name in ("distance-maps", "log-probabilities", "hops-weights")],
         "The tree": [about, _tree(analysis)],
@@ -105,7 +105,7 @@ def explorer_script(analysis: Analysis) -> str:
     """The values of an analysis as JSON, in which no text can end the element, and the script that shows them."""
     nodes, answers = analysis.nodes, analysis.answers
     values = {
-        "line": analysis.line,
+        "line": analysis.variant,
         "reference": analysis.reference,
         "names": analysis.tree.names,
         "parents": analysis.tree.parents.tolist(),

@@ -1,4 +1,4 @@
-"""The figures of a report, made from results and from the analysis of one line."""
+"""The figures of a report, made from results and from the analysis of one variant."""
 
 import math
 from collections.abc import Sequence
@@ -12,8 +12,8 @@ from hiercos.report.charts import DotPanel, Series, clipped, dot_chart, line_cha
 from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
-from hiercos.report.results import Estimate, Line
-from hiercos.report.shipping import FEWEST_SEEDS, wilson_interval
+from hiercos.report.recommendation import FEWEST_SEEDS, wilson_interval
+from hiercos.report.results import Estimate, Variant
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
@@ -31,17 +31,17 @@ class Figure:
 
 
 def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
-    """Accuracy, mean tree distance and HOPS of all lines of the first section, with the intervals that are known.
+    """Accuracy, mean tree distance and HOPS of all variants of the first section, with the intervals that are known.
 
     Args:
         results: results of a comparison.
         stacked: whether the panels stand below each other, for narrow screens.
     """
-    lines = results.sections[0].lines
+    variants = results.sections[0].variants
     specs = {"top-1 accuracy, %": "top1", "mean tree distance": "ahd_at_1", "HOPS": "hops"}
     shown = {title: metric_spec(name) for title, name in specs.items()}
     panels = [
-        DotPanel(title, [_scaled(line, spec, results) for line in lines], _limits(spec, lines[0]))
+        DotPanel(title, [_scaled(variant, spec, results) for variant in variants], _limits(spec, variants[0]))
         for title, spec in shown.items()
     ]
     note = (
@@ -49,50 +49,50 @@ def verdict_figure(results: Results, *, stacked: bool = False) -> Figure:
         f"is the order of the tree. {_bars(results)}"
     )
     texts = [
-        f"{line.name} {', '.join(spec.text(line.estimate(spec.name).mean) for spec in shown.values())}"
-        for line in lines
+        f"{variant.name} {', '.join(spec.text(variant.estimate(spec.name).mean) for spec in shown.values())}"
+        for variant in variants
     ]
     says = f"Top-1 accuracy in percent, mean tree distance and HOPS: {'; '.join(texts)}. {note}"
-    names = [line.name for line in lines]
+    names = [variant.name for variant in variants]
     drawing = dot_chart(names, panels, chosen=results.recommended, description=says, stacked=stacked)
-    return Figure("The lines compared", note, drawing)
+    return Figure("The variants compared", note, drawing)
 
 
 def _bars(results: Results) -> str:
     """Sentences on the bars of the picture of a comparison."""
     if results.row_spread:
         return (
-            "Bars, for all but HOPS, are 95% intervals over the test rows; the verdict compares row by row, so lines "
-            "whose bars overlap can still differ for certain."
+            "Bars, for all but HOPS, are 95% intervals over the test rows; the verdict compares row by row, so "
+            "variants whose bars overlap can still differ significantly."
         )
     return "Bars are 95% intervals over the seeds." if len(results.seeds) > 1 else "One seed, so no intervals."
 
 
-def _scaled(line: Line, spec: MetricSpec, results: Results) -> Estimate:
-    """Mean of a line with its interval over the test rows, or over the seeds if these are not known for any metric."""
-    found = line.estimate(spec.name)
+def _scaled(variant: Variant, spec: MetricSpec, results: Results) -> Estimate:
+    """Mean of a variant with its interval over the test rows, or over the seeds if none is known over the rows."""
+    found = variant.estimate(spec.name)
     half_width = found.half_width
     if results.row_spread:
-        half_width = results.row_spread.get(line.name, {}).get(spec.name, math.nan)
+        half_width = results.row_spread.get(variant.name, {}).get(spec.name, math.nan)
     return Estimate(spec.scale * found.mean, spec.scale * half_width)
 
 
-def _limits(spec: MetricSpec, line: Line) -> tuple[float, float]:
+def _limits(spec: MetricSpec, variant: Variant) -> tuple[float, float]:
     """Smallest and largest possible value of a metric as shown; infinity if an older record does not say it."""
-    highest = line.records[0].taxonomy.get("largest_distance", math.inf) if spec.highest is None else spec.highest
+    highest = variant.records[0].taxonomy.get("largest_distance", math.inf) if spec.highest is None else spec.highest
     return 0.0, spec.scale * float(highest)
 
 
-def correct_order_figure(lines: Sequence[Line]) -> Figure:
+def correct_order_figure(variants: Sequence[Variant]) -> Figure:
     """Share of samples whose first k predictions are in the tree's order, against k [sani2026, Fig. 1 a-d]."""
-    record = lines[0].records[0]
+    record = variants[0].records[0]
     known = [key.removeprefix(ORDER) for key in record.metrics if key.startswith(ORDER)]
     keys = [key for key in known if int(key) < int(record.taxonomy["classes"])] + ["all"]
     names = ["correct_order_all" if key == "all" else ORDER + key for key in keys]
-    values = {line.name: [100 * line.estimate(name).mean for name in names] for line in lines}
+    values = {variant.name: [100 * variant.estimate(name).mean for name in names] for variant in variants}
     top = max([value for each in values.values() for value in each if not math.isnan(value)], default=1.0)
     drawing = line_chart(
-        _by_method(lines, values),
+        _by_method(variants, values),
         labels=keys,
         x_title="first k predictions",
         y_title="samples in the right order, %",
@@ -102,12 +102,15 @@ def correct_order_figure(lines: Sequence[Line]) -> Figure:
     return Figure("Predictions in the order of the tree", note, drawing)
 
 
-def level_accuracy_figure(lines: Sequence[Line]) -> Figure:
+def level_accuracy_figure(variants: Sequence[Variant]) -> Figure:
     """Accuracy of each method's own prediction at every level, the coarsest first."""
-    levels = [str(level) for level in range(1, int(lines[0].records[0].taxonomy["height"]) + 1)]
-    values = {line.name: [100 * line.estimate(f"accuracy_level_{level}").mean for level in levels] for line in lines}
+    levels = [str(level) for level in range(1, int(variants[0].records[0].taxonomy["height"]) + 1)]
+    values = {
+        variant.name: [100 * variant.estimate(f"accuracy_level_{level}").mean for level in levels]
+        for variant in variants
+    }
     drawing = line_chart(
-        _by_method(lines, values), labels=levels, x_title="level (1 is the coarsest)", y_title="accuracy, %"
+        _by_method(variants, values), labels=levels, x_title="level (1 is the coarsest)", y_title="accuracy, %"
     )
     return Figure("Accuracy at every level", "Share of samples whose answer is right at each level.", drawing)
 
@@ -127,50 +130,52 @@ def learning_curve_figure(results: Results, column: MetricSpec) -> Figure:
 
 def learning_curve_series(results: Results, column: MetricSpec) -> list[Series]:
     """One line for each method and rule, with a value for each number of training samples."""
-    lines = results.sections[0].lines
+    variants = results.sections[0].variants
     estimates = {
-        line.name: [
-            _scaled(next(each for each in section.lines if each.name == line.name), column, results)
+        variant.name: [
+            _scaled(next(each for each in section.variants if each.name == variant.name), column, results)
             for section in results.sections
         ]
-        for line in lines
+        for variant in variants
     }
     values = {name: [each.mean for each in found] for name, found in estimates.items()}
-    limits = _limits(column, lines[0])
+    limits = _limits(column, variants[0])
     spread = {name: [clipped(each, limits) for each in found] for name, found in estimates.items()}
-    return _by_method(lines, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
+    return _by_method(variants, values, spread if len(results.seeds) >= FEWEST_SEEDS else None)
 
 
 def _by_method(
-    lines: Sequence[Line], values: dict[str, list[float]], spread: dict[str, list[tuple[float, float]]] | None = None
+    variants: Sequence[Variant],
+    values: dict[str, list[float]],
+    spread: dict[str, list[tuple[float, float]]] | None = None,
 ) -> list[Series]:
     """Series with one colour for each method, or setting of a method, and one dash and marker for each rule."""
-    keys = _colour_keys(lines)
+    keys = _colour_keys(variants)
     order = list(dict.fromkeys(keys.values()))
     return [
         Series(
-            line.name,
-            range(len(values[line.name])),
-            values[line.name],
-            spread[line.name] if spread else (),
-            f"series-{1 + order.index(keys[line.name]) % 8}",
-            RULE_STYLES.get(line.records[0].rule, 3),
+            variant.name,
+            range(len(values[variant.name])),
+            values[variant.name],
+            spread[variant.name] if spread else (),
+            f"series-{1 + order.index(keys[variant.name]) % 8}",
+            RULE_STYLES.get(variant.records[0].rule, 3),
         )
-        for line in lines
+        for variant in variants
     ]
 
 
-def _colour_keys(lines: Sequence[Line]) -> dict[str, str]:
-    """The name that chooses the colour of each line: its method, or its own name if lines differ only in settings."""
-    kinds = [(line.records[0].method, line.records[0].rule) for line in lines]
+def _colour_keys(variants: Sequence[Variant]) -> dict[str, str]:
+    """Colour key of each variant: its method, or its own name if variants differ only in settings."""
+    kinds = [(variant.records[0].method, variant.records[0].rule) for variant in variants]
     is_ablation = len(set(kinds)) < len(kinds)
-    return {line.name: line.name if is_ablation else line.records[0].method for line in lines}
+    return {variant.name: variant.name if is_ablation else variant.records[0].method for variant in variants}
 
 
-def training_figures(lines: Sequence[Line]) -> dict[str, Figure]:
+def training_figures(variants: Sequence[Variant]) -> dict[str, Figure]:
     """Accuracy and log-loss on validation after every epoch, of the first seed of each method that has epochs."""
-    keys = _colour_keys(lines)
-    runs = {keys[line.name]: line.records[0].history for line in reversed(lines)}
+    keys = _colour_keys(variants)
+    runs = {keys[variant.name]: variant.records[0].history for variant in reversed(variants)}
     longer = {method: history for method, history in reversed(runs.items()) if len(history) > 1}
     figures = {}
     for key, title, scale in (("top1", "top-1 on validation, %", 100), ("log_loss", "log-loss on validation", 1)):
@@ -188,7 +193,7 @@ def training_figures(lines: Sequence[Line]) -> dict[str, Figure]:
 
 
 def analysis_figures(analysis: Analysis) -> dict[str, Figure]:
-    """Figures of the analysis of one line, by the name of their file."""
+    """Figures of the analysis of one variant, by the name of their file."""
     return {
         "distance-maps": _distance_maps(analysis),
         "log-probabilities": _log_probabilities(analysis),
@@ -246,9 +251,9 @@ def tree_figure(analysis: Analysis) -> Figure:
         Icicle(tree.names, tree.parents, classes, accuracy),
         describe=lambda node: f"{tree.names[node]}: accuracy {100 * accuracy[node]:.1f}%",
         key="accuracy: 0% to 100% (grey: no test samples)",
-        description=f"The tree of {len(tree.names)} nodes, coloured by the accuracy of {analysis.line}.",
+        description=f"The tree of {len(tree.names)} nodes, coloured by the accuracy of {analysis.variant}.",
     )
-    return Figure("The tree", f"Accuracy of {analysis.line}; a bar is as wide as its classes.", drawing)
+    return Figure("The tree", f"Accuracy of {analysis.variant}; a bar is as wide as its classes.", drawing)
 
 
 def _reliability(analysis: Analysis) -> Figure:
@@ -267,13 +272,13 @@ def _reliability(analysis: Analysis) -> Figure:
 
 
 def _coverage(analysis: Analysis) -> Figure:
-    lines = [
+    curves = [
         Series(f"level {each.level}", each.coverage, each.precision, style=each.level - 1, colour=_tone(each.level))
         for each in analysis.levels
     ]
     points = [
         Series(
-            f"{analysis.line} at level {each.level}",
+            f"{analysis.variant} at level {each.level}",
             [each.answered],
             [each.answered_precision],
             [wilson_interval(each.answered_precision, round(each.answered * sum(each.samples)))],
@@ -284,7 +289,7 @@ def _coverage(analysis: Analysis) -> Figure:
         for each in analysis.levels
         if not math.isnan(each.answered_precision)
     ]
-    drawing = line_chart([*lines, *points], x_title="share of samples answered", y_title="precision")
+    drawing = line_chart([*curves, *points], x_title="share of samples answered", y_title="precision")
     note = (
         "Precision if only the most confident answers of a level are given. A diamond is the operating point: the "
         "share of samples that the rule answers at the level, and the precision of these answers with its 95% interval."
@@ -304,10 +309,10 @@ def result_figures(results: Results) -> dict[str, Figure]:
             f"learning-curve-{column.name.replace('_', '-')}": learning_curve_figure(results, column)
             for column in shown
         }
-    lines = results.sections[0].lines
+    variants = results.sections[0].variants
     return {
         "verdict": verdict_figure(results),
-        "correct-order": correct_order_figure(lines),
-        "level-accuracy": level_accuracy_figure(lines),
-        **training_figures(lines),
+        "correct-order": correct_order_figure(variants),
+        "level-accuracy": level_accuracy_figure(variants),
+        **training_figures(variants),
     }

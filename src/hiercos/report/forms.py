@@ -42,7 +42,7 @@ def results_json(results: Results) -> str:
         "verdict": str(results.verdict),
         "statements": [statement.to_dict() for statement in results.verdict.statements],
         "recommended": results.recommended,
-        "row_spread": {line: dict(values) for line, values in results.row_spread.items()},
+        "row_spread": {variant: dict(values) for variant, values in results.row_spread.items()},
         "rows": [{name: _null_for_nan(value) for name, value in row.items()} for row in results.rows],
         "tables": [_table(results, section) for section in results.sections],
     }
@@ -51,18 +51,21 @@ def results_json(results: Results) -> str:
 
 def _table(results: Results, section: Section) -> dict[str, Any]:
     keys, reference = [column.name for column in results.columns], section.reference
-    lines = [
-        {"name": line.name, **{key: _estimate(line.estimate(key)) for key in keys}}  # each a mean and a half-width
-        for line in section.lines
+    variants = [
+        {
+            "name": variant.name,
+            **{key: _estimate(variant.estimate(key)) for key in keys},
+        }  # each a mean and a half-width
+        for variant in section.variants
     ]
     differences = [
-        {"name": line.name, **{key: _estimate(line.difference(reference, key)) for key in keys}}
-        for line in section.others
+        {"name": variant.name, **{key: _estimate(variant.difference(reference, key)) for key in keys}}
+        for variant in section.others
         if reference is not None
     ]
     return {
         "title": section.title,
-        "lines": lines,
+        "lines": variants,
         "reference": reference.name if reference else None,
         "differences": differences,
     }

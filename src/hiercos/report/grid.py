@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from hiercos.metric_table import MetricSpec
-from hiercos.report.results import Estimate, Line
+from hiercos.report.results import Estimate, Variant
 
 BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; an equally pale red
 FIGURES = ("the best of its column", "The better half of a column is shaded, the best of it darkest")
@@ -71,27 +71,35 @@ class Grid:
         return f"{self.subject}: {self.title}"
 
 
-def figure_grid(lines: Sequence[Line], columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str) -> Grid:
+def figure_grid(
+    variants: Sequence[Variant], columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str
+) -> Grid:
     """Means and intervals, shaded as in the paper: from white at the median of a column to green at its best."""
     by_column = []
     for column in columns:
-        estimates = [line.estimate(column.name) for line in lines]
+        estimates = [variant.estimate(column.name) for variant in variants]
         merits = column_merits([estimate.mean for estimate in estimates], higher_is_better=column.higher_is_better)
         by_column.append([_cell(*pair, column) for pair in zip(estimates, merits, strict=True)])
-    names = tuple(line.name for line in lines)
+    names = tuple(variant.name for variant in variants)
     return Grid(subject, title, *FIGURES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
 
 
 def difference_grid(
-    lines: Sequence[Line], reference: Line, columns: Sequence[MetricSpec], *, subject: str, title: str, corner: str
+    variants: Sequence[Variant],
+    reference: Variant,
+    columns: Sequence[MetricSpec],
+    *,
+    subject: str,
+    title: str,
+    corner: str,
 ) -> Grid:
-    """Paired differences of lines from a reference; those whose interval excludes 0 are coloured."""
+    """Paired differences of variants from a reference; those whose interval excludes 0 are coloured."""
     by_column = []
     for column in columns:
-        differences = [line.difference(reference, column.name) for line in lines]
+        differences = [variant.difference(reference, column.name) for variant in variants]
         merits = [_certainty(difference) * (1 if column.higher_is_better else -1) for difference in differences]
         by_column.append([_cell(*pair, column, sign="+") for pair in zip(differences, merits, strict=True)])
-    names = tuple(line.name for line in lines)
+    names = tuple(variant.name for variant in variants)
     return Grid(subject, title, *DIFFERENCES, corner, tuple(columns), names, tuple(zip(*by_column, strict=True)))
 
 

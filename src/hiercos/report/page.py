@@ -1,4 +1,4 @@
-"""Results as one self-contained HTML file: the verdict, tables, figures, and the answers of one line to explore."""
+"""Results as one self-contained HTML file: the verdict, tables, figures, and the answers of one variant to explore."""
 
 import html
 from collections.abc import Mapping, Sequence
@@ -38,7 +38,7 @@ def write_report(results: Results, path: Path, analysis: Analysis | None = None)
     Args:
         results: results to show.
         path: file to write.
-        analysis: analysis of the answers of one line; None for a report without it.
+        analysis: analysis of the answers of one variant; None for a report without it.
 
     Returns:
         A sentence for the user: the path of the report.
@@ -58,7 +58,7 @@ def report_html(results: Results, analysis: Analysis | None = None) -> str:
     sections = _learning_curves(results) if results.points else _sections(results)
     sections |= explorer_sections(analysis) if analysis else {}
     if not results.points:
-        trained = training_figures(results.sections[0].lines).values()
+        trained = training_figures(results.sections[0].variants).values()
         sections |= {"Training": [figure_html(figure) for figure in trained]} if trained else {}
     links = "".join(f'<li><a href="#{_anchor(title)}">{html.escape(title)}</a></li>' for title in sections)
     body = "".join(
@@ -87,7 +87,7 @@ def _anchor(title: str) -> str:
 def _verdict(results: Results, analysis: Analysis | None) -> str:
     """The verdict, the recommendation first; a picture of it; the rest of the verdict."""
     said = results.verdict
-    is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].lines) > 1
+    is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].variants) > 1
     first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
     head, others = first[0], first[1:]
     errs = [mistake_summary(analysis)] if analysis else []
@@ -129,8 +129,8 @@ def _sections(results: Results) -> dict[str, list[str]]:
     return {
         section.title: [
             *_tables(results, section),
-            figure_html(correct_order_figure(section.lines)),
-            figure_html(level_accuracy_figure(section.lines)),
+            figure_html(correct_order_figure(section.variants)),
+            figure_html(level_accuracy_figure(section.variants)),
         ]
         for section in results.sections
     }
@@ -148,7 +148,7 @@ def _tables(results: Results, section: Section) -> list[str]:
 
 def _legend(results: Results) -> str:
     """Explanation of the columns and rules of the tables."""
-    has_rules = any(line.has_rule for section in results.sections for line in section.lines)
+    has_rules = any(variant.has_rule for section in results.sections for variant in section.variants)
     return " ".join([html.escape(legend(results.shown)), *[RULES_LEGEND] * has_rules])
 
 

@@ -1,4 +1,4 @@
-"""The model of a comparison to ship, and the reasons in plain words."""
+"""Recommendation of a variant of a comparison, with its reasons in words."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 
 from hiercos.metric_table import metric_spec
 from hiercos.records import Record
-from hiercos.report.results import Line, best_flat_line
+from hiercos.report.results import Variant, best_flat_variant
 from hiercos.report.statements import Statement
 
 WIDE = 0.06  # width of an interval of top-1 from which the verdict says that the test rows are few
 FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
-MOST_NAMED = 4  # lines that a reason names
-CRITERIA = {  # metrics that decide, the first ones first, and what a certain difference means
-    "ahd_at_1": "its answers are certainly nearer to the truth than those of",
-    "top1": "certainly more of its answers are right than of",
-    "hops": "its order of the classes (HOPS) is certainly better than that of",
-    "log_loss": "its probabilities (log loss) are certainly better than those of",
+MOST_NAMED = 4  # variants that a reason names
+CRITERIA = {  # metrics that decide, the first ones first, and what a significant difference means
+    "ahd_at_1": "its answers are significantly nearer to the truth than those of",
+    "top1": "significantly more of its answers are right than of",
+    "hops": "its order of the classes (HOPS) is significantly better than that of",
+    "log_loss": "its probabilities (log loss) are significantly better than those of",
 }
 GAINS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
@@ -24,112 +24,118 @@ RowDifference = Callable[[str, str, str], tuple[float, float, float]]
 
 @dataclass(frozen=True)
 class Recommendation:
-    """The line of a comparison to ship.
+    """The recommended variant of a comparison.
 
     Attributes:
-        line: recommended line.
-        tied: lines that were not dropped either; they have no certain difference from it in any of `CRITERIA`.
+        variant: recommended variant.
+        tied: other variants that were not eliminated: no significant difference from it in any of `CRITERIA`.
         statements: the recommendation and its reasons.
     """
 
-    line: Line
-    tied: tuple[Line, ...]
+    variant: Variant
+    tied: tuple[Variant, ...]
     statements: tuple[Statement, ...]
 
     @property
     def record(self) -> Record:
         """Record of the seed with the best top-1 on validation, the first of equals."""
-        return max(self.line.records, key=lambda record: record.validation_top1)
+        return max(self.variant.records, key=lambda record: record.validation_top1)
 
 
-def recommendation(lines: Sequence[Line], rows: RowDifference, *, most_frequent: float, tests: int) -> Recommendation:
-    """The line to ship: the simplest of those that no other one left is certainly better than.
+def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent: float, tests: int) -> Recommendation:
+    """Recommend the simplest of the variants that remain after an elimination by four metrics in turn.
 
-    Lines are compared row by row of the test split, by the mean tree distance of their answers (AHD@1), then by top-1,
-    HOPS and log loss. At each step every line is dropped that any line left is certainly better than; a dropped line
-    is not compared in later steps. Of the lines that are left at the end, one without tree and rule goes before one
-    with either, then the nearer one.
+    The metrics are AHD@1, top-1, HOPS and log loss, compared row by row of the test split. At each step a variant is
+    eliminated if some remaining variant is significantly better. Of those that remain at the end, one without tree and
+    rule goes before one with a rule, that before one with the tree, and that before one with both; of equals, the one
+    with the lower AHD@1.
 
     Args:
-        lines: lines of a comparison.
-        rows: mean difference (first line minus second) of one of `CRITERIA` over the test rows, with its interval.
+        variants: variants of a comparison.
+        rows: mean difference (first variant minus second) of one of `CRITERIA` over the test rows, with its interval.
         most_frequent: top-1 of always answering the most frequent training class.
         tests: number of the test rows labelled with a class.
     """
-    left, dropped = _selected(lines, rows)
-    chosen = min(left, key=lambda line: (*_complexity(line), _rank(line, "ahd_at_1")))
-    tied = tuple(line for line in left if line is not chosen)
+    left, eliminated = _selected(variants, rows)
+    chosen = min(left, key=lambda variant: (*_complexity(variant), _rank(variant, "ahd_at_1")))
+    tied = tuple(variant for variant in left if variant is not chosen)
     figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
-    why = _reason(chosen, tied, dropped, rows, tests)
+    why = _reason(chosen, tied, eliminated, rows, tests)
     statements = [
         Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
         *_few_rows(chosen, tests),
-        _features(lines, most_frequent),
-        *_gains(lines, chosen, rows),
+        _features(variants, most_frequent),
+        *_gains(variants, chosen, rows),
     ]
-    ranked = max(lines, key=lambda line: line.estimate("hops").mean)
+    ranked = max(variants, key=lambda variant: variant.estimate("hops").mean)
     if ranked is not chosen and _is_better(ranked, chosen, "hops", rows):
         text = f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}."
         statements.append(Statement("order", text))
     return Recommendation(chosen, tied, tuple(statements))
 
 
-def _selected(lines: Sequence[Line], rows: RowDifference) -> tuple[list[Line], dict[str, list[Line]]]:
-    """Lines that are left after all of `CRITERIA`, at least one, and those dropped by each."""
-    left, dropped = list(lines), {}
+def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Variant], dict[str, list[Variant]]]:
+    """Variants that are left after all of `CRITERIA`, at least one, and those eliminated by each."""
+    left, eliminated = list(variants), {}
     for name in CRITERIA:
-        ranked = sorted(
-            left, key=lambda line: _rank(line, name)
-        )  # called at once; the best one drops most of the others
+        ranked = sorted(left, key=lambda variant: _rank(variant, name))  # called at once; the best eliminates the most
         worse = [
-            line for line in left if any(_is_better(other, line, name, rows) for other in ranked if other is not line)
+            variant
+            for variant in left
+            if any(_is_better(other, variant, name, rows) for other in ranked if other is not variant)
         ]
-        left, dropped[name] = [line for line in left if line not in worse], worse
-    return left, dropped
+        left, eliminated[name] = [variant for variant in left if variant not in worse], worse
+    return left, eliminated
 
 
 def _reason(
-    chosen: Line, tied: Sequence[Line], dropped: Mapping[str, Sequence[Line]], rows: RowDifference, tests: int
+    chosen: Variant,
+    tied: Sequence[Variant],
+    eliminated: Mapping[str, Sequence[Variant]],
+    rows: RowDifference,
+    tests: int,
 ) -> str:
-    """Sentences on what a line is certainly better in, and on the other lines that tie or were dropped, each once."""
-    left, found = [line for own in dropped.values() for line in own], []
+    """Sentences on what a variant is significantly better in, and on those that tie or were eliminated, each once."""
+    left, found = [variant for own in eliminated.values() for variant in own], []
     others = len(left) + len(tied)
     for name, words in CRITERIA.items():
-        beaten = [line for line in left if _is_better(chosen, line, name, rows)]
-        left = [line for line in left if line not in beaten]
+        beaten = [variant for variant in left if _is_better(chosen, variant, name, rows)]
+        left = [variant for variant in left if variant not in beaten]
         if beaten:
             found.append(f"{words} {'all others' if len(beaten) == others else _names(beaten)}")
     over = f"over the {tests} test rows"
     sentences = [f"{over.capitalize()} {'; '.join(found)}."] if found else []
     if left:
-        sentences.append(f"{_names(left)} {'is' if len(left) == 1 else 'are'} certainly worse than another line.")
+        sentences.append(
+            f"{_names(left)} {'is' if len(left) == 1 else 'are'} significantly worse than another variant."
+        )
     if tied:
         metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
         where = "" if found else f"{over} "
-        tie = f"It ties with {_names(tied)}: no certain difference {where}in {metrics}"
+        tie = f"It ties with {_names(tied)}: no significant difference {where}in {metrics}"
         sentences.append(f"{tie}; it is the {_distinction(chosen, tied)}.")
-    return " ".join(sentences) if others else "It is the only line."
+    return " ".join(sentences) if others else "It is the only variant."
 
 
-def _distinction(chosen: Line, tied: Sequence[Line]) -> str:
-    """Advantages of a line over those tied with it."""
-    equals = sum(_complexity(line) == _complexity(chosen) for line in tied)
+def _distinction(chosen: Variant, tied: Sequence[Variant]) -> str:
+    """Advantages of a variant over those tied with it."""
+    equals = sum(_complexity(variant) == _complexity(chosen) for variant in tied)
     return "simplest of them" if not equals else f"nearest of {'them' if equals == len(tied) else 'the simplest'}"
 
 
-def _complexity(line: Line) -> tuple[int, bool]:
-    """Sort key by which a line without tree and rule goes before one with either, and that before one with both."""
-    return line.uses_tree + line.has_rule, line.uses_tree
+def _complexity(variant: Variant) -> tuple[int, bool]:
+    """Sort key by which a variant without tree and rule goes before one with either, and that before one with both."""
+    return variant.uses_tree + variant.has_rule, variant.uses_tree
 
 
-def _names(lines: Sequence[Line]) -> str:
-    named = [line.name for line in lines[:MOST_NAMED]]
-    more = len(lines) - len(named)
+def _names(variants: Sequence[Variant]) -> str:
+    named = [variant.name for variant in variants[:MOST_NAMED]]
+    more = len(variants) - len(named)
     return ", ".join(named) + (f" and {more} other{'s' * (more > 1)}" if more else "")
 
 
-def _few_rows(chosen: Line, tests: int) -> list[Statement]:
-    """A statement on how well the test rows fix the accuracy of a line, if its interval is wide."""
+def _few_rows(chosen: Variant, tests: int) -> list[Statement]:
+    """A statement on how well the test rows fix the accuracy of a variant, if its interval is wide."""
     low, high = wilson_interval(chosen.estimate("top1").mean, tests)
     if high - low < WIDE:
         return []
@@ -153,37 +159,39 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     return (centre - spread) / total, (centre + spread) / total
 
 
-def _features(lines: Sequence[Line], most_frequent: float) -> Statement:
-    """Statement on the gain of the features: the most accurate flat line against one constant answer."""
-    flat = best_flat_line(lines) or max(lines, key=lambda line: line.estimate("top1").mean)
+def _features(variants: Sequence[Variant], most_frequent: float) -> Statement:
+    """Statement on the gain of the features: the most accurate flat variant against one constant answer."""
+    flat = best_flat_variant(variants) or max(variants, key=lambda variant: variant.estimate("top1").mean)
     share = metric_spec("top1").text(most_frequent)
     text = f"{flat.name} has top-1 {_mean(flat, 'top1')}%, guessing the most frequent class {share}%."
     return Statement("features", text, subject="The features")
 
 
-def _gains(lines: Sequence[Line], chosen: Line, rows: RowDifference) -> list[Statement]:
-    """Statements on the gains of the tree and of the rule, each against a line without it.
+def _gains(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
+    """Statements on the gains of the tree and of the rule, each against a variant without it.
 
-    They are about the line to ship where that has one, else about the nearest such line.
+    They are about the recommended variant where that has one, else about the nearest such variant.
     """
-    flat = best_flat_line(lines)
-    learnt = [line for line in lines if line.uses_tree and not line.has_rule]
+    flat = best_flat_variant(variants)
+    learnt = [variant for variant in variants if variant.uses_tree and not variant.has_rule]
     statements = []
     if flat is not None and learnt:
-        best = min(learnt, key=lambda line: (line.name != chosen.records[0].method, _rank(line, "ahd_at_1")))
+        best = min(learnt, key=lambda variant: (variant.name != chosen.records[0].method, _rank(variant, "ahd_at_1")))
         gain = f"{_gain(best, flat, rows)}."
         statements.append(Statement("tree", gain, subject="The method that learns from the tree"))
-    plain = {line.records[0].method: line for line in lines if not line.has_rule}
-    ruled = [line for line in lines if line.has_rule and line.records[0].method in plain]
+    plain = {variant.records[0].method: variant for variant in variants if not variant.has_rule}
+    ruled = [variant for variant in variants if variant.has_rule and variant.records[0].method in plain]
     if ruled:
-        best = min(ruled, key=lambda line: (line is not chosen, _rank(line, "ahd_at_1"), _rank(line, "hops")))
+        best = min(
+            ruled, key=lambda variant: (variant is not chosen, _rank(variant, "ahd_at_1"), _rank(variant, "hops"))
+        )
         gain = f"{_gain(best, plain[best.records[0].method], rows)}."
         statements.append(Statement("rule", gain, subject="The rule"))
     return statements
 
 
-def _gain(ours: Line, reference: Line, rows: RowDifference) -> str:
-    """Differences of two lines in `GAINS` with their intervals over the test rows; ties are called ties."""
+def _gain(ours: Variant, reference: Variant, rows: RowDifference) -> str:
+    """Differences of two variants in `GAINS` with their intervals over the test rows; ties are called ties."""
     differences = {name: rows(ours.name, reference.name, name) for name in GAINS}
     changed = [name for name, values in differences.items() if any(values)]
     if not changed:
@@ -193,17 +201,17 @@ def _gain(ours: Line, reference: Line, rows: RowDifference) -> str:
     for name in changed if only_order else GAINS:
         spec = metric_spec(name)
         mean, low, high = (spec.text(value, sign="+") for value in differences[name])
-        tie = "" if _is_certain(ours, reference, name, rows) else ", a tie"
+        tie = "" if _is_significant(ours, reference, name, rows) else ", a tie"
         interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
         found.append(f"{GAINS[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
     same = "the same answers, " if only_order else ""
     return f"{ours.name} against {reference.name}: {same}{', '.join(found)}"
 
 
-def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
+def _is_significant(ours: Variant, reference: Variant, name: str, rows: RowDifference) -> bool:
     """Whether the interval over the test rows excludes 0, and over the seeds too if there are at least three.
 
-    A metric that is not known for both lines has no certain difference.
+    A metric that is not known for both variants has no significant difference.
     """
     _, low, high = rows(ours.name, reference.name, name)
     seeds = ours.difference(reference, name)
@@ -213,17 +221,17 @@ def _is_certain(ours: Line, reference: Line, name: str, rows: RowDifference) -> 
     return (low > 0 and (few_seeds or seeds.low > 0)) or (high < 0 and (few_seeds or seeds.high < 0))
 
 
-def _is_better(ours: Line, reference: Line, name: str, rows: RowDifference) -> bool:
-    """Whether a line is certainly better than another in a metric."""
+def _is_better(ours: Variant, reference: Variant, name: str, rows: RowDifference) -> bool:
+    """Whether a variant is significantly better than another in a metric."""
     mean, _, _ = rows(ours.name, reference.name, name)
-    return (mean > 0) == metric_spec(name).higher_is_better and _is_certain(ours, reference, name, rows)
+    return (mean > 0) == metric_spec(name).higher_is_better and _is_significant(ours, reference, name, rows)
 
 
-def _rank(line: Line, name: str) -> float:
+def _rank(variant: Variant, name: str) -> float:
     """Mean of a metric over the seeds with the sign that makes lower better; infinite where it is not known."""
-    mean = line.estimate(name).mean
+    mean = variant.estimate(name).mean
     return math.inf if math.isnan(mean) else -mean if metric_spec(name).higher_is_better else mean
 
 
-def _mean(line: Line, name: str) -> str:
-    return metric_spec(name).text(line.estimate(name).mean)
+def _mean(variant: Variant, name: str) -> str:
+    return metric_spec(name).text(variant.estimate(name).mean)

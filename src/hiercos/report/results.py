@@ -1,6 +1,6 @@
 """Records as the rows of results.csv, their summary, published figures beside them, and the verdict in words.
 
-The summary has one line per method, with mean and interval over the seeds.
+The summary has one variant per method, with mean and interval over the seeds.
 """
 
 import math
@@ -101,7 +101,7 @@ def results_csv(rows: Sequence[ResultRow]) -> str:
 
 
 @dataclass(frozen=True)
-class Line:
+class Variant:
     """A table row: the runs of one method, or of one of its settings, over the seeds.
 
     Attributes:
@@ -132,33 +132,33 @@ class Line:
         """Mean and 95% interval of a figure over the seeds."""
         return t_interval(self.values(name), interval=self.interval)
 
-    def difference(self, reference: "Line", name: str) -> Estimate:
+    def difference(self, reference: "Variant", name: str) -> Estimate:
         """Mean paired difference of a figure from the reference's, with its 95% interval."""
         return paired_difference(self.values(name), reference.values(name), interval=self.interval)
 
 
-def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Line]:
-    """One line per method and rule, in the order of appearance."""
+def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Variant]:
+    """One variant per method and rule, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
-    return [line_of(name, group, interval=interval) for name, group in groups.items()]
+    return [variant_of(name, group, interval=interval) for name, group in groups.items()]
 
 
-def line_of(name: str, records: Iterable[Record], *, interval: IntervalConvention = "sample") -> Line:
-    """A line from records with the same settings, sorted by seed."""
-    return Line(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
+def variant_of(name: str, records: Iterable[Record], *, interval: IntervalConvention = "sample") -> Variant:
+    """A variant from records with the same settings, sorted by seed."""
+    return Variant(name, tuple(sorted(records, key=lambda record: record.seed)), interval)
 
 
-class ReferenceLineError(FaultsError):
-    """A reference that is not among the compared lines."""
+class ReferenceVariantError(FaultsError):
+    """A reference that is not among the compared variants."""
 
 
 def checked_reference(name: str, names: Collection[str]) -> str:
     """The table name of the reference given by the user: a method, or a method and a rule joined by a plus.
 
     Raises:
-        ReferenceLineError: if it is not among the compared lines.
+        ReferenceVariantError: if it is not among the compared variants.
 
     Example:
         >>> checked_reference("cross-entropy+crm", ["cross-entropy", "cross-entropy + crm"])
@@ -166,41 +166,41 @@ def checked_reference(name: str, names: Collection[str]) -> str:
     """
     spaced = " + ".join(part.strip() for part in name.split("+"))
     if spaced not in names:
-        raise ReferenceLineError(f"--reference {name}: not among the compared lines{suggestion(spaced, names)}")
+        raise ReferenceVariantError(f"--reference {name}: not among the compared variants{suggestion(spaced, names)}")
     return spaced
 
 
-def best_flat_line(lines: Sequence[Line]) -> Line | None:
-    """The line with the best mean top-1 among those that use the tree neither in training nor in a rule, if any."""
-    flat = [line for line in lines if not line.uses_tree and not line.has_rule]
-    return max(flat, key=lambda line: line.estimate("top1").mean, default=None)
+def best_flat_variant(variants: Sequence[Variant]) -> Variant | None:
+    """The variant with the best mean top-1 among those that use the tree neither in training nor in a rule, if any."""
+    flat = [variant for variant in variants if not variant.uses_tree and not variant.has_rule]
+    return max(flat, key=lambda variant: variant.estimate("top1").mean, default=None)
 
 
-def verdict(lines: Sequence[Line], *, runs: str = "seeds") -> Statement:
+def verdict(variants: Sequence[Variant], *, runs: str = "seeds") -> Statement:
     """Gain or loss in HOPS and top-1 from using the tree, compared with the most accurate flat method.
 
-    It covers the best line that learns with the tree and the best line with a decision rule.
+    It covers the best variant that learns with the tree and the best variant with a decision rule.
 
     Args:
-        lines: lines of a comparison.
-        runs: word for the runs of a line, "seeds" or "draws".
+        variants: variants of a comparison.
+        runs: word for the runs of a variant, "seeds" or "draws".
 
     Returns:
         One sentence; it says so if nothing was gained or nothing can be compared.
     """
-    reference = best_flat_line(lines)
-    learnt = [line for line in lines if line.uses_tree and not line.has_rule]
-    ruled = [line for line in lines if line.has_rule]
+    reference = best_flat_variant(variants)
+    learnt = [variant for variant in variants if variant.uses_tree and not variant.has_rule]
+    ruled = [variant for variant in variants if variant.has_rule]
     if reference is None or not (learnt or ruled):
         text = "the comparison needs a flat method (cross-entropy) and a hierarchical one."
         return Statement("gain", text, subject="No verdict")
-    best = [max(group, key=lambda line: line.estimate("hops").mean) for group in (learnt, ruled) if group]
-    found = "; ".join(f"{line.name} {changes(line, reference, runs=runs)}" for line in best)
+    best = [max(group, key=lambda variant: variant.estimate("hops").mean) for group in (learnt, ruled) if group]
+    found = "; ".join(f"{variant.name} {changes(variant, reference, runs=runs)}" for variant in best)
     return Statement("gain", f"{found}.", subject=f"Against {reference.name}, the most accurate flat method")
 
 
-def changes(ours: Line, reference: Line, *, runs: str = "seeds") -> str:
-    """The differences of one line from another in HOPS and top-1, in words, each with its interval over the runs."""
+def changes(ours: Variant, reference: Variant, *, runs: str = "seeds") -> str:
+    """The differences of one variant from another in HOPS and top-1, in words, each with its interval over the runs."""
     count = len(ours.records)
     found = [_change(ours.difference(reference, name), metric_spec(name), count, runs) for name in ("hops", "top1")]
     return " and ".join(found)

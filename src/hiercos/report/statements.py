@@ -14,8 +14,9 @@ class Statement:
     """One line of a verdict.
 
     Attributes:
-        kind: what it is about: "ship" (the line to ship), "few-rows", "features", "tree" and "rule" (what each gains),
-            "order" (the best one), "command" (that trains the line), "gain" (over the flat line), "mistakes", "note".
+        kind: what it is about: "ship" (the recommended variant), "few-rows", "features", "tree" and "rule" (what each
+            gains), "order" (the best one), "command" (that trains the variant), "gain" (over the flat variant),
+            "mistakes", "note".
         text: sentence, or for a command the command itself.
         subject: beginning of the sentence, before a colon; "" for none.
         reason: sentence that follows; "" for none.
@@ -72,7 +73,7 @@ def mistake_summary(analysis: Analysis) -> Statement:
     """Number of wrong answers, how many are near the truth, the branch with the most of them, and the commonest pair.
 
     Args:
-        analysis: analysis of the answers of one line.
+        analysis: analysis of the answers of one variant.
 
     Returns:
         Statement for the verdict.

@@ -54,9 +54,9 @@ def test_the_worst_mistakes_come_with_their_texts_unless_they_are_private(compar
     assert "meow" not in private
 
 
-def test_another_line_can_be_analysed(comparison: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_another_variant_can_be_analysed(comparison: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "report.html"
-    assert run(["report", str(comparison), "-o", str(output), "--line", "hier-cos + crm"]) == 0
+    assert run(["report", str(comparison), "-o", str(output), "--variant", "hier-cos + crm"]) == 0
     assert data_of(output)["line"] == "hier-cos + crm"
     assert run(["report", str(comparison), "-o", str(output), "--line", "hier-kos"]) == 2
     assert "did you mean 'hier-cos'" in capsys.readouterr().err

@@ -48,10 +48,10 @@ def ablate(
     published = {"alpha": METHODS.options(METHOD)["alpha"]}  # the setting that the tables compare with
     config = training.config(METHOD, published, precision=device_options.precision, samples=len(dataset.rows("train")))
     seed_range = range(training.seed, training.seed + seeds)
-    lines = list(dict.fromkeys(setting.line for setting in settings))
+    methods = list(dict.fromkeys(setting.method for setting in settings))
     with device_options.processes() as fabric:
         prepared = prepare(dataset, dim=dim)
-        with observer(lines, seeds=seeds, trials=0, jobs=jobs) as display:
+        with observer(methods, seeds=seeds, trials=0, jobs=jobs) as display:
             records = run_settings(
                 fabric, prepared, config, settings, seed_range, folder=out, jobs=jobs, observer=display
             )

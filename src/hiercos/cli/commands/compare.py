@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class LineOptions:
-    """Options for the lines of a comparison: methods, each under decision rules."""
+class VariantOptions:
+    """Options for the variants of a comparison: methods, each under decision rules."""
 
     methods: Annotated[str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")] = (
         "cross-entropy,cross-entropy-mlp,hier-cos,default"
@@ -96,7 +96,7 @@ def compare(
     curves: CurveOptions,
     shown: ComparisonOptions,
     shipping: ShipOptions,
-    lines: LineOptions,
+    variants: VariantOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
     dim: options.Dim = 256,
@@ -110,16 +110,16 @@ def compare(
     _check_common(out, data, columns, device_options, training)
     points = curves.points()
     _refuse_choices(points, search, shipping)
-    lines.check()
+    variants.check()
     inputs.check_name()
-    chosen = lines.by_method()
+    chosen = variants.by_method()
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
-    from hiercos.records import line_name
+    from hiercos.records import variant_name
     from hiercos.report import comparison_results
 
-    reference = shown.named_reference([line_name(name, rule) for name, own in chosen.items() for rule in own])
+    reference = shown.named_reference([variant_name(name, rule) for name, own in chosen.items() for rule in own])
     dataset = columns.read(data)
     _check_learnable(list(chosen), dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
@@ -140,7 +140,7 @@ def compare(
             advised, spread = recommended(records, dataset, out)
             groups = (columns, inputs, prior, device_options, DimOption(dim))
             command = command_statement(advised.record, data, training, *groups)
-            said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.line.name}
+            said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
             said["row_spread"] = spread
             results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
@@ -207,7 +207,7 @@ def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -
 
 
 def _show(results: "Results", records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
-    """Write the results in every format, with the analysis of the recommended line, and print them."""
+    """Write the results in every format, with the analysis of the recommended variant, and print them."""
     from hiercos.benchmark import RUNS, ReportSource
 
     flat = results.sections[0].reference

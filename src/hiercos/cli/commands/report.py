@@ -20,10 +20,13 @@ def report(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="File to write.", show_default="FOLDER/report.html")
     ] = None,
-    line: Annotated[
+    variant: Annotated[
         str,
         typer.Option(
-            help="Line whose answers are analysed: a method, or 'method + rule'.", show_default="the recommended one"
+            "--variant",
+            "--line",  # the older name
+            help="Variant whose answers are analysed: a method, or 'method + rule'.",
+            show_default="the recommended one",
         ),
     ] = "",
     no_inputs: Annotated[
@@ -46,7 +49,7 @@ def report(
     from hiercos.report import report_figures, write_figures, write_report
 
     source = ReportSource.read(folder)
-    results, analysis = _results(source), source.analysis(line, with_inputs=not no_inputs)
+    results, analysis = _results(source), source.analysis(variant, with_inputs=not no_inputs)
     if figures is not None:
         drawings = {name: figure.drawing for name, figure in report_figures(results, analysis).items()}
         written = write_figures(drawings, figure_folder, figures)

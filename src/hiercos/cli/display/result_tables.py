@@ -72,9 +72,9 @@ def print_results(results: Results, full: str) -> None:
 
 
 def _print_epochs_note(results: Results, console: Console) -> None:
-    """Say what a missing number of epochs means, if some lines have one and others do not."""
-    lines = [line for section in results.sections for line in section.lines]
-    missing = [math.isnan(line.estimate("epochs").mean) for line in lines]
+    """Say what a missing number of epochs means, if some variants have one and others do not."""
+    variants = [variant for section in results.sections for variant in section.variants]
+    missing = [math.isnan(variant.estimate("epochs").mean) for variant in variants]
     if any(missing) and not all(missing):
         console.print("epochs –: a solver finds the weights, without epochs", markup=False, soft_wrap=True)
 

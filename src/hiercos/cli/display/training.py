@@ -60,14 +60,14 @@ class ProgressTable:
 
     def begin(self, task: Task[Result]) -> TaskCallback:
         """Handle the start of a task."""
-        row = self.rows[task.line]
+        row = self.rows[task.method]
         row.running[task.name] = TaskCallback(self, row, task)
         self.draw()
         return row.running[task.name]
 
     def end(self, task: Task[Result], result: Result) -> None:
         """Handle the end of a task."""
-        row = self.rows[task.line]
+        row = self.rows[task.method]
         finished = row.running.pop(task.name)
         row.expected_epochs = finished.epoch_number or None
         row.done[task.kind].append((result.top1, result.hops))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hiercos.records import Record
     from hiercos.report import IntervalConvention, Recommendation, Results, Statement
 
-SLOW_ENTRIES = 5_000_000  # ranked classes of a line's test rows and seeds that take some seconds
+SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
 
 
 @dataclass(frozen=True)
@@ -143,21 +143,21 @@ class ComparisonOptions(ResultOptions):
     reference: Annotated[
         str | None,
         typer.Option(
-            help="Line to compare the others with: a method, or 'method + rule'; by default the best flat one."
+            help="Variant to compare the others with: a method, or 'method + rule'; by default the best flat one."
         ),
     ] = None
 
     def named_reference(self, names: Collection[str]) -> str | None:
         """The name of the reference in tables, or None; a reference that is not among `names` is an error."""
         from hiercos.methods import DEFAULT, DEFAULT_RULE
-        from hiercos.records import line_name
+        from hiercos.records import variant_name
         from hiercos.report import checked_reference
 
         if self.reference is None:
             return None
         method, _, rule = (part.strip() for part in self.reference.partition("+"))
         if method == DEFAULT:
-            return checked_reference(line_name(DEFAULT, rule or DEFAULT_RULE), names)
+            return checked_reference(variant_name(DEFAULT, rule or DEFAULT_RULE), names)
         return checked_reference(self.reference, names)
 
 
@@ -196,11 +196,11 @@ class ShipOptions:
 def recommended(
     records: "Sequence[Record]", dataset: "Dataset", out: Path
 ) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
-    """The line to ship, from the answers of all lines to the test rows, and the intervals over these rows."""
+    """The recommended variant, from the answers of all variants to the test rows, and the intervals over these rows."""
     import numpy as np
 
     from hiercos.benchmark import AnswerTable
-    from hiercos.report import recommendation, summarize
+    from hiercos.report import recommend, summarize
 
     trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
     tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
@@ -209,13 +209,13 @@ def recommended(
     entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
     announce = _announce_ranking if entries >= SLOW_ENTRIES else None
     answers = AnswerTable.of(records, out, announce=announce)
-    lines = summarize(answers.answered(records))
-    found = recommendation(lines, answers.difference, most_frequent=share, tests=len(tested))
+    variants = summarize(answers.answered(records))
+    found = recommend(variants, answers.difference, most_frequent=share, tests=len(tested))
     return found, answers.spread()
 
 
-def _announce_ranking(line: str) -> None:
-    typer.echo(f"Computing HOPS and log loss of each test row under {line}.", err=True)
+def _announce_ranking(variant: str) -> None:
+    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
 
 
 def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
