@@ -1,7 +1,7 @@
 """Labels at inner nodes, taxonomies that grow, and pruning to one level, measured; tables in Markdown.
 
     python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--records FILE]
-        [--per-class 20] [--inner left-out]
+        [--per-class 20] [--below-label left-out]
     python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos] [--seeds 3]
     python benchmarks/labels.py levels [DATA] [--epochs 25]
 
@@ -11,8 +11,8 @@ their figures from the validation rows. Figures are means and standard deviation
 
 coarse: a share of the training labels is replaced by an ancestor, drawn from all above the class. The same methods
 learn from all labels, from the coarsened ones, and from the rows that keep their class. Validation and test keep
-their classes; the seeds also draw the rows. `--per-class` keeps some training rows of each class, and `--inner` is an
-option of hier-cos, see `HierCOSLoss`.
+their classes; the seeds also draw the rows. `--per-class` keeps some training rows of each class, and `--below-label`
+is an option of hier-cos, see `HierCOSLoss`.
 grow: a model of all chapters of ICD-10-CM but the last one is extended to it by `hiercos extend`, with and without a
 memory of 20 samples of each label, against training on everything; accuracy on the test rows of old and new classes.
 levels: `hiercos export --level` of a Hier-COS model: accuracy, bytes and time of each level, whole and pruned.
@@ -56,14 +56,14 @@ WIDTH = 256
 Figures = TypeVar("Figures")  # of a run, as JSON values
 
 
-def config_of(method: str, seed: int, samples: int, epochs: int | None, inner: str | None) -> TrainConfig:
+def config_of(method: str, seed: int, samples: int, epochs: int | None, below_label: str | None) -> TrainConfig:
     """Settings of the runs: quick committees, narrow heads, the recommended options, the length and the batches of
     `hiercos train`."""
     wanted = {"width": WIDTH, "dropout": 0.1, "effort": "quick"}
     known = METHODS.options(method)
     options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.recommended(method))
-    if inner is not None and method == "hier-cos":
-        options["inner"] = inner
+    if below_label is not None and method == "hier-cos":
+        options["below_label"] = below_label
     config = TrainConfig(method, options, seed=seed, batch_size=batch_size_for(samples, 256))
     if epochs is not None:
         return replace(config, epochs=epochs)
@@ -120,9 +120,9 @@ def coarse(asked: argparse.Namespace) -> None:
         for name in drawn[0]:
             runs = []
             for seed, data in enumerate(drawn):
-                config = config_of(method, seed, len(dataset.rows("train")), asked.epochs, asked.inner)
+                config = config_of(method, seed, len(dataset.rows("train")), asked.epochs, asked.below_label)
                 run_of = partial(measured, data[name], config, asked.split)
-                given = [value for value in (asked.per_class, asked.inner) if value is not None]
+                given = [value for value in (asked.per_class, asked.below_label) if value is not None]
                 key = [asked.data, asked.split, asked.epochs, method, name, seed, *given]
                 runs.append(finished.result(key, run_of))
             print_row(f"`{method}`", name, *(spread([run[column] for run in runs]) for column in columns))
@@ -298,7 +298,7 @@ def main() -> None:
     coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     coarse_options.add_argument("--shares", default="0.3,0.7")
     coarse_options.add_argument("--per-class", type=int, help="training rows of each class; all by default")
-    coarse_options.add_argument("--inner", choices=("left-out", "merged"), help="option of hier-cos")
+    coarse_options.add_argument("--below-label", choices=("left-out", "merged"), help="option of hier-cos")
     grow_options = command(grow, "cross-entropy,hier-cos,path-softmax,default")
     grow_options.add_argument("--chapters", default="9,10,11,13")
     grow_options.add_argument("--memory", type=int, default=20, help="remembered samples of each label")

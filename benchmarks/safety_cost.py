@@ -24,7 +24,7 @@ import torch
 
 from hiercos import files, locks, manifest
 from hiercos.cli.app import run
-from hiercos.engine import checkpoint, load_model
+from hiercos.engine import load_model
 
 
 class Clock:
@@ -51,7 +51,7 @@ def timed(function: Callable[..., Any]) -> Callable[..., Any]:
 @contextlib.contextmanager
 def measured() -> Iterator[None]:
     """Measure all functions of safety: forcing to disk, checksums, manifests, locks, and the sweep for stale files."""
-    places = [(os, "fsync"), (manifest, "sha256"), (manifest, "_write_manifest"), (checkpoint, "_checksum")]
+    places = [(os, "fsync"), (manifest, "sha256"), (manifest, "_write_manifest"), (run_state, "_checksum")]
     places += [(locks, "_acquired"), (files, "sweep_temporaries"), (files, "sync_folder")]
     with contextlib.ExitStack() as stack:
         for module, name in places:

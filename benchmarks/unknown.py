@@ -16,7 +16,7 @@ import numpy as np
 from hiercos import HierarchicalClassifier
 from hiercos.data import load_dataset
 from hiercos.decisions import Decision, Posterior, Rule, rule
-from hiercos.decisions.unknown import class_scores, separation
+from hiercos.decisions.unknown import known_class_scores, separation
 from hiercos.taxonomy import IntArray, is_at_or_above
 
 Scorer = Callable[[np.ndarray], Posterior]
@@ -34,11 +34,11 @@ def print_scorer(name: str, scorer: Scorer, rows: dict[str, np.ndarray], labels:
     """Print the areas under the ROC curve of a model's scores, and a line for each way to answer."""
     found = {part: scorer(mask) for part, mask in rows.items()}
     areas = {
-        score: separation(*(class_scores(found[part], score) for part in ("test", "new")))
+        score: separation(*(known_class_scores(found[part], score) for part in ("test", "new")))
         for score in ("probability", "energy")
     }
     print(f"{name}: AUROC " + ", ".join(f"{score} {area:.3f}" for score, area in areas.items()))
-    threshold = float(np.quantile(class_scores(found["val"], "probability"), 0.05))
+    threshold = float(np.quantile(known_class_scores(found["val"], "probability"), 0.05))
     rules: dict[str, Rule] = {
         "threshold": rule("speciesnet", of_class=threshold, of_node=2.0),
         "climbing": rule("back-off", confidence=threshold),

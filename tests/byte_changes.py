@@ -15,8 +15,8 @@ from blobs import blob_data
 from colours import colour_images, small_backbone
 from hiercos.data.text_features import TextFeatures
 from hiercos.engine import ReadConfig, StoredModel, TrainConfig, embed, load_model, save_model, train_run
-from hiercos.engine.checkpoint import Checkpoint, find_checkpoint, write_checkpoint
 from hiercos.engine.encoders import TfidfEncoder
+from hiercos.engine.run_state import Checkpoint, find_checkpoint, write_checkpoint
 from hiercos.errors import FaultsError
 from hiercos.methods import Model
 from hiercos.nn import Projection, csr_tensor

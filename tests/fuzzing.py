@@ -37,12 +37,12 @@ from hiercos.data.catalogue.cifar100 import python_records
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
 from hiercos.engine import Memory, StoredModel, load_model, save_model
-from hiercos.engine.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
 from hiercos.engine.encoders import TfidfEncoder
 from hiercos.engine.feature_file import GrowingFeatures, checked_blocks
 from hiercos.engine.memory import MEMORY
 from hiercos.engine.model_folder import CALIBRATION, CONFIG, TAXONOMY, TEXT_ARRAYS, TEXT_CONFIG, WEIGHTS, read_config
-from hiercos.engine.run_folder import INPUTS, SCORES, read_shown_inputs, tested_posterior
+from hiercos.engine.run_folder import INPUTS, SCORES, read_report_inputs, tested_posterior
+from hiercos.engine.run_state import Checkpoint, read_checkpoint, write_checkpoint
 from hiercos.errors import FaultsError
 from hiercos.manifest import MANIFEST, Manifest
 from hiercos.methods import Model
@@ -288,7 +288,7 @@ def folder_targets(folder: Path) -> Iterator[Target]:
         return stored.encoder.features.transform(["a red car"])
 
     readers = dict.fromkeys((CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS), loaded)
-    readers |= {SCORES: tested_posterior, INPUTS: read_shown_inputs}
+    readers |= {SCORES: tested_posterior, INPUTS: read_report_inputs}
     for name, read in readers.items():
         place = shutil.copytree(whole, folder / f"with-{name}", dirs_exist_ok=True)
 
@@ -310,12 +310,12 @@ def table_targets(folder: Path) -> Iterator[Target]:
     (folder / "labels.csv").write_bytes(table)
     columns = {"path_column": "image", "label_column": "label"}
     labelled = read_labelled_images(folder / "labels.csv", TREE, **columns)
-    guesses = b"image,level_1,level_2,score\na.jpg,pet,cat,0.5\nb.jpg,pet,dog,0.25\n"
+    predictions = b"image,level_1,level_2,score\na.jpg,pet,cat,0.5\nb.jpg,pet,dog,0.25\n"
     species = {"filepath": "a.jpg", "classifications": {"classes": ["1;pet;cat;;;;cat"], "scores": [0.5]}}
     animals = json.dumps({"predictions": [species | {"prediction": "1;pet;cat;;;;cat", "prediction_score": 0.5}]})
     yield Target("labelled-images", ".csv", lambda p: read_labelled_images(p, TREE, **columns), [table], 4)
-    yield Target("guesses-csv", ".csv", lambda p: read_scores(p, TREE, labelled), [guesses], 4)
-    yield Target("guesses-json", ".json", lambda p: read_scores(p, TREE, labelled), [animals.encode()], 4)
+    yield Target("image-predictions-csv", ".csv", lambda p: read_scores(p, TREE, labelled), [predictions], 4)
+    yield Target("image-predictions-json", ".json", lambda p: read_scores(p, TREE, labelled), [animals.encode()], 4)
     recipe = sorted(recipes_folder().rglob("*.yaml"))[0]
     yield Target(
         "recipe",

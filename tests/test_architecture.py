@@ -18,7 +18,7 @@ OPEN_TO_ALL = {
         "metric_table",
         "options",
     ),
-    *("pixels", "records", "registry", "turns"),
+    *("pixels", "records", "registry", "cpu_sharing"),
 }
 NETWORKS = {"taxonomy", "geometry", "nn", "losses"}
 LEFT_OF_ENGINE = NETWORKS | {"decisions", "methods", "metrics", "data"}

@@ -27,8 +27,8 @@ class Tree:
 
 
 @dataclass(frozen=True, eq=False)
-class NodeFigures:
-    """Figures of every node over the test samples of the classes at or below it, shape (N,) each.
+class NodeStatistics:
+    """Statistics of every node over the test samples of the classes at or below it, shape (N,) each.
 
     Attributes:
         support: number of samples.
@@ -116,7 +116,7 @@ class LevelCurves:
 
 @dataclass(frozen=True, eq=False)
 class VariantRankings:
-    """Orders of the classes by one variant, and what the tree would prefer.
+    """Rankings of the classes by some variants, and the one that the tree prefers.
 
     Attributes:
         distances: tree distance of the first k classes from the true one, by name of the variant, shape (S, k) each;
@@ -147,14 +147,14 @@ class Analysis:
         seed: seed of the run.
         reference: name of the variant that gains refer to; "" without one.
         tree: taxonomy.
-        nodes: figures of its nodes.
+        nodes: statistics of its nodes.
         answers: answers to the test samples, or to evenly spaced ones if there are many.
         total: number of all test samples.
         mistakes: worst mistakes, the farthest and most confident first.
         pairs: most confused pairs of classes, the most frequent first.
-        suspects: mistakes that are far and confident: the label may be wrong.
+        suspected_labels: mistakes that are far and confident: the label may be wrong.
         levels: confidence at each level.
-        orders: orders of the classes by some variants.
+        rankings: rankings of the classes by some variants.
         hops_weights: weight of each rank in HOPS for the class with the most samples, shape (C,).
         inputs: stored inputs by row, each with a "name" and a "text" or an "image".
     """
@@ -163,13 +163,13 @@ class Analysis:
     seed: int
     reference: str
     tree: Tree
-    nodes: NodeFigures
+    nodes: NodeStatistics
     answers: Answers
     total: int
     mistakes: tuple[Mistake, ...]
     pairs: tuple[ConfusedPair, ...]
-    suspects: tuple[Mistake, ...]
+    suspected_labels: tuple[Mistake, ...]
     levels: tuple[LevelCurves, ...]
-    orders: VariantRankings
+    rankings: VariantRankings
     hops_weights: Floats
     inputs: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)

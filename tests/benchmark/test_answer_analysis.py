@@ -16,9 +16,9 @@ from hiercos.benchmark.answer_analysis import (
     level_curves,
     mean_logs,
     mistake,
-    node_figures,
-    orders,
+    node_statistics,
     tree_order,
+    variant_rankings,
     worst_rows,
 )
 from hiercos.decisions import Decision, Posterior, Rule, ShortList, rule
@@ -43,7 +43,7 @@ def distance(taxonomy: Taxonomy, node: int, other: int) -> int:
 @given(taxonomies(), st.integers(0, 10**6))
 def test_figures_of_nodes_are_means_over_the_samples_below(taxonomy: Taxonomy, seed: int) -> None:
     variant, flat = variant_on(taxonomy, 30, seed, rule_name="crm"), variant_on(taxonomy, 30, seed)
-    found, above = node_figures(variant, flat), ancestor_sets(taxonomy)
+    found, above = node_statistics(variant, flat), ancestor_sets(taxonomy)
     for node in range(taxonomy.num_nodes):
         rows = [row for row in range(30) if node in above[taxonomy.leaves[variant.labels[row]]]]
         right = [node in above[variant.nodes[row]] for row in rows]
@@ -64,7 +64,7 @@ def test_figures_of_nodes_are_means_over_the_samples_below(taxonomy: Taxonomy, s
 
 
 def test_without_a_reference_there_is_no_gain() -> None:
-    assert np.isnan(node_figures(variant_on(TOY, 9, 0), None).gain).all()
+    assert np.isnan(node_statistics(variant_on(TOY, 9, 0), None).gain).all()
 
 
 @settings(max_examples=25, deadline=None)
@@ -145,7 +145,7 @@ def test_a_rule_that_stops_early_answers_a_share_of_the_deepest_level() -> None:
 @given(taxonomies(), st.integers(0, 10**6))
 def test_distances_by_rank_are_those_of_the_ranked_classes(taxonomy: Taxonomy, seed: int) -> None:
     variant = variant_on(taxonomy, 10, seed, rule_name="crm")
-    found = orders([variant])
+    found = variant_rankings([variant])
     ranked = np.argsort(-variant.rule.ranking(variant.posterior), axis=1, kind="stable")
     place = {label: at for at, label in enumerate(tree_order(taxonomy).tolist())}
     rows = sorted(range(10), key=lambda row: place[int(variant.labels[row])])
@@ -178,7 +178,7 @@ def test_mean_log_probabilities_are_averages_over_groups_of_classes() -> None:
 
 
 def test_the_ideal_matrix_is_minus_the_tree_distance() -> None:
-    found, order = orders([variant_on(TOY17, 20, 0)]), tree_order(TOY17)
+    found, order = variant_rankings([variant_on(TOY17, 20, 0)]), tree_order(TOY17)
     assert (found.ideal == -TOY17.distance_matrix()[np.ix_(order, order)]).all()
 
 
@@ -192,7 +192,9 @@ def test_labels_are_suspected_if_the_answer_is_far_and_confident() -> None:
     shares = [[0.95, 0.03, 0.02], [0.95, 0.03, 0.02], [0.6, 0.2, 0.2], [0.02, 0.03, 0.95]]
     variant = VariantAnswers("a", "a", rule("none"), Posterior(shares, TOY), np.array([2, 1, 2, 2]))
     found = analyse(variant, [], reference="", seed=0, inputs={})
-    assert [each.row for each in found.suspects] == [0]  # the second is near, the third not confident, the last right
+    assert [each.row for each in found.suspected_labels] == [
+        0
+    ]  # the second is near, the third not confident, the last right
     assert [each.row for each in found.mistakes] == [0, 2, 1]
 
 

@@ -11,7 +11,7 @@ from lightning_fabric import Fabric
 from blobs import blob_data
 from hiercos import Taxonomy, engine
 from hiercos.benchmark import AnswerTable, Entry, compare
-from hiercos.benchmark.answer_rows import answer_values, posterior_rows, rule_of
+from hiercos.benchmark.answer_rows import posterior_rows, rule_of, top1_and_distances
 from hiercos.decisions import Decision, rule
 from hiercos.engine import TrainConfig, prepare, stored_hops, train_run
 from hiercos.metrics import functional
@@ -27,7 +27,7 @@ def test_an_answer_is_as_far_as_the_levels_below_the_last_node_it_shares(taxonom
     labels = generator.integers(taxonomy.num_classes, size=8)
     nodes = generator.integers(-1, taxonomy.num_nodes, size=8)
     nodes[0] = taxonomy.leaves[labels[0]]
-    found = answer_values(Decision(nodes, np.ones(8), np.ones(8), "", taxonomy), labels, taxonomy)
+    found = top1_and_distances(Decision(nodes, np.ones(8), np.ones(8), "", taxonomy), labels, taxonomy)
     for row, (node, label) in enumerate(zip(nodes.tolist(), labels.tolist(), strict=True)):
         leaf = int(taxonomy.leaves[label])
         own = taxonomy.path(node) if node >= 0 else ()

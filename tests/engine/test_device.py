@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from hiercos import turns
+from hiercos import cpu_sharing
 from hiercos.engine.device import SingleDevice, in_cpu_turns, launched
 
 
@@ -40,8 +40,8 @@ def test_turns_are_taken_by_single_processes_on_the_cpu(
     device: str, processes: int, turn: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fcntl = pytest.importorskip("fcntl")
-    own = turns.Turns(tmp_path)
-    monkeypatch.setattr(turns, "_shared", own)
+    own = cpu_sharing.CpuTurns(tmp_path)
+    monkeypatch.setattr(cpu_sharing, "_shared", own)
     fabric = SimpleNamespace(device=torch.device(device), world_size=processes)
     with (tmp_path / "turn").open("rb") as file:
         for _ in in_cpu_turns(fabric, [0]):

@@ -24,8 +24,8 @@ from hiercos.engine import (
     prepare_fine_tuning,
     train_run,
 )
-from hiercos.engine.checkpoint import RunProgress
 from hiercos.engine.optimization import make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.run_state import RunProgress
 from trees import TOY
 
 SMALL = {"width": 1, "size": 8}

@@ -5,7 +5,7 @@ from lightning_fabric import Fabric
 
 from blobs import FEATURES, blob_data
 from hiercos.engine import TrainConfig, fit
-from hiercos.engine.checkpoint import RunProgress
+from hiercos.engine.run_state import RunProgress
 from hiercos.methods import Model
 from trees import TOY17
 

@@ -13,8 +13,8 @@ from lightning_fabric import Fabric
 from blobs import FEATURES, blob_data, cloud
 from hiercos.engine import TrainConfig, evaluate, fit
 from hiercos.engine.batches import LabelledVectors
-from hiercos.engine.checkpoint import RunProgress, RunState, read_checkpoint
 from hiercos.engine.optimization import Plateau
+from hiercos.engine.run_state import RunProgress, RunState, read_checkpoint
 from hiercos.engine.training import TrainingError, check_weights, validate
 from hiercos.methods import Model
 from hiercos.records import CHECKPOINT
@@ -77,7 +77,7 @@ def test_a_resumed_run_ends_with_the_same_bits(fabric: Fabric, tmp_path: Path, m
 def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, optimizer: str, epoch: int
 ) -> None:
-    monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", 1e-6)  # only the first epoch has a checkpoint
+    monkeypatch.setattr("hiercos.engine.run_state.MOST_TIME_WRITING", 1e-6)  # only the first epoch has a checkpoint
     config = TrainConfig("hier-cos", options=OPTIONS, epochs=6, batch_size=32, optimizer=optimizer)
     train, val = data()
     whole, resumed = model_of(config), model_of(config)
@@ -94,7 +94,7 @@ def test_an_interrupted_run_writes_the_epochs_since_its_last_checkpoint(
 def test_a_run_interrupted_at_any_line_resumes_to_the_same_bits(
     fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", 1e-6)
+    monkeypatch.setattr("hiercos.engine.run_state.MOST_TIME_WRITING", 1e-6)
     config = TrainConfig("cross-entropy", epochs=4, batch_size=200)
     train, val = data()
     whole = model_of(config)
@@ -121,7 +121,7 @@ def counted_lines(work: Callable[[], object], stop: int = 0) -> int:
 
     def trace(frame: FrameType, event: str, _: object) -> Any:
         nonlocal count
-        if not frame.f_code.co_filename.endswith(("engine/training.py", "engine/checkpoint.py", "hiercos/files.py")):
+        if not frame.f_code.co_filename.endswith(("engine/training.py", "engine/run_state.py", "hiercos/files.py")):
             return None
         if event == "line":
             count += 1
@@ -154,7 +154,7 @@ def test_checkpoints_take_a_small_share_of_the_time(
 
     monkeypatch.setattr(RunState, "write", counted)
     for share, expected in ((math.inf, list(range(1, 13))), (1e-6, [1, 12])):
-        monkeypatch.setattr("hiercos.engine.checkpoint.WRITING", share)
+        monkeypatch.setattr("hiercos.engine.run_state.MOST_TIME_WRITING", share)
         written.clear()
         (tmp_path / str(share)).mkdir()
         fit(fabric, model_of(config), *data(), config, folder=tmp_path / str(share))

@@ -29,7 +29,7 @@ def batch(taxonomy: Taxonomy, seed: int, columns: int) -> tuple[Tensor, Tensor]:
 
 
 def slow_terms(
-    z: Tensor, node: int, taxonomy: Taxonomy, penalty: str, inner: str
+    z: Tensor, node: int, taxonomy: Taxonomy, penalty: str, below_label: str
 ) -> tuple[Tensor, dict[int, Tensor], dict[int, Tensor]]:
     """Divergence of one sample, its terms at the levels that it has, and those at the levels below it."""
     above, below = ancestor_sets(taxonomy)[node], descendant_sets(taxonomy)[node] - {node}
@@ -42,7 +42,7 @@ def slow_terms(
     share = {each: weights[level] / sum(weights.values()) / len(at[level]) for level in weights for each in at[level]}
     log_q = z.abs() - z.abs()[kept].logsumexp(dim=0)
     divergence = known * sum((p * (math.log(p) - log_q[each]) for each, p in share.items()), z.new_zeros(()))
-    if inner == "merged" and below:
+    if below_label == "merged" and below:
         log_q = z.abs().log_softmax(dim=0)
         divergence = sum(
             (known * p * (math.log(known * p) - log_q[each]) for each, p in share.items()), z.new_zeros(())
@@ -66,9 +66,9 @@ def slow_terms(
     return divergence, present, missing
 
 
-def slow_loss(z: Tensor, labels: Tensor, taxonomy: Taxonomy, penalty: str, grouping: str, inner: str) -> Tensor:
+def slow_loss(z: Tensor, labels: Tensor, taxonomy: Taxonomy, penalty: str, grouping: str, below_label: str) -> Tensor:
     rows = [
-        slow_terms(row, int(node), taxonomy, penalty, inner)
+        slow_terms(row, int(node), taxonomy, penalty, below_label)
         for row, node in zip(z, nodes_of_labels(labels, taxonomy), strict=True)
     ]
     loss = torch.stack([row[0] for row in rows]).mean()
@@ -83,13 +83,13 @@ def slow_loss(z: Tensor, labels: Tensor, taxonomy: Taxonomy, penalty: str, group
 
 @pytest.mark.parametrize(("penalty", "grouping"), list(product(PENALTIES, GROUPINGS)))
 @settings(deadline=None, max_examples=15)
-@given(taxonomy=graphs(14), seed=st.integers(0, 2**16), inner=st.sampled_from(["left-out", "merged"]))
+@given(taxonomy=graphs(14), seed=st.integers(0, 2**16), below_label=st.sampled_from(["left-out", "merged"]))
 def test_hier_cos_equals_a_loop_over_samples_and_levels(
-    taxonomy: Taxonomy, seed: int, penalty: str, grouping: str, inner: str
+    taxonomy: Taxonomy, seed: int, penalty: str, grouping: str, below_label: str
 ) -> None:
     z, labels = batch(taxonomy, seed, taxonomy.num_nodes)
-    found = HierCOSLoss(taxonomy, 0.3, penalty=penalty, grouping=grouping, inner=inner)(z, labels)
-    expected = slow_loss(z, labels, taxonomy, penalty, grouping, inner)
+    found = HierCOSLoss(taxonomy, 0.3, penalty=penalty, grouping=grouping, below_label=below_label)(z, labels)
+    expected = slow_loss(z, labels, taxonomy, penalty, grouping, below_label)
     torch.testing.assert_close(found, expected)
     gradients = [torch.autograd.grad(each, z)[0] for each in (found, expected)]
     torch.testing.assert_close(*gradients, rtol=1e-7, atol=1e-9)
@@ -102,7 +102,9 @@ def test_on_trees_the_code_for_graphs_equals_the_code_for_trees(
     taxonomy: Taxonomy, seed: int, penalty: str, grouping: str
 ) -> None:
     z, labels = batch(taxonomy, seed, taxonomy.num_nodes)
-    loss = HierCOSLoss(taxonomy, 0.3, penalty=penalty, grouping=grouping, inner="merged" if seed % 2 else "left-out")
+    loss = HierCOSLoss(
+        taxonomy, 0.3, penalty=penalty, grouping=grouping, below_label="merged" if seed % 2 else "left-out"
+    )
     expected = loss(z, labels)
     loss.paths = LabelAncestors(taxonomy)
     torch.testing.assert_close(loss(z, labels), expected, rtol=1e-9, atol=1e-9)

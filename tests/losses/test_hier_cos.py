@@ -182,7 +182,7 @@ def test_merged_nodes_below_an_inner_label_are_one_outcome(
     taxonomy: Taxonomy, seed: int, direction: str, exponent: float
 ) -> None:
     z, labels = batch(taxonomy, 4, seed, inner=True)
-    loss = HierCOSLoss(taxonomy, 0, exponent=exponent, direction=direction, inner="merged")
+    loss = HierCOSLoss(taxonomy, 0, exponent=exponent, direction=direction, below_label="merged")
     value, gradient = value_and_gradient(loss(z, labels), z)
     nodes = nodes_of_labels(labels, taxonomy).tolist()
     slow = [slow_merged_kl(row, node, taxonomy, exponent, direction) for row, node in zip(z, nodes, strict=True)]
@@ -200,7 +200,7 @@ def test_the_merged_divergence_is_at_most_that_of_a_deepest_class_and_equal_for_
     (node,) = nodes_of_labels(labels, taxonomy)
     leaves = [leaf for leaf in taxonomy.leaves if node in taxonomy.path(int(leaf))]
     deepest = max(leaves, key=lambda leaf: len(taxonomy.path(int(leaf))))
-    merged, of_class = HierCOSLoss(taxonomy, 0, inner="merged"), torch.tensor(label_indices([deepest], taxonomy))
+    merged, of_class = HierCOSLoss(taxonomy, 0, below_label="merged"), torch.tensor(label_indices([deepest], taxonomy))
     assert merged(z, labels) <= merged(z, of_class) + 1e-9
     classes = torch.arange(taxonomy.num_classes)
     many = normal(taxonomy.num_classes, taxonomy.num_nodes, seed=seed)

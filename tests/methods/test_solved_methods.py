@@ -12,7 +12,7 @@ from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, Model
 from hiercos.methods.committee import Candidate, CommitteeTraining, pool_weights
-from hiercos.methods.default import helpful
+from hiercos.methods.default import until_no_gain
 from hiercos.methods.logistic import choose_prior, held_out_loss
 from hiercos.methods.solver import folds
 from trees import TOY, TOY17
@@ -235,4 +235,4 @@ def test_wide_heads_follow_while_they_help() -> None:
     model = Model(TOY17, train.features.shape[1], "flat-committee", {})
     training = CommitteeTraining(model.head, train, [(train, val)], val, seed=0, train_member=no_member)
     first, *others = (Candidate([model], scores) for scores in given)
-    assert len(helpful(training, [first], iter(others))) == 4
+    assert len(until_no_gain(training, [first], iter(others))) == 4

@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.predictions.guesses import LooseNames
+from hiercos.predictions.image_predictions import NormalizedNames
 
 TREE = Taxonomy.from_arrays(
     ["Felidae", "Machines", "Panthera leo", "Crane", "Crane"], [-1, -1, 0, 0, 1], ids=["", "", "Q140", "", ""]
@@ -25,4 +25,4 @@ TREE = Taxonomy.from_arrays(
     ],
 )
 def test_the_first_name_with_one_meaning_counts(names: list[str], label: int | None) -> None:
-    assert LooseNames(TREE).find(names) == label
+    assert NormalizedNames(TREE).find(names) == label

@@ -1,7 +1,7 @@
 import pytest
 
 from hiercos.errors import DataError
-from hiercos.predictions.guesses import matched_images
+from hiercos.predictions.image_predictions import matched_images
 
 
 @pytest.mark.parametrize(

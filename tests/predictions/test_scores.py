@@ -8,7 +8,7 @@ import pytest
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError
-from hiercos.predictions.guesses import LabelledImages
+from hiercos.predictions.image_predictions import LabelledImages
 from hiercos.predictions.scores import read_scores, read_speciesnet
 from trees import TOY
 
@@ -192,7 +192,10 @@ BLANK = "f1856211-cfb7-4a5b-9158-c0f72fd09ee6;;;;;;blank"
 
 def found(folder: Path, content: object) -> list[tuple[str, list[str]]]:
     (folder / "p.json").write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
-    return [(image.image, [guess.shown for guess in image.guesses]) for image in read_speciesnet(folder / "p.json")]
+    return [
+        (image.image, [prediction.shown for prediction in image.predictions])
+        for image in read_speciesnet(folder / "p.json")
+    ]
 
 
 def image(path: str = "a.jpg", **values: object) -> dict[str, object]:
@@ -232,8 +235,8 @@ def test_a_class_is_known_by_id_path_scientific_and_common_name(
     tmp_path: Path, text: str, names: tuple[str, ...]
 ) -> None:
     (tmp_path / "p.json").write_text(json.dumps({"predictions": [image(prediction=text)]}), encoding="utf-8")
-    ((guess,),) = [image.guesses for image in read_speciesnet(tmp_path / "p.json")]
-    assert guess.names == names
+    ((prediction,),) = [image.predictions for image in read_speciesnet(tmp_path / "p.json")]
+    assert prediction.names == names
 
 
 def test_every_fault_is_said_with_its_number(tmp_path: Path) -> None:

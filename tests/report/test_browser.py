@@ -82,7 +82,7 @@ def test_zoom_click_sort_and_search_work_without_an_error(tmp_path: Path) -> Non
     assert seen["key"].startswith("Gain in accuracy over cross-entropy: -")
     assert seen["cards"] == min(len(found.mistakes), 12)
     assert seen["pairs"] == len(found.pairs)
-    assert seen["suspects"] == len(found.suspects)
+    assert seen["suspects"] == len(found.suspected_labels)
 
 
 def test_confusion_among_children_counts_the_answers(tmp_path: Path) -> None:

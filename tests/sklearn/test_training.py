@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiercos.engine import RunProgress, TrainConfig
-from hiercos.engine.checkpoint import Epoch
+from hiercos.engine.run_state import Epoch
 from hiercos.engine.scoring import array_scores
 from hiercos.sklearn.training import LEAST_HELD_OUT, EpochLines, enough_epochs, held_out_rows, linear_defaults, train
 from hiercos.sklearn.validation import LabelledArrays

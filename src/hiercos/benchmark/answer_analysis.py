@@ -9,7 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, Mistake, NodeFigures, Tree, VariantRankings
+from hiercos.analysis import (
+    Analysis,
+    Answers,
+    ConfusedPair,
+    LevelCurves,
+    Mistake,
+    NodeStatistics,
+    Tree,
+    VariantRankings,
+)
 from hiercos.benchmark.answer_rows import rule_of
 from hiercos.decisions import Posterior, Rule
 from hiercos.engine import tested_posterior
@@ -119,7 +128,7 @@ def analyse(
         others: further variants whose orders of the classes are shown, of the same test samples.
         reference: name of the variant that gains refer to, among the others; "" for none.
         seed: seed of the run.
-        inputs: stored inputs by row, see `read_shown_inputs`; may be empty.
+        inputs: stored inputs by row, see `read_report_inputs`; may be empty.
     """
     taxonomy = variant.taxonomy
     flat = next((other for other in others if other.name == reference), None)
@@ -130,20 +139,20 @@ def analyse(
         seed=seed,
         reference=reference if flat else "",
         tree=Tree(taxonomy.names, taxonomy.parents, taxonomy.leaves),
-        nodes=node_figures(variant, flat),
+        nodes=node_statistics(variant, flat),
         answers=_answers(variant),
         total=len(variant.labels),
         mistakes=tuple(mistake(variant, int(row)) for row in worst[:MOST_MISTAKES]),
         pairs=confused_pairs(variant),
-        suspects=tuple(mistake(variant, int(row)) for row in suspected[:MOST_SUSPECTS]),
+        suspected_labels=tuple(mistake(variant, int(row)) for row in suspected[:MOST_SUSPECTS]),
         levels=level_curves(variant),
-        orders=orders([variant, *others]),
+        rankings=variant_rankings([variant, *others]),
         hops_weights=hops_weights(variant),
         inputs=inputs,
     )
 
 
-def node_figures(variant: VariantAnswers, reference: VariantAnswers | None) -> NodeFigures:
+def node_statistics(variant: VariantAnswers, reference: VariantAnswers | None) -> NodeStatistics:
     """Support, accuracy, severity and gain of every node."""
     support = _sums(variant, np.ones(len(variant.labels)))
     accuracy = _accuracies(variant, support)
@@ -151,7 +160,7 @@ def node_figures(variant: VariantAnswers, reference: VariantAnswers | None) -> N
     with np.errstate(invalid="ignore", divide="ignore"):
         severity = _sums(variant, variant.distances) / wrong
     gain = np.full(len(support), np.nan) if reference is None else accuracy - _accuracies(reference, support)
-    return NodeFigures(support.astype(np.int64), accuracy, severity, gain)
+    return NodeStatistics(support.astype(np.int64), accuracy, severity, gain)
 
 
 def _sums(variant: VariantAnswers, values: AnyArray) -> FloatArray:
@@ -249,8 +258,8 @@ def _level_answers(variant: VariantAnswers) -> tuple[FloatArray, FloatArray]:
     return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
 
 
-def orders(variants: Sequence[VariantAnswers]) -> VariantRankings:
-    """Orders of the classes by each variant, of some samples by rank and of all on average."""
+def variant_rankings(variants: Sequence[VariantAnswers]) -> VariantRankings:
+    """Rankings of the classes by each variant, of some samples by rank and of all on average."""
     first = variants[0]
     taxonomy, order = first.taxonomy, tree_order(first.taxonomy)
     place = np.argsort(order)

@@ -31,7 +31,7 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
         1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
     """
     posterior, labels = tested_posterior(folder)
-    return answer_values(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
+    return top1_and_distances(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
 
 
 def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
@@ -74,7 +74,7 @@ def rule_of(record: Record, folder: Path) -> Rule:
     return own if own.name == record.rule else rule(record.rule)
 
 
-def answer_values(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:
+def top1_and_distances(decision: Decision, labels: IntArray, taxonomy: Taxonomy) -> FloatArray:
     """Top-1 and AHD@1 of the answers to samples labelled with a class; an inner node is never right.
 
     Args:

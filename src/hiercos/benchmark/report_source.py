@@ -10,7 +10,7 @@ from hiercos.analysis import Analysis
 from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
-from hiercos.engine import read_shown_inputs, stored_rule
+from hiercos.engine import read_report_inputs, stored_rule
 from hiercos.errors import FaultsError, suggestion
 from hiercos.options import fits, json_object, schema_faults
 from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file, variant_name
@@ -137,7 +137,7 @@ class ReportSource:
             [VariantAnswers.read(each, self.run_folder(each)) for each in self._compared(record)],
             reference=self.reference,
             seed=record.seed,
-            inputs=read_shown_inputs(folder) if with_inputs else {},
+            inputs=read_report_inputs(folder) if with_inputs else {},
         )
 
     def _compared(self, record: Record) -> list[Record]:

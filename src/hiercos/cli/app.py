@@ -27,10 +27,10 @@ from hiercos.cli.commands.report import report
 from hiercos.cli.commands.reproduce import reproduce
 from hiercos.cli.commands.taxonomy import app as taxonomy_app
 from hiercos.cli.commands.train import train
+from hiercos.cpu_sharing import share_cores
 from hiercos.errors import FaultsError, HiercosWarning, visible
 from hiercos.files import FULL
 from hiercos.records import can_resume
-from hiercos.turns import share_cores
 
 FAILED, BAD_INPUT, HUNG_UP, INTERRUPTED, TERMINATED = 1, 2, 129, 130, 143
 RESUMED = ("train", "extend")  # commands that continue with --resume

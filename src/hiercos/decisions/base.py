@@ -108,7 +108,7 @@ class RuleParameterError(RuleError):
 
     Example:
         >>> fault = RuleParameterError("expected a {} below 1, got 2", "target_precision")
-        >>> str(fault), fault.spelled(lambda name: "--" + name.replace("_", "-"))
+        >>> str(fault), fault.with_names(lambda name: "--" + name.replace("_", "-"))
         ('expected a target_precision below 1, got 2', 'expected a --target-precision below 1, got 2')
     """
 
@@ -116,9 +116,9 @@ class RuleParameterError(RuleError):
         self.sentence, self.names = sentence, names
         super().__init__(sentence.format(*names))
 
-    def spelled(self, spelling: Callable[[str], str]) -> str:
+    def with_names(self, name_of: Callable[[str], str]) -> str:
         """The fault with other names of the parameters, such as those of a command's options."""
-        return self.sentence.format(*map(spelling, self.names))
+        return self.sentence.format(*map(name_of, self.names))
 
 
 class Orders(NamedTuple):

@@ -150,8 +150,8 @@ Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
-class Effort:
-    """Size of the assignment problems to solve.
+class AssignmentPlan:
+    """Labels and positions of the assignment problems to solve.
 
     Attributes:
         labels: largest number of labels considered.
@@ -164,12 +164,12 @@ class Effort:
     assignments: list[Positions]
 
     @classmethod
-    def whole(cls, taxonomy: Taxonomy) -> "Effort":
+    def whole(cls, taxonomy: Taxonomy) -> "AssignmentPlan":
         """All labels, and one assignment of all positions."""
         return cls(taxonomy.num_classes, 0.0, [np.arange(1, taxonomy.num_classes)])
 
     @classmethod
-    def thinned(cls, taxonomy: Taxonomy) -> "Effort":
+    def thinned(cls, taxonomy: Taxonomy) -> "AssignmentPlan":
         """Probable labels; positions in geometric steps, every s-th from each start in turn, and the first ones."""
         count = taxonomy.num_classes
         stride = -(-count // STRIDED)
@@ -200,27 +200,27 @@ def best_order(posterior: Posterior, starts: IntArray, answers: IntArray, *, exa
         Classes, first to last, shape (M, C).
     """
     taxonomy = posterior.taxonomy
-    effort = Effort.whole(taxonomy) if taxonomy.num_classes <= exact_up_to else Effort.thinned(taxonomy)
+    plan = AssignmentPlan.whole(taxonomy) if taxonomy.num_classes <= exact_up_to else AssignmentPlan.thinned(taxonomy)
     behind = starts[starts != answers[:, None]].reshape(len(starts), -1)
     begun = np.column_stack([answers, behind])  # (M, C)
-    costs = _costs_of_rows(posterior.classes, taxonomy, effort)
-    rows = [_improved_order(start, own, effort) for start, own in zip(begun, costs, strict=True)]
+    costs = _costs_of_rows(posterior.classes, taxonomy, plan)
+    rows = [_improved_order(start, own, plan) for start, own in zip(begun, costs, strict=True)]
     return np.array(rows, dtype=np.int64).reshape(begun.shape)
 
 
-def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, effort: Effort) -> Iterator[ExpectedCosts]:
+def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, plan: AssignmentPlan) -> Iterator[ExpectedCosts]:
     """Expected costs of each row in turn; cost steps are tabulated for as many rows as memory allows."""
     if not taxonomy.is_tree:
         for row in probabilities:
-            own = likely_labels(row, min(effort.labels, MOST_LABELS), effort.negligible)
+            own = likely_labels(row, min(plan.labels, MOST_LABELS), plan.negligible)
             yield graph_costs(taxonomy, own, row[own])
         return
     paths = taxonomy.path_table(taxonomy.leaves)
     all_fit = taxonomy.num_classes * label_entries(taxonomy) <= TABLE
-    rows = max(1, len(probabilities) if all_fit else TABLE // (effort.labels * label_entries(taxonomy)))
+    rows = max(1, len(probabilities) if all_fit else TABLE // (plan.labels * label_entries(taxonomy)))
     for start in range(0, len(probabilities), rows):
         values = probabilities[start : start + rows]
-        kept = [likely_labels(row, effort.labels, effort.negligible) for row in values]
+        kept = [likely_labels(row, plan.labels, plan.negligible) for row in values]
         labels = np.unique(np.concatenate(kept))
         table = cost_steps(taxonomy, labels)
         for row, own in zip(values, kept, strict=True):
@@ -235,10 +235,10 @@ def likely_labels(probabilities: FloatArray, most: int, negligible: float) -> In
     return labels[: min(needed, most)]
 
 
-def _improved_order(start: IntArray, costs: ExpectedCosts, effort: Effort) -> IntArray:
+def _improved_order(start: IntArray, costs: ExpectedCosts, plan: AssignmentPlan) -> IntArray:
     """Improved order of the classes, shape (C,); classes of a group keep their relative order."""
     groups = costs.groups[start]  # group at each position
-    for positions in effort.assignments:
+    for positions in plan.assignments:
         groups[positions] = _assigned_groups(groups[positions], costs.costs, positions)
     order = np.empty_like(start)
     order[np.argsort(groups, kind="stable")] = start[np.argsort(costs.groups[start], kind="stable")]

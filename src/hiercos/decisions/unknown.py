@@ -61,7 +61,7 @@ class UnknownAware(NodeRule):
         chains = likeliest_chains(posterior)
         thresholds = np.array(self.of_levels)[posterior.taxonomy.depths[chains.nodes] - 1]  # (M, H)
         deepest = chains.deepest((chains.probabilities >= thresholds) & chains.is_inner)
-        known = class_scores(posterior, self.score) >= self.of_class
+        known = known_class_scores(posterior, self.score) >= self.of_class
         return self.decision(chains.down_to(np.where(known, chains.lengths, deepest)), posterior)
 
     def fit(self, posterior: Posterior, labels: IntArray) -> Self:
@@ -79,8 +79,8 @@ class UnknownAware(NodeRule):
     def _fitted(self, score: str, known: Posterior, unknown: list["LeftOut"]) -> Self:
         """The rule with a given score and its thresholds."""
         rank = int(np.floor(round((1 - self.keep) * len(known), 9)))
-        of_class = float(np.sort(class_scores(known, score))[rank])
-        rejected = [part.rows(np.flatnonzero(class_scores(part.posterior, score) < of_class)) for part in unknown]
+        of_class = float(np.sort(known_class_scores(known, score))[rank])
+        rejected = [part.rows(np.flatnonzero(known_class_scores(part.posterior, score) < of_class)) for part in unknown]
         probabilities = np.concatenate([part.chains.probabilities for part in rejected])  # (K, H)
         inner = np.concatenate([part.chains.is_inner for part in rejected])
         levels = known.taxonomy.depths[np.concatenate([part.chains.nodes for part in rejected])]
@@ -157,7 +157,7 @@ def _lowest_threshold(probabilities: Floats, right: NDArray[np.bool_], weights: 
     return float(probabilities[order[enough[-1]]]) if len(enough) else 1.0
 
 
-def class_scores(posterior: Posterior, score: str) -> Floats:
+def known_class_scores(posterior: Posterior, score: str) -> Floats:
     """Score of the class at the end of each sample's chain, by "energy" or "probability", shape (M,)."""
     chains = likeliest_chains(posterior)
     ends = chains.down_to(np.full(len(posterior), chains.nodes.shape[1]))

@@ -3,10 +3,6 @@ from .batches import LabelledSamples as LabelledSamples
 from .batches import LabelledVectors as LabelledVectors
 from .batches import Samples as Samples
 from .batches import VectorSamples as VectorSamples
-from .checkpoint import LOG as LOG
-from .checkpoint import Epoch as Epoch
-from .checkpoint import RunProgress as RunProgress
-from .checkpoint import remove_checkpoints as remove_checkpoints
 from .config import ConfigError as ConfigError
 from .config import TrainConfig as TrainConfig
 from .device import DeviceContext as DeviceContext
@@ -67,9 +63,13 @@ from .run_data import prepare_joined as prepare_joined
 from .run_data import taxonomy_summary as taxonomy_summary
 from .run_folder import INPUTS as INPUTS
 from .run_folder import SCORES as SCORES
-from .run_folder import read_shown_inputs as read_shown_inputs
+from .run_folder import read_report_inputs as read_report_inputs
 from .run_folder import stored_hops as stored_hops
 from .run_folder import tested_posterior as tested_posterior
+from .run_state import LOG as LOG
+from .run_state import Epoch as Epoch
+from .run_state import RunProgress as RunProgress
+from .run_state import remove_checkpoints as remove_checkpoints
 from .scoring import Scores as Scores
 from .scoring import array_energies as array_energies
 from .scoring import array_scores as array_scores

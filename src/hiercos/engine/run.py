@@ -30,7 +30,6 @@ from hiercos.decisions import (
 )
 from hiercos.decisions import rule as named_rule
 from hiercos.engine.batches import LabelledSamples, LabelledVectors
-from hiercos.engine.checkpoint import Epoch, RunProgress
 from hiercos.engine.config import ConfigError, TrainConfig
 from hiercos.engine.encoders import Encoder
 from hiercos.engine.memory import Memory
@@ -41,11 +40,12 @@ from hiercos.engine.run_folder import (
     earlier_record,
     finished_record,
     remove_unfinished,
+    report_inputs_file,
+    rows_for_report,
     scores_file,
-    shown_inputs,
     stored_scores,
-    telling_rows,
 )
+from hiercos.engine.run_state import Epoch, RunProgress
 from hiercos.engine.scoring import class_scores, evaluate_scores, ruled_tensors
 from hiercos.engine.training import TrainingCallback, fit
 from hiercos.locks import locked_folder
@@ -192,7 +192,7 @@ def _train_run(
         others: dict[str, str | bytes] = {record_file(name): record.to_json() for name, record in records.items()}
         hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
         others[SCORES] = scores_file(tested.scores.numpy(), test.labels.numpy(), hops)
-        others |= shown_inputs(data.inputs("test"), telling_rows(posterior, test.labels.numpy()))
+        others |= report_inputs_file(data.inputs("test"), rows_for_report(posterior, test.labels.numpy()))
         calibration |= {"memory": _memory(train, memory, config.seed), "calibration": chains}
         save_model(folder, StoredModel(model, data.encoder(model), rules[rule.name], **calibration), others)
         remove_unfinished(folder)

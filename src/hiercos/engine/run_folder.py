@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 
 from hiercos.data import Inputs, read_npz
 from hiercos.decisions import Posterior, Rule
-from hiercos.engine.checkpoint import remove_checkpoints
 from hiercos.engine.model_folder import TAXONOMY, read_model_json, stored_calibration, stored_rule
+from hiercos.engine.run_state import remove_checkpoints
 from hiercos.manifest import Manifest
 from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
@@ -34,7 +34,7 @@ THUMBNAIL = "data:image/jpeg;base64,"  # begin of every stored image, so that a 
 _SCHEMA: dict[str, Any] = {"row": int, "name": str, "text": str | None, "image": str | None}
 
 
-def telling_rows(posterior: Posterior, labels: IntArray) -> IntArray:
+def rows_for_report(posterior: Posterior, labels: IntArray) -> IntArray:
     """Rows of the mistakes that a report shows: the worst, and some of each of the most confused pairs of classes.
 
     A mistake is worse the farther the likeliest class is from the true one, then the more probable it is.
@@ -62,7 +62,7 @@ def telling_rows(posterior: Posterior, labels: IntArray) -> IntArray:
     return found
 
 
-def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
+def report_inputs_file(inputs: Inputs, rows: IntArray) -> dict[str, str]:
     """The file INPUTS with the inputs of the given rows, by its name; none for vectors, which nobody can look at."""
     if inputs.kind == "vectors":
         return {}
@@ -70,7 +70,7 @@ def shown_inputs(inputs: Inputs, rows: IntArray) -> dict[str, str]:
     return {INPUTS: json.dumps({"inputs": shown}, ensure_ascii=False) + "\n"}
 
 
-def read_shown_inputs(folder: Path) -> dict[int, dict[str, Any]]:
+def read_report_inputs(folder: Path) -> dict[int, dict[str, Any]]:
     """Stored inputs of a run by row of the test split, each with its name and a "text" or an "image"; may be empty."""
     path, files = folder / INPUTS, Manifest.of(folder)
     if INPUTS not in files or files.is_removed(INPUTS):  # removed to keep the inputs private

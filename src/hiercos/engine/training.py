@@ -16,10 +16,10 @@ from torch import Tensor
 
 from hiercos.decisions import fit_temperature
 from hiercos.engine.batches import LabelledSamples, LabelledVectors, epoch_batches
-from hiercos.engine.checkpoint import Epoch, RunProgress, RunState, find_checkpoint
 from hiercos.engine.config import TrainConfig
 from hiercos.engine.device import in_cpu_turns
 from hiercos.engine.optimization import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
+from hiercos.engine.run_state import Epoch, RunProgress, RunState, find_checkpoint
 from hiercos.engine.scoring import class_scores, evaluate_scores, log_probabilities
 from hiercos.engine.solving import MemberRuns, labelled_features
 from hiercos.methods import METHODS, Model
@@ -114,7 +114,7 @@ def fit(
         state.restore(earlier)  # onto the device of the model
     step = partial(train_epoch, fabric, wrapped, optimizer, train.to(fabric.device), config)
     own = folder if fabric.is_global_zero else None  # one process writes
-    with state.kept_on_failure(own), _closing(callback):
+    with state.checkpoint_on_failure(own), _closing(callback):
         while not state.finished:
             state.begin_epoch(own)
             start = time.perf_counter()

@@ -7,7 +7,7 @@ from hiercos.losses.flamingo import FlamingoLoss
 from hiercos.losses.hace import HACELoss
 from hiercos.losses.hafeat import HAFeatLoss
 from hiercos.losses.haframe import HAFrameLoss
-from hiercos.losses.hier_cos import Direction, Grouping, HierCOSLoss, Inner, Penalty
+from hiercos.losses.hier_cos import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.losses.hxe import HXELoss
 from hiercos.losses.mc_loss import MCLoss
 from hiercos.losses.path_log import PathLogLoss
@@ -16,6 +16,7 @@ from hiercos.losses.yolo_v2 import YOLOv2Loss
 
 __all__ = [
     "BarzDenzlerLoss",
+    "BelowLabel",
     "ConditionalSoftmaxLoss",
     "CrossEntropyLoss",
     "Direction",
@@ -26,7 +27,6 @@ __all__ = [
     "HAFrameLoss",
     "HXELoss",
     "HierCOSLoss",
-    "Inner",
     "MCLoss",
     "PathLogLoss",
     "Penalty",

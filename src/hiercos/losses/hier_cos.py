@@ -15,7 +15,7 @@ from hiercos.taxonomy import Taxonomy, check_is_taxonomy, descendant_maxima
 Direction = Literal["leaf", "uniform", "root"]
 Penalty = Literal["published", "printed", "scale-free"]
 Grouping = Literal["published", "sample"]
-Inner = Literal["left-out", "merged"]
+BelowLabel = Literal["left-out", "merged"]
 
 
 class HierCOSLoss(nn.Module):
@@ -29,8 +29,8 @@ class HierCOSLoss(nn.Module):
     softmax. P has the proportions of the path to the deepest class below v, and the divergence is multiplied by the
     share of the levels down to v in that path. This is the part of the divergence of such a class in which the
     coordinates below v do not occur; with the weight of a class, coarse labels cost accuracy.
-    With `inner="merged"` the nodes strictly below v count as one outcome instead, in P and in Q: the divergence also
-    asks that Q has the rest of P somewhere below v. It is never larger than that of a deepest class below v.
+    With `below_label="merged"` the nodes strictly below v count as one outcome instead, in P and in Q: the divergence
+    also asks that Q has the rest of P somewhere below v. It is never larger than that of a deepest class below v.
     At the levels that these coordinates reach, the sample has a node, but it is unknown which. The penalty there
     is |a'|_1 / |a|_2, with a' the magnitudes of the nodes that are not below the label, and the sample counts among
     those that have the level. Without the normalisation a few inner labels would shrink every embedding.
@@ -57,7 +57,7 @@ class HierCOSLoss(nn.Module):
             and those that lack it separately, so that the loss depends on the composition of the batch if leaves
             are at different depths; "sample" sums per sample and takes the mean, so that the losses of equal parts
             of a batch average to the loss of the whole.
-        inner: nodes strictly below a label that is an inner node in the divergence: "left-out" of the softmax
+        below_label: nodes strictly below a label that is an inner node in the divergence: "left-out" of the softmax
             (default), or "merged" into one outcome.
 
     Shape:
@@ -88,18 +88,18 @@ class HierCOSLoss(nn.Module):
         direction: Direction = "leaf",
         penalty: Penalty = "published",
         grouping: Grouping = "published",
-        inner: Inner = "left-out",
+        below_label: BelowLabel = "left-out",
     ) -> None:
         super().__init__()
         check_is_taxonomy(taxonomy)
-        check_choice("inner", inner, get_args(Inner))
+        check_choice("below_label", below_label, get_args(BelowLabel))
         check_choice("direction", direction, get_args(Direction))
         check_choice("penalty", penalty, get_args(Penalty))
         check_choice("grouping", grouping, get_args(Grouping))
         if not alpha >= 0:
             raise ValueError(f"expected an alpha of at least 0, got {alpha}")
         self.alpha, self.exponent, self.direction = alpha, exponent, direction
-        self.penalty, self.grouping, self.inner = penalty, grouping, inner
+        self.penalty, self.grouping, self.below_label = penalty, grouping, below_label
         self.level_sizes = [int(size) for size in taxonomy.level_starts[1:] - taxonomy.level_starts[:-1]]
         self.taxonomy = taxonomy
         deepest = descendant_maxima(taxonomy.depths[None].astype(np.float64), taxonomy)[0].astype(np.int64)
@@ -121,7 +121,7 @@ class HierCOSLoss(nn.Module):
         nodes, mask = self.paths(labels)  # (B, H) each
         on_path, depths = z.gather(1, nodes), mask.sum(dim=1)  # (B, H), (B,)
         magnitude, left_out = z.abs(), self._left_out(labels)
-        target, share = self._targets(labels, depths, mask, z.dtype, inner=left_out is not None)
+        target, share = self._targets(labels, depths, mask, z.dtype, has_inner=left_out is not None)
         loss = weighted_mean(self._divergence(magnitude, on_path.abs(), target, share, left_out), weights)
         if self.alpha == 0:
             return loss
@@ -137,7 +137,7 @@ class HierCOSLoss(nn.Module):
         own = z.gather(1, ancestors.nodes)  # (B, W)
         counts = paths.level_sums(torch.ones_like(own), ancestors)  # (B, H)
         depths = 1 + ancestors.levels.amax(dim=1)
-        by_level, share = self._targets(labels, depths, counts > 0, z.dtype, inner=left_out is not None)
+        by_level, share = self._targets(labels, depths, counts > 0, z.dtype, has_inner=left_out is not None)
         target = (by_level / counts.where(counts > 0, 1)).gather(1, ancestors.levels) * ancestors.mask  # (B, W)
         loss = weighted_mean(self._divergence(magnitude, own.abs(), target, share, left_out), weights)
         if self.alpha == 0:
@@ -168,12 +168,12 @@ class HierCOSLoss(nn.Module):
         """Divergence of each sample, shape (B,); see `path_kl` and `merged_kl` for the arguments."""
         if left_out is None:
             return path_kl(magnitude, on_path, target)
-        if self.inner == "merged":
+        if self.below_label == "merged":
             return merged_kl(magnitude, on_path, target, share, left_out)
         return share * path_kl(magnitude.masked_fill(left_out, -torch.inf), on_path, target)
 
     def _targets(
-        self, labels: Tensor, depths: Tensor, present: Tensor, dtype: torch.dtype, *, inner: bool
+        self, labels: Tensor, depths: Tensor, present: Tensor, dtype: torch.dtype, *, has_inner: bool
     ) -> tuple[Tensor, Tensor]:
         """Target of each level, shape (B, H), and the weight of the divergence, shape (B,), 1 for a class.
 
@@ -182,10 +182,10 @@ class HierCOSLoss(nn.Module):
             depths: level of each label's node, shape (B,).
             present: whether the label has a node at each level, itself or an ancestor, shape (B, H).
             dtype: data type of the result.
-            inner: whether a label may be an inner node.
+            has_inner: whether a label may be an inner node.
         """
         targets = partial(path_targets, exponent=self.exponent, direction=self.direction, dtype=dtype)
-        if not inner:
+        if not has_inner:
             return targets(depths, present), torch.ones_like(depths, dtype=dtype)
         deepest = self.deepest.index_select(0, label_nodes(labels, self.taxonomy, inner=True))  # (B,)
         level = torch.arange(1, present.shape[1] + 1, device=depths.device)
@@ -307,9 +307,9 @@ def merged_kl(magnitude: Tensor, on_path: Tensor, target: Tensor, share: Tensor,
     Returns:
         Divergences >= 0, shape (B,); those of `path_kl` for classes.
     """
-    inner = below.any(dim=1)
-    rest = torch.where(inner, 1 - share, 0)  # 0 for a class even if its shares do not sum to exactly 1
-    summed = magnitude.masked_fill(inner[:, None] & ~below, -torch.inf).logsumexp(dim=1)  # for a class all nodes
+    has_below = below.any(dim=1)
+    rest = torch.where(has_below, 1 - share, 0)  # 0 for a class even if its shares do not sum to exactly 1
+    summed = magnitude.masked_fill(has_below[:, None] & ~below, -torch.inf).logsumexp(dim=1)  # for a class all nodes
     path = path_kl(magnitude, on_path, target * share[:, None])
     return path + torch.xlogy(rest, rest) - rest * summed
 

@@ -23,9 +23,9 @@ TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples
 LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
-FOLDS = 7  # of which one is held out, if there are no validation samples
-ENOUGH = 500  # validation samples that are enough to stop and to compare heads by
-SMALL = 5000  # training samples up to which heads are cross-fitted where validation samples are not enough
+HOLD_OUT_FOLDS = 7  # of which one is held out, if there are no validation samples
+ENOUGH_TO_COMPARE_HEADS = 500  # validation samples that are enough to stop and to compare heads by
+MOST_CROSS_FITTED = 5000  # training samples up to which heads are cross-fitted where validation samples are not enough
 CROSS_FITS = 3  # folds of a cross-fitting
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
@@ -174,8 +174,8 @@ class CommitteeSolver:
         if val is not None and not self._is_class(val).any():
             val = None
         parts = self._parts(train, val, seed)
-        judged = parts[0][1] if val is None else val.rows(self._is_class(val))
-        training = CommitteeTraining(self.head, train, parts, judged, seed=seed, train_member=train_member)
+        weighting_samples = parts[0][1] if val is None else val.rows(self._is_class(val))
+        training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
         continued = [training.continued(member, place) for place, member in earlier]
         solved = training.pooled(continued or self.candidates(training))
@@ -185,9 +185,9 @@ class CommitteeSolver:
 
     def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
         """Samples to learn from and samples to stop by, of each part."""
-        if val is not None and (len(val) >= ENOUGH or len(train) > SMALL):
+        if val is not None and (len(val) >= ENOUGH_TO_COMPARE_HEADS or len(train) > MOST_CROSS_FITTED):
             return [(train, val.rows(self._is_class(val)))]
-        masks = folds(train.labels, FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
+        masks = folds(train.labels, HOLD_OUT_FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
         return [(train.rows(~mask), train.rows(mask & self._is_class(train))) for mask in masks]
 
     def _is_class(self, data: LabelledFeatures) -> NDArray[np.bool_]:
@@ -205,7 +205,7 @@ class Candidate:
 
     Attributes:
         models: trained models, one for each part of the samples, or one for all of them.
-        scores: mean of their class scores on the samples to judge by, shape (M, C).
+        scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
     """
 
     models: Sequence[Model]
@@ -224,7 +224,7 @@ class CommitteeTraining:
         head: committee to fill.
         train: training samples.
         parts: samples to learn from and samples to stop by, of each part.
-        judged: M samples to weigh the members by.
+        weighting_samples: M samples to weigh the members on.
         seed: seed of everything random.
         train_member: training of a model by gradient steps.
     """
@@ -234,7 +234,7 @@ class CommitteeTraining:
         head: Committee,
         train: LabelledFeatures,
         parts: Sequence[Part],
-        judged: LabelledFeatures,
+        weighting_samples: LabelledFeatures,
         *,
         seed: int,
         train_member: MemberTraining,
@@ -244,7 +244,8 @@ class CommitteeTraining:
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
         self.candidates = 0  # number of candidates so far
-        self.train, self.judged, self.labels = head.views(train), head.views(judged), judged.labels
+        self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
+        self.labels = weighting_samples.labels
         self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
 
     def trained(self, method: str, place: int, **options: Any) -> Candidate:
@@ -267,13 +268,13 @@ class CommitteeTraining:
             members = members[:1]
             train = self.train if len(self.parts) > 1 else self.parts[0][0]
             samples = self._for_method(train[raw], method)
-            members[0].solve(samples, self.judged[raw], seed=self.seed, train_member=self.train_member)
+            members[0].solve(samples, self.weighting_samples[raw], seed=self.seed, train_member=self.train_member)
         else:
             for fold, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
                 of_folds = f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""
                 name = f"member {self.candidates} ({method}){of_folds}"
                 self.train_member(member, self._for_method(train[raw], method), val[raw], name=name)
-        scores = [member.array_scores(self.judged[raw].features) for member in members]
+        scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))
 
     @property
@@ -295,11 +296,11 @@ class CommitteeTraining:
                 member.solve(own, None, seed=self.seed, train_member=self.train_member)
 
     def loss(self, candidate: Candidate) -> float:
-        """Log-loss of a candidate on the samples to judge by, at its best temperature."""
+        """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
 
     def pooled_loss(self, candidates: Sequence[Candidate]) -> float:
-        """Log-loss of candidates with fitted weights on the samples to judge by."""
+        """Log-loss of candidates with fitted weights on the samples to weigh the members on."""
         return pool_weights([candidate.scores for candidate in candidates], self.labels)[1]
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:

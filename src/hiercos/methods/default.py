@@ -9,7 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 
 from hiercos.methods.committee import (
-    ENOUGH,
+    ENOUGH_TO_COMPARE_HEADS,
     Candidate,
     Committee,
     CommitteeSolver,
@@ -32,8 +32,8 @@ TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the
 BY_TURNS = (FLAT_HEAD, "barz-denzler", "hier-cos", FLAT_HEAD)  # instead, where held-out samples tell when to stop
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
-IN_VAIN = 2  # wide heads in a row that must help, for the next one to be trained
-GAIN = 0.002  # share of the log-loss that these heads together must save
+PATIENCE_HEADS = 2  # wide heads in a row that must help, for the next one to be trained
+LEAST_RELATIVE_GAIN = 0.002  # share of the log-loss that these heads together must save
 
 
 @METHODS.register(DEFAULT, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
@@ -95,18 +95,20 @@ class DefaultSolver(CommitteeSolver):
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
         if self.effort == "quick" or len(training.train[True]) < FEW:
             return found
-        if self.effort == "normal" and len(training.labels) >= ENOUGH:
-            return helpful(training, found, _wide_heads(training, 10, self.dropouts, BY_TURNS))
+        if self.effort == "normal" and len(training.labels) >= ENOUGH_TO_COMPARE_HEADS:
+            return until_no_gain(training, found, _wide_heads(training, 10, self.dropouts, BY_TURNS))
         places = (10, 20) if self.effort == "best" else (10,)
         wide = (_wide_heads(training, place, self.dropouts, TREE_HEADS) for place in places)
         return [*found, *chain.from_iterable(wide)]
 
 
-def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]) -> list[Candidate]:
-    """Candidates and further heads, up to the first `IN_VAIN` in a row that hardly lower the log-loss; without these.
+def until_no_gain(
+    training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]
+) -> list[Candidate]:
+    """Candidates and further heads, until `PATIENCE_HEADS` in a row hardly lower the log-loss; these are left out.
 
     Args:
-        training: training with the samples to judge by.
+        training: training with the samples to weigh the members on.
         found: candidates to begin with.
         heads: further candidates, each trained when it is asked for.
     """
@@ -115,8 +117,8 @@ def helpful(training: CommitteeTraining, found: Sequence[Candidate], heads: Iter
     for head in heads:
         candidates.append(head)
         losses.append(training.pooled_loss(candidates))
-        if len(losses) > IN_VAIN and losses[-1] > (1 - GAIN) * losses[-1 - IN_VAIN]:
-            return candidates[:-IN_VAIN]
+        if len(losses) > PATIENCE_HEADS and losses[-1] > (1 - LEAST_RELATIVE_GAIN) * losses[-1 - PATIENCE_HEADS]:
+            return candidates[:-PATIENCE_HEADS]
     return candidates
 
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from hiercos.cpu_sharing import cpu_turn
 from hiercos.methods.problem_features import ProblemFeatures
-from hiercos.turns import own_turn
 
 HISTORY_SIZE = 5  # earlier steps, of which each takes four tables of coefficients
 GRADIENT_TOLERANCE, GAIN_TOLERANCE = 1e-5, 1e-6  # of the objective, at which a solution is an optimum
@@ -115,7 +115,7 @@ class Descent:
         bias: Tensor,
     ) -> None:
         self.features, self.covariance, self.value = features, covariance, value
-        with own_turn():
+        with cpu_turn():
             self.point = self._vector(coefficients, bias / features.bias_scale)
             self.logits = self._logits(self.point)
             self.loss, slopes = value(self.logits)
@@ -129,7 +129,7 @@ class Descent:
 
     def step(self) -> bool:
         """Take a step; False at the optimum."""
-        with own_turn():
+        with cpu_turn():
             if self.gradient.dot(self.gradient) <= GRADIENT_TOLERANCE**2:
                 return False
             direction = self._direction()

@@ -3,7 +3,7 @@
 from torch import Tensor, nn
 
 from hiercos.geometry import energy_shares, leaf_scores, node_scores
-from hiercos.losses import Direction, Grouping, HierCOSLoss, Inner, Penalty
+from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
 from hiercos.methods.registry import METHODS, Between, Method, OneOf
 from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
@@ -34,7 +34,7 @@ def hier_cos(
     direction: Direction = "leaf",
     penalty: Penalty = "published",
     grouping: Grouping = "published",
-    inner: Inner = "left-out",
+    below_label: BelowLabel = "left-out",
     ancestors: bool = True,
     descendants: bool = True,
 ) -> Method:
@@ -54,7 +54,7 @@ def hier_cos(
         direction: end of the path with the largest target, see `HierCOSLoss`.
         penalty: form of the penalty, see `HierCOSLoss`.
         grouping: averaging of the penalty, see `HierCOSLoss`.
-        inner: nodes below a label that is an inner node, see `HierCOSLoss`.
+        below_label: nodes below a label that is an inner node, see `HierCOSLoss`.
         ancestors: whether the axes of the ancestors are part of the subspaces; only the scores use it, not the loss.
         descendants: whether the axes of the descendants are part of the subspaces; only the scores use it.
     """
@@ -76,7 +76,7 @@ def hier_cos(
             direction=direction,
             penalty=penalty,
             grouping=grouping,
-            inner=inner,
+            below_label=below_label,
         ),
         class_scores=LeafScores(taxonomy, ancestors=ancestors),
         node_scores=NodeScores(taxonomy, ancestors=ancestors, descendants=descendants),

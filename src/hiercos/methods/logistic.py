@@ -18,9 +18,10 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
-ENOUGH, FOLDS = 1000, 5  # validation samples that suffice to choose; with fewer, small data are cross-validated, too
+ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
+CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
-SMALL = 5000  # training samples up to which they are
+MOST_CROSS_VALIDATED = 5000  # training samples up to which data are cross-validated
 SEARCH_STEPS = 20
 
 
@@ -134,10 +135,10 @@ def choose_prior(
     if val is not None and not len(val):
         val = None
     usual = USUAL_SPARSE if issparse(train.features) else USUAL
-    validated = val is not None and (len(val) >= ENOUGH or len(train) > SMALL)
+    validated = val is not None and (len(val) >= ENOUGH_TO_CHOOSE_PRIOR or len(train) > MOST_CROSS_VALIDATED)
     parts = []
-    if not validated and len(train) >= max(2 * FOLDS, FEWEST * len(np.unique(train.labels))):
-        masks = folds(train.labels, FOLDS, seed)
+    if not validated and len(train) >= max(2 * CROSS_VALIDATION_FOLDS, FEWEST * len(np.unique(train.labels))):
+        masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed)
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
     if val is not None:
         parts.append((train, val, 1 / len(val)))
@@ -178,7 +179,7 @@ class PriorSearch:
 
     Args:
         train: samples to solve on.
-        val: samples to judge by.
+        val: held-out samples of the loss.
         taxonomy: the tree.
     """
 

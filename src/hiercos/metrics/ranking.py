@@ -154,7 +154,7 @@ def _label_fault(row: int, label: int, taxonomy: Taxonomy, *, inner: bool) -> st
     return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
 
 
-def class_rows(labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+def is_class_label(labels: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Mask of the samples labelled with a class, shape (B,); metrics of a ranking leave out the others.
 
     Args:

@@ -13,7 +13,7 @@ from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
 from hiercos.metrics.functional.levels import level_accuracy
 from hiercos.metrics.functional.probability import check_log_probabilities, label_log_probabilities
 from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
-from hiercos.metrics.ranking import Ranking, class_rows, rankings
+from hiercos.metrics.ranking import Ranking, is_class_label, rankings
 from hiercos.taxonomy import Taxonomy
 
 
@@ -106,7 +106,7 @@ def suite_values(
     Raises:
         ValueError: for shapes that do not fit, a label that is not a node, a NaN, or a log-probability above 0.
     """
-    is_class, label_logs = class_rows(labels, taxonomy), None
+    is_class, label_logs = is_class_label(labels, taxonomy), None
     if log_probabilities is not None:
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
         label_logs = label_log_probabilities(log_probabilities, labels, taxonomy)

@@ -8,7 +8,7 @@ from .answers import is_level_column as is_level_column
 from .answers import kept_names as kept_names
 from .answers import level_columns as level_columns
 from .answers import named_answers as named_answers
-from .answers import node_columns as node_columns
+from .answers import node_value_columns as node_value_columns
 from .answers import probability_columns as probability_columns
 from .answers import with_kept_columns as with_kept_columns
 from .decision_tables import RowWeights as RowWeights
@@ -16,7 +16,7 @@ from .decision_tables import read_class_prior as read_class_prior
 from .decision_tables import read_costs as read_costs
 from .decision_tables import read_row_nodes as read_row_nodes
 from .decision_tables import read_row_priors as read_row_priors
-from .guesses import LabelledImages as LabelledImages
-from .guesses import read_labelled_images as read_labelled_images
+from .image_predictions import LabelledImages as LabelledImages
+from .image_predictions import read_labelled_images as read_labelled_images
 from .score_tables import ScoreSet as ScoreSet
 from .scores import read_scores as read_scores

@@ -159,7 +159,7 @@ def with_kept_columns(columns: AnswerColumns, batch: InputBatch) -> AnswerColumn
     A kept column that has the name of another column is called `input_NAME`.
 
     Args:
-        columns: columns of `answer_columns`, `probability_columns` or `node_columns`.
+        columns: columns of `answer_columns`, `probability_columns` or `node_value_columns`.
         batch: the inputs.
     """
     if not batch.kept:
@@ -379,10 +379,10 @@ def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumn
         batch: B inputs.
         posterior: probabilities of the inputs.
     """
-    return node_columns(batch, np.minimum(posterior.nodes, 1.0), posterior.taxonomy)
+    return node_value_columns(batch, np.minimum(posterior.nodes, 1.0), posterior.taxonomy)
 
 
-def node_columns(batch: InputBatch, values: Floats, taxonomy: Taxonomy) -> AnswerColumns:
+def node_value_columns(batch: InputBatch, values: Floats, taxonomy: Taxonomy) -> AnswerColumns:
     """Values of all nodes for a batch of inputs, shape (B, N), as columns; see `probability_columns`."""
     nodes = {taxonomy.path_text(node): values[:, node].tolist() for node in range(taxonomy.num_nodes)}
     return {"row": list(batch.numbers), **nodes}

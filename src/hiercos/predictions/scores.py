@@ -18,14 +18,14 @@ import numpy as np
 
 from hiercos.data import TABLES, array_row_name, column_names, read_npz, read_table
 from hiercos.errors import DataError, RowName, reading, suggestion
-from hiercos.predictions.guesses import (
-    Guess,
-    ImageGuesses,
+from hiercos.predictions.image_predictions import (
+    ImagePrediction,
+    ImagePredictions,
     LabelledImages,
-    guess_table_faults,
-    guessed_scores,
-    is_guess_table,
-    read_guess_table,
+    is_prediction_table,
+    prediction_scores,
+    prediction_table_faults,
+    read_prediction_table,
 )
 from hiercos.predictions.score_tables import LABEL, ScoreArray, ScoreSet, read_score_columns
 from hiercos.taxonomy import (
@@ -66,10 +66,10 @@ def _read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None) 
     if suffix not in (".npz", JSON, *TABLES):
         raise DataError(f"{path}: expected scores in .npz, .csv, .tsv or .parquet, or predictions by image in .json")
     names = column_names(path) if suffix in TABLES else []
-    if suffix == JSON or is_guess_table(names):
-        return _from_guesses(path, names, taxonomy, labels)
+    if suffix == JSON or is_prediction_table(names):
+        return _from_image_predictions(path, names, taxonomy, labels)
     if labels is not None and names:
-        raise DataError(f"{path}: {fault}" for fault in guess_table_faults(names))
+        raise DataError(f"{path}: {fault}" for fault in prediction_table_faults(names))
     if labels is not None:
         raise DataError(f"{path}: expected predictions by image, without labels, because {labels.source} has them")
     if suffix == ".npz":
@@ -78,11 +78,13 @@ def _read_scores(path: Path, taxonomy: Taxonomy, labels: LabelledImages | None) 
     return read(path, names, taxonomy)
 
 
-def _from_guesses(path: Path, names: Sequence[str], taxonomy: Taxonomy, labels: LabelledImages | None) -> ScoreSet:
+def _from_image_predictions(
+    path: Path, names: Sequence[str], taxonomy: Taxonomy, labels: LabelledImages | None
+) -> ScoreSet:
     if labels is None:
         raise DataError(f"{path}: predictions by image hold no labels: expected a table of them (--labels FILE)")
-    found: list[ImageGuesses] = read_guess_table(path, names) if names else read_speciesnet(path)
-    return guessed_scores(found, labels, taxonomy, str(path))
+    found: list[ImagePredictions] = read_prediction_table(path, names) if names else read_speciesnet(path)
+    return prediction_scores(found, labels, taxonomy, str(path))
 
 
 def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
@@ -214,7 +216,7 @@ def _scores_of_ranked(path: Path, ranked: AnyArray, reader: LabelReader, row_nam
 SPECIESNET_RANKS = 5  # number of ranks between id and common name: class, order, family, genus, species
 
 
-def read_speciesnet(path: Path) -> list[ImageGuesses]:
+def read_speciesnet(path: Path) -> list[ImagePredictions]:
     """Predictions of each image: the final `prediction` if there is one, then the classifications by their scores.
 
     The file is a JSON object with a list `predictions` of one object per image. A class is
@@ -232,16 +234,21 @@ def read_speciesnet(path: Path) -> list[ImageGuesses]:
     if not isinstance(images, list) or not images:
         raise DataError(f"{path}: expected predictions of SpeciesNet, an object with a list 'predictions'")
     faults = [
-        f"{path}: prediction {number}: {fault}" for number, image in enumerate(images, 1) for fault in _faults(image)
+        f"{path}: prediction {number}: {fault}"
+        for number, image in enumerate(images, 1)
+        for fault in _speciesnet_faults(image)
     ]
     names = [str(image.get("filepath", "")) for image in images if isinstance(image, dict)]
     faults += [f"{path}: {name!r} appears {count} times" for name, count in repeated(names) if name]
     if faults:
         raise DataError(faults)
-    return [ImageGuesses(image["filepath"], [_guess(name) for name in _ranked(image)]) for image in images]
+    return [
+        ImagePredictions(image["filepath"], [_speciesnet_prediction(name) for name in _speciesnet_ranked(image)])
+        for image in images
+    ]
 
 
-def _faults(image: Any) -> Iterator[str]:
+def _speciesnet_faults(image: Any) -> Iterator[str]:
     if not isinstance(image, dict):
         yield f"expected an object, got {shortened(image)}"
         return
@@ -261,14 +268,14 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and value == value  # noqa: PLR0124 - false for nan
 
 
-def _ranked(image: dict[str, Any]) -> list[str]:
+def _speciesnet_ranked(image: dict[str, Any]) -> list[str]:
     found = image.get("classifications", {})
     scored = sorted(zip(found.get("scores", []), found.get("classes", []), strict=True), key=lambda pair: -pair[0])
     final = [image["prediction"]] if image.get("prediction") else []
     return list(dict.fromkeys([*final, *(name for _, name in scored)]))
 
 
-def _guess(text: str) -> Guess:
+def _speciesnet_prediction(text: str) -> ImagePrediction:
     """Prediction from its text: id, path with the species alone or with its genus, scientific and common name."""
     given_id, *ranks, common = [part.strip() for part in text.split(";")] if ";" in text else ["", text.strip()]
     path = [rank for rank in ranks if rank]
@@ -276,4 +283,4 @@ def _guess(text: str) -> Guess:
     scientific = f"{genus} {species}" if species else "".join(path[-1:])
     by_both = [*path[:-1], scientific] if species else []
     ways = (given_id, *map(PATH_SEPARATOR.join, (path if len(path) > 1 else [], by_both)), scientific, common)
-    return Guess(common or scientific or text, tuple(way for way in ways if way))
+    return ImagePrediction(common or scientific or text, tuple(way for way in ways if way))

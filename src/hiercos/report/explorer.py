@@ -72,7 +72,7 @@ def _tree(analysis: Analysis) -> str:
 
 def _mistakes(analysis: Analysis) -> str:
     hidden = "" if analysis.inputs else '<p class="small">The inputs themselves are not part of this report.</p>'
-    count = len(analysis.suspects)
+    count = len(analysis.suspected_labels)
     suspects = (
         f"{count} test sample{' is' if count == 1 else 's are'} answered far from the label with a confidence of at "
         "least 90%. Look at these labels first: they may be wrong."
@@ -117,7 +117,7 @@ def explorer_script(analysis: Analysis) -> str:
         "answers": answers.nodes.tolist(),
         "probabilities": _rounded(answers.probabilities, 3),
         "mistakes": [_mistake(each) for each in analysis.mistakes],
-        "suspects": [_mistake(each) for each in analysis.suspects],
+        "suspects": [_mistake(each) for each in analysis.suspected_labels],
         "pairs": [
             {"true": each.true, "answer": each.answer, "count": each.count, "rows": each.rows}
             for each in analysis.pairs

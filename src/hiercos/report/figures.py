@@ -205,11 +205,11 @@ def analysis_figures(analysis: Analysis) -> dict[str, Figure]:
 
 
 def _distance_maps(analysis: Analysis) -> Figure:
-    orders = analysis.orders
-    maps = {**orders.distances, "best order": orders.best, "worst order": orders.worst}
+    rankings = analysis.rankings
+    maps = {**rankings.distances, "best order": rankings.best, "worst order": rankings.worst}
     shown = {name: values.astype(np.float64) for name, values in maps.items()}
     note = (
-        f"Each row is a test sample, each column one of its first {orders.best.shape[1]} classes; dark is near the "
+        f"Each row is a test sample, each column one of its first {rankings.best.shape[1]} classes; dark is near the "
         "true class. The best order grows lighter from left to right in every row."
     )
     drawing = map_chart(shown, key="tree distance", aspect=1.2, description="Tree distance by sample and rank. " + note)
@@ -217,7 +217,7 @@ def _distance_maps(analysis: Analysis) -> Figure:
 
 
 def _log_probabilities(analysis: Analysis) -> Figure:
-    maps = {**analysis.orders.log_probabilities, "ideal: minus the tree distance": analysis.orders.ideal}
+    maps = {**analysis.rankings.log_probabilities, "ideal: minus the tree distance": analysis.rankings.ideal}
     note = (
         "Rows are true classes, columns classes, both in the order of the tree; light is likely. A map with the blocks "
         "of the ideal one orders the classes as the tree does. Each map has its own scale; grey: no test samples."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 from hiercos.engine import ModelError, StoredModel
-from hiercos.losses import Direction, Grouping, Inner, Penalty
+from hiercos.losses import BelowLabel, Direction, Grouping, Penalty
 from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
 from hiercos.nn import Basis
 from hiercos.sklearn.estimator import TaxonomyClassifier
@@ -162,7 +162,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         direction: see `HierCOSLoss`.
         penalty: see `HierCOSLoss`.
         grouping: see `HierCOSLoss`.
-        inner: see `HierCOSLoss`.
+        below_label: see `HierCOSLoss`.
         basis: see `HierCOSHead`.
         rule: "none" (the published ranking), "crm", "hops" or "default".
         width: width of the transformation module; None for the number of nodes, as published.
@@ -198,7 +198,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         direction: Direction = "leaf",
         penalty: Penalty = "published",
         grouping: Grouping = "published",
-        inner: Inner = "left-out",
+        below_label: BelowLabel = "left-out",
         basis: Basis = "identity",
         rule: str = "none",
         width: int | None = None,
@@ -221,7 +221,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         self.direction = direction
         self.penalty = penalty
         self.grouping = grouping
-        self.inner = inner
+        self.below_label = below_label
         self.basis = basis
         self.rule = rule
         self.width = width
@@ -239,7 +239,7 @@ class HierCOSClassifier(TaxonomyClassifier):
         self.verbose = verbose
 
     def _method(self) -> tuple[str, Mapping[str, Any]]:
-        names = ("alpha", "exponent", "direction", "penalty", "grouping", "inner", "basis", "width", "dropout")
+        names = ("alpha", "exponent", "direction", "penalty", "grouping", "below_label", "basis", "width", "dropout")
         return "hier-cos", {name: getattr(self, name) for name in names}
 
     def _stream_method(self) -> tuple[str, Mapping[str, Any]]:

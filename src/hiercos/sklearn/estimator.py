@@ -311,7 +311,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
         """Mask of the labels that are not known to be inner nodes, shape (M,)."""
         if y.ndim == self.labels_.labels.ndim:
-            return self.labels_.known(y, otherwise=0) < self.taxonomy_.num_classes
+            return self.labels_.read_or(y, 0) < self.taxonomy_.num_classes
         return np.ones(len(y), dtype=bool)
 
     def _check_parameters(self) -> None:

@@ -199,8 +199,8 @@ def _several_parents_faults(links: Mapping[str, list[EdgeRow]]) -> Iterator[str]
             yield f"{own[0].where}: {name} ({own[0].name!r}) has {len(own)} parents, {above}; {ONE_PARENT_HINT}"
 
 
-LAST_HEADER = "\n\nontology: any\n"  # obonet uses the last header, and warns on stderr if it names no ontology
-ID = re.compile(r"id:\s*(\S+)")
+OBO_LAST_HEADER = "\n\nontology: any\n"  # obonet uses the last header, and warns on stderr if it names no ontology
+OBO_ID = re.compile(r"id:\s*(\S+)")
 
 
 def read_obo(text: str) -> Terms:
@@ -214,9 +214,9 @@ def read_obo(text: str) -> Terms:
     except ImportError as error:
         raise TaxonomyError("reading OBO needs obonet: pip install 'hiercos[obo]'") from error
     faults: list[str] = []
-    rows = _rows(text, faults)
+    rows = _obo_rows(text, faults)
     with reading("not OBO that obonet can read", TaxonomyError):
-        graph = obonet.read_obo(io.StringIO(text + LAST_HEADER), ignore_obsolete=False)
+        graph = obonet.read_obo(io.StringIO(text + OBO_LAST_HEADER), ignore_obsolete=False)
     terms = {}
     obsolete = {given_id for given_id, values in graph.nodes(data=True) if values.get("is_obsolete") == "true"}
     faults += [
@@ -237,23 +237,23 @@ def read_obo(text: str) -> Terms:
     return Terms(terms, notes)
 
 
-def _rows(text: str, faults: list[str]) -> dict[str, int]:
+def _obo_rows(text: str, faults: list[str]) -> dict[str, int]:
     """Line number of each term's id, in file order; obonet does not keep line numbers."""
     rows: dict[str, int] = {}
     stanza = ""
     for number, line in enumerate(text.split("\n"), 1):
         if line.startswith("["):
             stanza = line.strip()
-        elif stanza == "[Term]" and (match := ID.match(line)):
+        elif stanza == "[Term]" and (match := OBO_ID.match(line)):
             if match[1] in rows:
                 faults.append(f"row {number}: id {match[1]!r} is already row {rows[match[1]]}")
             rows.setdefault(match[1], number)
     return rows
 
 
-HEADER = "  "  # prefix of the licence lines
-MORE_GENERAL = ("@", "@i")  # hypernym, and hypernym of an instance such as a city
-FIRST_WORD = 4  # fields before it: offset, file number, type, number of words
+WORDNET_HEADER = "  "  # prefix of the licence lines
+WORDNET_HYPERNYMS = ("@", "@i")  # hypernym, and hypernym of an instance such as a city
+WORDNET_FIRST_WORD = 4  # fields before it: offset, file number, type, number of words
 
 
 def read_wordnet(text: str) -> Terms:
@@ -264,8 +264,8 @@ def read_wordnet(text: str) -> Terms:
     """
     faults: list[str] = []
     terms: dict[str, Term] = {}
-    for number, line in _lines(text):
-        term = _term(f"row {number}", line)
+    for number, line in _wordnet_lines(text):
+        term = _wordnet_term(f"row {number}", line)
         if term is None:
             faults.append(f"row {number}: expected a noun of WordNet's data.noun, got {shortened(line)}")
         else:
@@ -277,25 +277,25 @@ def read_wordnet(text: str) -> Terms:
     return Terms(terms)
 
 
-def _lines(text: str) -> Iterator[tuple[int, str]]:
+def _wordnet_lines(text: str) -> Iterator[tuple[int, str]]:
     for number, line in enumerate(text.split("\n"), 1):
-        if line.strip() and not line.startswith(HEADER):
+        if line.strip() and not line.startswith(WORDNET_HEADER):
             yield number, line
 
 
-def _term(where: str, line: str) -> Term | None:
+def _wordnet_term(where: str, line: str) -> Term | None:
     """Noun of a line; None if the line is not a noun."""
     fields = line.partition(" | ")[0].split()
     try:
-        offset, _, kind, words = fields[:FIRST_WORD]
-        pointers = FIRST_WORD + 2 * int(words, 16)  # a number follows each word
+        offset, _, kind, words = fields[:WORDNET_FIRST_WORD]
+        pointers = WORDNET_FIRST_WORD + 2 * int(words, 16)  # a number follows each word
         count = int(fields[pointers])
         if not 0 <= 4 * count <= len(fields) - pointers - 1:  # more pointers than the line has
             return None
         groups = [fields[place : place + 4] for place in range(pointers + 1, pointers + 1 + 4 * count, 4)]
-        parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in MORE_GENERAL)
+        parents = tuple(f"n{target}" for sign, target, _, _ in groups if sign in WORDNET_HYPERNYMS)
     except (ValueError, IndexError):
         return None
     if kind != "n" or not offset.isdecimal():
         return None
-    return Term(where, f"n{offset}", fields[FIRST_WORD].replace("_", " "), parents)
+    return Term(where, f"n{offset}", fields[WORDNET_FIRST_WORD].replace("_", " "), parents)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from hiercos import Taxonomy
-from hiercos.cli.options.answers import Answering, AnswerOptions
+from hiercos.cli.options.answers import AnswerOptions, BoundRequest
 from hiercos.cli.options.groups import OptionError
 from hiercos.decisions import Likeliest, Posterior, held_out_chains
 
@@ -81,7 +81,7 @@ def test_errors_of_a_target_name_the_option(values: dict[str, float], option: st
     chains = posterior and held_out_chains(posterior, TREE.leaves[:samples])
     request = AnswerOptions(**values).request(TREE)
     with pytest.raises(OptionError) as error:
-        Answering.of(request, Likeliest(), chains)
+        BoundRequest.of(request, Likeliest(), chains)
     assert str(error.value).startswith(option)
     assert "calibration samples" in str(error.value)
     assert (UNCALIBRATED in str(error.value)) == (not samples)

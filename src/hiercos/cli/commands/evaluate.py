@@ -19,7 +19,7 @@ from hiercos.cli.display.metric_tables import (
 from hiercos.cli.display.output import Row, check_format, chosen_format
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options import common as options
-from hiercos.cli.options.answers import Answering, AnswerOptions
+from hiercos.cli.options.answers import AnswerOptions, BoundRequest
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 from hiercos.manifest import Manifest
@@ -68,7 +68,7 @@ class ScoreFiles:
 
 @dataclass(frozen=True)
 class BreakdownOptions:
-    """Options for other rows than those of the metrics, and for the operating curve."""
+    """Options for breakdowns of the metrics by class, level or confidence, and for the operating curve."""
 
     per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False
     per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False
@@ -82,7 +82,7 @@ class BreakdownOptions:
 
     @property
     def name(self) -> str | None:
-        """What the rows are about: "class", "level" or "reliability"; None for the metrics."""
+        """Name of the breakdown: "class", "level" or "reliability"; None for the table of metrics."""
         named = {"class": self.per_class, "level": self.per_level, "reliability": self.reliability}
         return next((name for name, given in named.items() if given), None)
 
@@ -185,7 +185,7 @@ class OpenedModel:
     context: "DeviceContext"
     stored: "StoredModel"
     data: "LabelledSamples"
-    answering: Answering
+    bound: BoundRequest
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
@@ -195,9 +195,9 @@ class OpenedModel:
         _check_levels(self.stored.model.taxonomy, breakdown)
         if breakdown == "reliability":
             return reliability_rows(self.tested())
-        if isinstance(self.answering.rule, NodeRule) and breakdown is None:
-            return node_answer_rows(self.tested(), self.answering.rule, seed=seed)
-        samples = model_metrics(self.context, self.stored, self.data, self.answering.request)
+        if isinstance(self.bound.rule, NodeRule) and breakdown is None:
+            return node_answer_rows(self.tested(), self.bound.rule, seed=seed)
+        samples = model_metrics(self.context, self.stored, self.data, self.bound.request)
         rows = _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
         return rows if breakdown or self.data.label_sets is None else [*rows, self.average_precision()]
 
@@ -215,7 +215,7 @@ class OpenedModel:
         """Probabilities of the samples."""
         from hiercos.benchmark import labelled_posterior
 
-        return labelled_posterior(self.context, self.stored, self.data, self.answering.request)
+        return labelled_posterior(self.context, self.stored, self.data, self.bound.request)
 
 
 def _open(  # noqa: PLR0917  # all are needed, and it is called once
@@ -235,8 +235,8 @@ def _open(  # noqa: PLR0917  # all are needed, and it is called once
     config = read_config(kind=stored.kind, doing="evaluating")
     sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)
-    answering = Answering.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
-    return OpenedModel(config.context, replace(stored, rule=answering.rule), tested, answering)
+    bound = BoundRequest.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
+    return OpenedModel(config.context, replace(stored, rule=bound.rule), tested, bound)
 
 
 def _write_curve(opened: OpenedModel, path: Path, seed: int) -> None:

@@ -20,7 +20,7 @@ STARTS = ("inputs", "features")
 
 
 @dataclass(frozen=True)
-class FormOptions:
+class ExportOptions:
     """Options for what the exported file takes and how it is made smaller."""
 
     start: Annotated[
@@ -62,7 +62,7 @@ def export(
     *,
     model: Annotated[Path, typer.Argument(help="Folder that hiercos train wrote.")],
     onnx: Annotated[Path, typer.Option(help="File to write, with the extension .onnx.")],
-    form: FormOptions,
+    options: ExportOptions,
     columns: ColumnOptions,
     loading: LoadOptions,
 ) -> None:
@@ -73,31 +73,31 @@ def export(
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
     check_target("--onnx", onnx)
-    form.check()
+    options.check()
     folder = opened_model_folder(model)
     stored = loading.load(folder)
     from hiercos.engine import level_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
 
-    if stored.kind == "texts" and form.start == "inputs":
+    if stored.kind == "texts" and options.start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
-    samples = None if form.data is None else held_out_samples(folder, stored, form.data, columns)
-    if form.level is not None:
-        whole, stored = stored, level_model(stored, form.level)
+    samples = None if options.data is None else held_out_samples(folder, stored, options.data, columns)
+    if options.level is not None:
+        whole, stored = stored, level_model(stored, options.level)
         if samples is not None:
-            typer.echo(_pruning_table(whole, stored, samples, form.level), err=True)
+            typer.echo(_pruning_table(whole, stored, samples, options.level), err=True)
             samples = None
-    exact = export_onnx(stored, start=form.start)  # type: ignore[arg-type]  # one of the two, as checked
+    exact = export_onnx(stored, start=options.start)  # type: ignore[arg-type]  # one of the two, as checked
     if samples is not None and samples.inputs.kind != exact.description.kind:
         raise DataError(
-            f"{form.data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}"
+            f"{options.data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}"
         )
-    written = to_int8(exact) if form.int8 else exact
-    cost = _cost(exact, written, samples) if form.int8 else None  # before anything is written
+    written = to_int8(exact) if options.int8 else exact
+    cost = _cost(exact, written, samples) if options.int8 else None  # before anything is written
     files = " and ".join(f"{file} ({file.stat().st_size:,} bytes)" for file in written.write(onnx))
     difference = f"difference from PyTorch {exact.difference:.1e}" + (
-        f", with int8 {written.difference:.1e}" if form.int8 else ""
+        f", with int8 {written.difference:.1e}" if options.int8 else ""
     )
     typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.", err=True)
     if cost:

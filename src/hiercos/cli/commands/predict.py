@@ -14,7 +14,7 @@ from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format, st
 from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
-from hiercos.cli.options.answers import Answering, AnswerOptions, RowOptions
+from hiercos.cli.options.answers import AnswerOptions, BoundRequest, RowOptions
 from hiercos.cli.options.common import LoadOptions, check_target
 from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 
@@ -148,13 +148,13 @@ def predict(
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.predictions import node_columns
+    from hiercos.predictions import node_value_columns
 
     opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
         raise OptionError(f"--format {FIFTYONE}: expected a model of images, this one takes {opened.kind}")
     weights = by_row.weights(inputs, opened.taxonomy)
-    answering = Answering.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
+    bound = BoundRequest.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
     unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **reading, callback=checking_lines())
     for note in unlabelled.notes:
         typer.echo(note, err=True)
@@ -163,12 +163,12 @@ def predict(
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            write(batch, table.columns(batch, answering.posterior(posterior, batch.numbers), answering.rule))
+            write(batch, table.columns(batch, bound.posterior(posterior, batch.numbers), bound.rule))
             advance(len(posterior))
 
         if table.probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
             for batch, values in scored:
-                write(batch, node_columns(batch, values, opened.taxonomy))
+                write(batch, node_value_columns(batch, values, opened.taxonomy))
                 advance(len(values))
             return
         with in_background(answer) as answer_later:  # while the network computes the next batch

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import Taxonomy
 
 
-OPTIONS = {"level_confidences": "--confidence"}  # options that are not called like their parameter of a rule
+OPTION_OF_PARAMETER = {
+    "level_confidences": "--confidence"
+}  # options that are not called like their parameter of a rule
 HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 
@@ -31,7 +33,7 @@ def command_spelling() -> Iterator[None]:
     except OptionError:
         raise
     except RuleParameterError as error:
-        raise OptionError(error.spelled(option_name)) from error
+        raise OptionError(error.with_names(option_name)) from error
     except FaultsError as error:
         raise OptionError(map(_hinted, error.faults)) from error
 
@@ -43,7 +45,7 @@ def option_name(parameter: str) -> str:
         >>> option_name("target_precision"), option_name("level_confidences")
         ('--target-precision', '--confidence')
     """
-    return OPTIONS.get(parameter, f"--{parameter.replace('_', '-')}")
+    return OPTION_OF_PARAMETER.get(parameter, f"--{parameter.replace('_', '-')}")
 
 
 def _hinted(fault: str) -> str:
@@ -208,7 +210,7 @@ class RowOptions:
 
 
 @dataclass(frozen=True)
-class Answering:
+class BoundRequest:
     """A model's rule under a request, and the classes allowed in each row.
 
     Attributes:
@@ -228,7 +230,7 @@ class Answering:
         stored: "Rule",
         calibration: "HeldOutChains | None",
         weights: "Sequence[RowWeights]" = (),
-    ) -> "Answering":
+    ) -> "BoundRequest":
         """The rule of a request for a model; the guarantee of a target, or why it has none, goes to stderr."""
         with command_spelling():
             rule = request.chosen_rule(stored, calibration)

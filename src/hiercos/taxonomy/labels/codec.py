@@ -66,22 +66,22 @@ class LabelCodec:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
         return self.reader(y)
 
-    def known(self, y: AnyArray, *, otherwise: int) -> IntArray:
-        """Label indices of M labels as by `read`, shape (M,), but `otherwise` for unknown ones."""
+    def read_or(self, y: AnyArray, default: int) -> IntArray:
+        """Label indices of M labels as by `read`, shape (M,), but `default` for unknown ones."""
         try:
             return self.read(y)
         except DataError:
             found: dict[Any, int] = {}
             for row, key in enumerate(keys := [str(label) for label in y.tolist()]):
                 if key not in found:
-                    found[key] = self._single(y[row : row + 1], otherwise)
+                    found[key] = self._single(y[row : row + 1], default)
             return np.array([found[key] for key in keys], dtype=np.int64)
 
-    def _single(self, y: AnyArray, otherwise: int) -> int:
+    def _single(self, y: AnyArray, default: int) -> int:
         try:
             return int(self.read(y)[0])
         except DataError:
-            return otherwise
+            return default
 
     def agrees_with(self, other: "LabelCodec") -> bool:
         """Whether both have the same tree and the same labels, in the same order."""

@@ -6,19 +6,25 @@ import numpy as np
 import pytest
 
 from hiercos.errors import DataError
-from hiercos.predictions.guesses import Guess, ImageGuesses, LabelledImages, guessed_scores, read_labelled_images
+from hiercos.predictions.image_predictions import (
+    ImagePrediction,
+    ImagePredictions,
+    LabelledImages,
+    prediction_scores,
+    read_labelled_images,
+)
 from trees import TOY
 
 LABELLED = LabelledImages(("1.jpg", "2.jpg", "3.jpg"), np.array([0, 1, 2]), "labels.csv")
 
 
-def answers(image: str, *names: str) -> ImageGuesses:
-    return ImageGuesses(image, [Guess(name, (name,)) for name in names])
+def answers(image: str, *names: str) -> ImagePredictions:
+    return ImagePredictions(image, [ImagePrediction(name, (name,)) for name in names])
 
 
 def test_scores_fall_with_the_place_among_the_answers() -> None:
     found = [answers("x/2.jpg", "Car", "dog"), answers("x/3.jpg", "car"), answers("x/1.jpg", "cat", "DOG", "car")]
-    scored = guessed_scores(found, LABELLED, TOY, "p.csv")
+    scored = prediction_scores(found, LABELLED, TOY, "p.csv")
     assert scored.scores.tolist() == [[3, 2, 1], [0, 1, 2], [0, 0, 1]]
     assert scored.labels.tolist() == [0, 1, 2]
     assert np.asarray(scored.depth).tolist() == [3, 2, 1]
@@ -27,7 +33,7 @@ def test_scores_fall_with_the_place_among_the_answers() -> None:
 
 def test_whole_rankings_need_no_words() -> None:
     found = [answers(f"{number}.jpg", "cat", "dog", "car") for number in (1, 2, 3)]
-    assert guessed_scores(found, LABELLED, TOY, "p.csv").notes == ()
+    assert prediction_scores(found, LABELLED, TOY, "p.csv").notes == ()
 
 
 def test_what_is_no_class_is_left_out_and_said_and_a_class_counts_once() -> None:
@@ -36,7 +42,7 @@ def test_what_is_no_class_is_left_out_and_said_and_a_class_counts_once() -> None
         answers("2.jpg", "pet", "lynx"),
         answers("4.jpg", "lynx"),
     ]
-    scored = guessed_scores(found, LABELLED, TOY, "p.csv")
+    scored = prediction_scores(found, LABELLED, TOY, "p.csv")
     assert scored.scores.tolist() == [[1, 0, 0], [0, 0, 0], [0, 0, 0]]
     assert np.asarray(scored.depth).tolist() == [1, 0, 0]
     assert scored.notes == (
@@ -51,12 +57,12 @@ def test_what_is_no_class_is_left_out_and_said_and_a_class_counts_once() -> None
 
 def test_files_that_do_not_fit_together_are_refused() -> None:
     with pytest.raises(DataError) as error:
-        guessed_scores([answers("9.jpg", "cat")], LABELLED, TOY, "p.csv")
+        prediction_scores([answers("9.jpg", "cat")], LABELLED, TOY, "p.csv")
     assert str(error.value) == "p.csv: none of its images is in labels.csv: got '9.jpg', expected paths such as '1.jpg'"
     with pytest.raises(
         DataError, match=r"p\.csv: no prediction is a class of the taxonomy\np\.csv has no prediction for 2 of 3"
     ) as error:
-        guessed_scores([answers("1.jpg", "lynx")], LABELLED, TOY, "p.csv")
+        prediction_scores([answers("1.jpg", "lynx")], LABELLED, TOY, "p.csv")
     assert "such as 'lynx'" in str(error.value)
 
 

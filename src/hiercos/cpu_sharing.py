@@ -1,8 +1,8 @@
-"""Turns on the cores, between processes whose threads together are more than the cores. Open to every package.
+"""Time slices of the CPU shared by several hiercos processes of one user.
 
 Two processes with a thread for every core slow each other many times over: at each parallel loop, threads that are done
 spin on the cores that the others need. With turns, one of them computes for a moment with all its threads while the
-other sleeps. The results do not depend on it.
+other sleeps. The results do not depend on it. Every package may import this module.
 """
 
 import os
@@ -24,8 +24,8 @@ PAUSE = 60.0  # seconds without turns after such a wait
 POLL = 0.001
 
 
-class Turns:
-    """Turns that the processes with the same folder take.
+class CpuTurns:
+    """Turns on the CPU that the processes with the same folder take.
 
     A process whose turn it is holds the lock of the file `turn`; the one that comes next holds that of `next`.
 
@@ -70,7 +70,7 @@ def _lock(descriptor: int, latest: float) -> bool:
         time.sleep(POLL)
 
 
-_shared: Turns | None = None  # of this process; None where it takes no turns
+_shared: CpuTurns | None = None  # of this process; None where it takes no turns
 
 
 def share_cores(environment: Mapping[str, str]) -> None:
@@ -85,11 +85,11 @@ def share_cores(environment: Mapping[str, str]) -> None:
     threads = int(first) if first.isdecimal() else cores
     if fcntl is not None and 2 * threads > cores > 1:
         with suppress(OSError, RuntimeError):  # no home folder, or none that can be written to: no turns
-            _shared = Turns(Path.home() / ".cache" / "hiercos" / "cores")
+            _shared = CpuTurns(Path.home() / ".cache" / "hiercos" / "cores")
 
 
 @contextmanager
-def own_turn() -> Iterator[None]:
+def cpu_turn() -> Iterator[None]:
     """Compute in a turn of this process."""
     turns = _shared
     if turns is None:

@@ -6,7 +6,7 @@ import pytest
 
 from hiercos.data.readers.table_files import column_names
 from hiercos.errors import DataError
-from hiercos.predictions.guesses import is_guess_table, read_guess_table
+from hiercos.predictions.image_predictions import is_prediction_table, read_prediction_table
 
 BIOCLIP = """\
 file_name,kingdom,phylum,class,order,family,genus,species_epithet,species,common_name,score
@@ -19,8 +19,8 @@ cat.jpg,Animalia,Chordata,Mammalia,Carnivora,Felidae,Felis,silvestris,Felis silv
 
 def found(folder: Path, text: str, name: str = "p.csv") -> list[tuple[str, list[tuple[str, ...]]]]:
     (folder / name).write_text(text, encoding="utf-8")
-    images = read_guess_table(folder / name, column_names(folder / name))
-    return [(image.image, [guess.names for guess in image.guesses]) for image in images]
+    images = read_prediction_table(folder / name, column_names(folder / name))
+    return [(image.image, [prediction.names for prediction in image.predictions]) for image in images]
 
 
 def test_answers_are_grouped_by_image_best_first_with_every_name_they_have(tmp_path: Path) -> None:
@@ -69,7 +69,7 @@ def test_our_own_table_may_have_columns_of_the_input_and_answers_that_cannot_say
     ],
 )
 def test_such_a_table_is_known_by_its_columns(names: list[str], expected: bool) -> None:
-    assert is_guess_table(names) == expected
+    assert is_prediction_table(names) == expected
 
 
 def test_every_fault_is_said_with_its_row(tmp_path: Path) -> None:
@@ -87,4 +87,4 @@ def test_every_fault_is_said_with_its_row(tmp_path: Path) -> None:
 
 def test_other_kinds_of_tables_are_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"p\.parquet: expected predictions by image in \.csv or \.tsv"):
-        read_guess_table(tmp_path / "p.parquet", ["file_name", "species", "score"])
+        read_prediction_table(tmp_path / "p.parquet", ["file_name", "species", "score"])

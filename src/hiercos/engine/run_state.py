@@ -34,7 +34,7 @@ from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
 
 LOG = "log.csv"
-WRITING = 0.05  # largest share of the time that goes into checkpoints
+MOST_TIME_WRITING = 0.05  # largest share of the time that goes into checkpoints
 SHA256 = "sha256"  # metadata key of the checksum
 
 
@@ -283,12 +283,12 @@ class RunState:
         return epoch.average_precision > best.average_precision
 
     def write_if_due(self, folder: Path) -> None:
-        """Write after the first and the last epoch, and in between so rarely that it takes `WRITING` of the time."""
+        """Write after the first and the last epoch, and in between so rarely that it takes that share of the time."""
         began = time.perf_counter()
         if self.finished or began >= self._next_write:
             self.write(folder)
             ended = time.perf_counter()
-            self._next_write = ended + (ended - began) / WRITING
+            self._next_write = ended + (ended - began) / MOST_TIME_WRITING
 
     def write(self, folder: Path) -> None:
         """Write the log and the checkpoint of the last finished epoch."""
@@ -310,7 +310,7 @@ class RunState:
         self._is_changing = True
 
     @contextmanager
-    def kept_on_failure(self, folder: Path | None) -> Iterator[None]:
+    def checkpoint_on_failure(self, folder: Path | None) -> Iterator[None]:
         """Write the checkpoint of the last finished epoch if the block fails or is interrupted; the error gets a note.
 
         It takes as long as the other checkpoints, and can be interrupted once more.
@@ -319,10 +319,10 @@ class RunState:
             yield
         except BaseException as error:
             if folder is not None and self.progress.history:
-                error.add_note(self._keep(folder))
+                error.add_note(self._write_and_describe(folder))
             raise
 
-    def _keep(self, folder: Path) -> str:
+    def _write_and_describe(self, folder: Path) -> str:
         """Write the checkpoint unless it is written; the outcome as a sentence."""
         epochs = len(self.progress.history)
         try:

@@ -1,4 +1,4 @@
-"""The forms of the same results."""
+"""The output formats of the same results."""
 
 import csv
 import json
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.report import comparison_results, results_text, write_results
-from hiercos.report.forms import latex_text
+from hiercos.report.formats import latex_text
 from records import record
 
 RECORDS = [
@@ -83,7 +83,7 @@ def test_tables_say_which_interval_they_have() -> None:
 def test_differences_are_to_the_reference_that_was_named() -> None:
     results = comparison_results(RECORDS, reference="hier_cos + crm")
     (section,) = results.sections
-    assert section.reference is section.lines[2]
+    assert section.reference is section.variants[2]
     grid = results.differences(section)
     assert grid is not None
     caption, caution = "Test split: differences to hier_cos + crm, seed by seed", "with two seeds these say little"

@@ -28,14 +28,14 @@ from hiercos.taxonomy.formats import NUMBERED
 SEVERAL = -1
 
 
-class LooseNames:
+class NormalizedNames:
     """Lookup of classes by id, path or unique name; letter case, underscores and repeated spaces are ignored.
 
     Args:
         taxonomy: taxonomy of the classes.
 
     Example:
-        >>> names = LooseNames(Taxonomy.from_paths([("Felidae", "Panthera leo"), ("Canidae", "Canis lupus")]))
+        >>> names = NormalizedNames(Taxonomy.from_paths([("Felidae", "Panthera leo"), ("Canidae", "Canis lupus")]))
         >>> names.find(["no id", "panthera_leo"])
         0
     """
@@ -44,16 +44,18 @@ class LooseNames:
         self._classes: dict[str, int] = {}
         for label, leaf in enumerate(taxonomy.leaves.tolist()):
             given_id = taxonomy.ids[leaf] if taxonomy.ids else ""
-            for name in {_loose(name) for name in (given_id, taxonomy.path_text(leaf), taxonomy.names[leaf])} - {""}:
+            for name in {_normalized(name) for name in (given_id, taxonomy.path_text(leaf), taxonomy.names[leaf])} - {
+                ""
+            }:
                 self._classes[name] = SEVERAL if name in self._classes else label
 
     def find(self, names: Iterable[str]) -> int | None:
         """Class of the first name that identifies exactly one class; None if no name does."""
-        found = (self._classes.get(_loose(name), SEVERAL) for name in names)
+        found = (self._classes.get(_normalized(name), SEVERAL) for name in names)
         return next((label for label in found if label != SEVERAL), None)
 
 
-def _loose(name: str) -> str:
+def _normalized(name: str) -> str:
     words = (" ".join(part.replace("_", " ").casefold().split()) for part in path_parts(name))
     return f" {PATH_SIGN} ".join(words)
 
@@ -112,7 +114,7 @@ def _place(path: tuple[str, ...], whole: dict[tuple[str, ...], int], ends: dict[
     return next((whole[path[start:]] for start in range(1, len(path)) if path[start:] in whole), ABSENT)
 
 
-class Guess(NamedTuple):
+class ImagePrediction(NamedTuple):
     """One predicted class.
 
     Attributes:
@@ -124,11 +126,11 @@ class Guess(NamedTuple):
     names: tuple[str, ...]
 
 
-class ImageGuesses(NamedTuple):
+class ImagePredictions(NamedTuple):
     """Path of an image and its predictions, best first."""
 
     image: str
-    guesses: Sequence[Guess]
+    predictions: Sequence[ImagePrediction]
 
 
 @dataclass(frozen=True)
@@ -170,8 +172,8 @@ def read_labelled_images(
     return LabelledImages(table.columns[path_column], label_indices(nodes, taxonomy), str(path))
 
 
-def guessed_scores(
-    found: Sequence[ImageGuesses], labelled: LabelledImages, taxonomy: Taxonomy, source: str
+def prediction_scores(
+    found: Sequence[ImagePredictions], labelled: LabelledImages, taxonomy: Taxonomy, source: str
 ) -> ScoreSet:
     """Class scores of every labelled image, which fall with the rank of a class among its predictions.
 
@@ -193,9 +195,9 @@ def guessed_scores(
         raise DataError(
             f"{source}: none of its images is in {labelled.source}: got {there!r}, expected paths such as {here!r}"
         )
-    names = LooseNames(taxonomy)
-    answers = [[] if place == ABSENT else found[place].guesses for place in places]
-    classes = [[names.find(guess.names) for guess in guesses] for guesses in answers]
+    names = NormalizedNames(taxonomy)
+    answers = [[] if place == ABSENT else found[place].predictions for place in places]
+    classes = [[names.find(prediction.names) for prediction in predictions] for predictions in answers]
     ranked = [list(dict.fromkeys(label for label in row if label is not None)) for row in classes]
     depth = np.array([len(row) for row in ranked], dtype=np.int64)
     notes = [*_missing(places, len(found), labelled, source), *_unknown(answers, classes)]
@@ -223,10 +225,10 @@ def _missing(places: Sequence[int], found: int, labelled: LabelledImages, source
         yield f"{labelled.source} has no label for {unused} of {found} images of {source}: these are left out."
 
 
-def _unknown(answers: Sequence[Sequence[Guess]], classes: Sequence[Sequence[int | None]]) -> Iterator[str]:
+def _unknown(answers: Sequence[Sequence[ImagePrediction]], classes: Sequence[Sequence[int | None]]) -> Iterator[str]:
     """A note about predictions that are not a class."""
-    pairs = [list(zip(guesses, labels, strict=True)) for guesses, labels in zip(answers, classes, strict=True)]
-    others = Counter(guess.shown for row in pairs for guess, label in row if label is None)
+    pairs = [list(zip(predictions, labels, strict=True)) for predictions, labels in zip(answers, classes, strict=True)]
+    others = Counter(prediction.shown for row in pairs for prediction, label in row if label is None)
     if others:
         (name, times), total = others.most_common(1)[0], sum(map(len, pairs))
         first = sum(bool(row) and row[0][1] is None for row in pairs)
@@ -252,12 +254,12 @@ SCORE, ID, COMMON, EPITHET = "score", "id", "common_name", "species_epithet"
 OTHERS = ("row", "rank", "confidence")
 
 
-def is_guess_table(names: Sequence[str]) -> bool:
+def is_prediction_table(names: Sequence[str]) -> bool:
     """Whether a table with these columns holds predictions by image, without labels."""
-    return not guess_table_faults(names)
+    return not prediction_table_faults(names)
 
 
-def guess_table_faults(names: Sequence[str]) -> list[str]:
+def prediction_table_faults(names: Sequence[str]) -> list[str]:
     """Sentences about why a table with these columns does not hold predictions by image; empty if it does."""
     if LABEL_COLUMN in names:
         return [f"expected no labels among predictions by image, got a column {LABEL_COLUMN!r}"]
@@ -269,7 +271,7 @@ def guess_table_faults(names: Sequence[str]) -> list[str]:
     return faults
 
 
-def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
+def read_prediction_table(path: Path, names: Sequence[str]) -> list[ImagePredictions]:
     """Predictions of each image, the highest score first, images in order of appearance.
 
     Args:
@@ -292,7 +294,7 @@ def read_guess_table(path: Path, names: Sequence[str]) -> list[ImageGuesses]:
     for row, name in enumerate(table.columns[image]):
         rows_of[name].append(row)
     return [
-        ImageGuesses(name, [_guess(table, row, levels) for row in sorted(rows, key=lambda row: -scores[row])])
+        ImagePredictions(name, [_prediction(table, row, levels) for row in sorted(rows, key=lambda row: -scores[row])])
         for name, rows in rows_of.items()
     ]
 
@@ -334,11 +336,11 @@ def _number(text: str) -> float:
         return math.nan
 
 
-def _guess(table: Table, row: int, levels: Sequence[str]) -> Guess:
+def _prediction(table: Table, row: int, levels: Sequence[str]) -> ImagePrediction:
     """Prediction of one row, with its id, path, last name and common name, as far as they exist."""
     cells = {name: cells[row].strip() for name, cells in table.columns.items()}
     path = [cells[level] for level in levels if cells[level]]
     name = path[-1] if path else ""
     by_epithet = [*path[:-1], cells[EPITHET]] if cells.get(EPITHET) else []
     ways = (cells.get(ID, ""), *map(PATH_SEPARATOR.join, (path, by_epithet)), name, cells.get(COMMON, ""))
-    return Guess(name or cells.get(COMMON, ""), tuple(way for way in ways if way))
+    return ImagePrediction(name or cells.get(COMMON, ""), tuple(way for way in ways if way))

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from hiercos.engine import TrainConfig
-from hiercos.engine.checkpoint import (
+from hiercos.engine.run_state import (
     Checkpoint,
     CheckpointError,
     Epoch,

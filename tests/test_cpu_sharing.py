@@ -8,24 +8,24 @@ from pathlib import Path
 
 import pytest
 
-from hiercos import turns
-from hiercos.turns import Turns, in_turns, own_turn, share_cores
+from hiercos import cpu_sharing
+from hiercos.cpu_sharing import CpuTurns, cpu_turn, in_turns, share_cores
 
 fcntl = pytest.importorskip("fcntl")
 
 
 @pytest.fixture
-def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Turns]:
+def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[CpuTurns]:
     """Turns that this process takes, whatever the machine."""
-    own = Turns(tmp_path)
-    monkeypatch.setattr(turns, "_shared", own)
+    own = CpuTurns(tmp_path)
+    monkeypatch.setattr(cpu_sharing, "_shared", own)
     yield own
     own.close()
 
 
-def other_process(tmp_path: Path) -> Turns:
+def other_process(tmp_path: Path) -> CpuTurns:
     """Turns of another process: other descriptors of the same files."""
-    return Turns(tmp_path)
+    return CpuTurns(tmp_path)
 
 
 def is_free(tmp_path: Path) -> bool:
@@ -51,7 +51,7 @@ def test_a_turn_is_held_while_parts_are_made_and_used_and_ends_with_them(tmp_pat
         assert part in range(3)
     assert held == [False] * 6
     assert is_free(tmp_path)
-    with own_turn():
+    with cpu_turn():
         assert not is_free(tmp_path)
     assert is_free(tmp_path)
 
@@ -60,15 +60,15 @@ def test_a_turn_is_held_while_parts_are_made_and_used_and_ends_with_them(tmp_pat
 def test_a_failure_ends_the_turn(tmp_path: Path) -> None:
     with pytest.raises(ZeroDivisionError):
         _ = [1 / part for part in in_turns([0, 1])]
-    with pytest.raises(ZeroDivisionError), own_turn():
+    with pytest.raises(ZeroDivisionError), cpu_turn():
         assert 1 / 0
     assert is_free(tmp_path)
 
 
 @pytest.mark.usefixtures("shared")
 def test_two_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "SECONDS", 0.02)
-    monkeypatch.setattr(turns, "LONGEST_WAIT", 60.0)
+    monkeypatch.setattr(cpu_sharing, "SECONDS", 0.02)
+    monkeypatch.setattr(cpu_sharing, "LONGEST_WAIT", 60.0)
     other, order, stop = other_process(tmp_path), [], threading.Event()
 
     def compute() -> None:
@@ -93,15 +93,15 @@ def test_two_take_turns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_process_that_waits_too_long_computes_without_a_turn(
-    shared: Turns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: CpuTurns, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "LONGEST_WAIT", 0.05)
+    monkeypatch.setattr(cpu_sharing, "LONGEST_WAIT", 0.05)
     stopped = other_process(tmp_path)
     stopped.begin()
     start = time.monotonic()
     assert list(in_turns(range(3))) == [0, 1, 2]
     assert time.monotonic() - start >= 0.05
-    monkeypatch.setattr(turns, "LONGEST_WAIT", 60.0)
+    monkeypatch.setattr(cpu_sharing, "LONGEST_WAIT", 60.0)
     start = time.monotonic()
     shared.begin()  # and does not wait again at once
     assert time.monotonic() - start < 50
@@ -113,18 +113,18 @@ def test_a_process_that_waits_too_long_computes_without_a_turn(
 def test_turns_are_taken_unless_two_such_processes_fit(
     threads: str | None, takes_turns: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(turns, "_shared", None)
-    monkeypatch.setattr(turns.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr(cpu_sharing, "_shared", None)
+    monkeypatch.setattr(cpu_sharing.os, "cpu_count", lambda: 2)
     monkeypatch.setenv("HOME", str(tmp_path))
     share_cores({} if threads is None else {"OMP_NUM_THREADS": threads})
-    assert (turns._shared is not None) == takes_turns
-    if turns._shared is not None:
-        turns._shared.close()
+    assert (cpu_sharing._shared is not None) == takes_turns
+    if cpu_sharing._shared is not None:
+        cpu_sharing._shared.close()
 
 
 @pytest.mark.usefixtures("shared")
 def test_without_the_command_no_turn_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(turns, "_shared", None)
+    monkeypatch.setattr(cpu_sharing, "_shared", None)
     assert [is_free(tmp_path) for _ in in_turns(range(2))] == [True, True]
-    with own_turn():
+    with cpu_turn():
         assert is_free(tmp_path)

@@ -1,4 +1,4 @@
-"""Results in every form: the files of a comparison, Markdown, LaTeX and JSON."""
+"""Results in every output format: CSV, Markdown, LaTeX and JSON."""
 
 import json
 import math
@@ -14,20 +14,20 @@ from hiercos.report.grid import Cell, Grid
 from hiercos.report.page import write_report
 from hiercos.report.results import Estimate, results_csv
 
-FORMS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # output format -> file extension
+FORMATS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # output format -> file extension
 
 
-def results_text(results: Results, form: str) -> str:
+def results_text(results: Results, format_name: str) -> str:
     """The results in one of the output formats."""
-    if form == "csv":
+    if format_name == "csv":
         return results_csv(results.rows)
-    return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[form](results)
+    return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[format_name](results)
 
 
 def write_results(results: Results, folder: Path, analysis: Analysis | None = None) -> str:
     """Write the results to a folder in every format; returns the sentence of `write_report`."""
-    for form, ending in FORMS.items():
-        write_atomically(folder / f"results.{ending}", results_text(results, form))
+    for format_name, ending in FORMATS.items():
+        write_atomically(folder / f"results.{ending}", results_text(results, format_name))
     return write_report(results, folder / "report.html", analysis)
 
 
