@@ -24,7 +24,7 @@ import torch
 
 from hiercos import files, locks, manifest
 from hiercos.cli.app import run
-from hiercos.engine import load_model
+from hiercos.engine import load_model, run_state
 
 
 class Clock:
