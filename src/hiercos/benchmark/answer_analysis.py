@@ -35,7 +35,7 @@ from hiercos.taxonomy import (
 )
 
 BoolArray = NDArray[np.bool_]
-MOST_ANSWERS, MOST_MISTAKES, MOST_PAIRS, MOST_SUSPECTS = 20_000, 60, 20, 200
+MOST_ANSWERS, MOST_MISTAKES, MOST_PAIRS, MOST_SUSPECTED = 20_000, 60, 20, 200
 CONFIDENT, NOT_FAR = 0.9, 1  # a label is suspected if the answer is at least this probable and farther than this
 BINS, POINTS = 10, 60  # bins of confidence; points of a curve of precision against coverage
 MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of distances; groups of classes of a matrix
@@ -144,7 +144,7 @@ def analyse(
         total=len(variant.labels),
         mistakes=tuple(mistake(variant, int(row)) for row in worst[:MOST_MISTAKES]),
         pairs=confused_pairs(variant),
-        suspected_labels=tuple(mistake(variant, int(row)) for row in suspected[:MOST_SUSPECTS]),
+        suspected_labels=tuple(mistake(variant, int(row)) for row in suspected[:MOST_SUSPECTED]),
         levels=level_curves(variant),
         rankings=variant_rankings([variant, *others]),
         hops_weights=hops_weights(variant),

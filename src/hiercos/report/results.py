@@ -1,6 +1,6 @@
 """Records as the rows of results.csv, their summary, published figures beside them, and the verdict in words.
 
-The summary has one variant per method, with mean and interval over the seeds.
+The summary has one row per variant (a method with a decision rule), with mean and interval over the seeds.
 """
 
 import math
@@ -102,7 +102,7 @@ def results_csv(rows: Sequence[ResultRow]) -> str:
 
 @dataclass(frozen=True)
 class Variant:
-    """A table row: the runs of one method, or of one of its settings, over the seeds.
+    """A method with a decision rule, or with one of its settings: its runs over the seeds, one row of a table.
 
     Attributes:
         name: name in the table.
@@ -138,7 +138,7 @@ class Variant:
 
 
 def summarize(records: Iterable[Record], *, interval: IntervalConvention = "sample") -> list[Variant]:
-    """One variant per method and rule, in the order of appearance."""
+    """The variants of some records, in the order of appearance."""
     groups: dict[str, list[Record]] = {}
     for record in records:
         groups.setdefault(record.name, []).append(record)
