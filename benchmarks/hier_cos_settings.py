@@ -3,7 +3,7 @@
 Every line is one run on the training split of ICD-10-CM's chapters 9, 10, 11 and 13 (or the data named on the command
 line), with its figures on the validation split; the test split is never read.
 
-    python benchmarks/hier_cos_settings.py [DATA] [--width 512] [--patience 4] [--limit 10000] [--lines hier-cos]
+    python benchmarks/hier_cos_settings.py [DATA] [--width 512] [--patience 4] [--limit 10000] [--variants hier-cos]
 """
 
 import argparse
@@ -19,7 +19,9 @@ from hiercos.data import load_dataset
 from hiercos.engine import LabelledVectors, PreparedData, TrainConfig, evaluate, fit, prepare
 from hiercos.methods import Model
 
-LINES: dict[str, tuple[str, Mapping[str, Any]]] = {  # changed settings by line; "options." for those of the method
+VARIANTS: dict[
+    str, tuple[str, Mapping[str, Any]]
+] = {  # changed settings by variant; "options." for those of the method
     "cross-entropy-mlp": ("cross-entropy-mlp", {}),
     "barz-denzler": ("barz-denzler", {}),
     "haframe": ("haframe", {}),
@@ -64,7 +66,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=512)
     parser.add_argument("--patience", type=int, default=4)
     parser.add_argument("--limit", type=int, help="training samples, drawn at random; all by default")
-    parser.add_argument("--lines", default=",".join(LINES))
+    parser.add_argument("--variants", default=",".join(VARIANTS))
     asked = parser.parse_args()
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
@@ -73,8 +75,8 @@ def main() -> None:
     rows = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))[: asked.limit]
     train = LabelledVectors(train.features[rows], train.labels[rows])
     print(f"| setting | {' | '.join(COLUMNS)} |\n|---|{'---:|' * len(COLUMNS)}", flush=True)
-    for name in asked.lines.split(","):
-        method, changes = LINES[name]
+    for name in asked.variants.split(","):
+        method, changes = VARIANTS[name]
         options = {"width": asked.width, "dropout": 0.1}
         base = TrainConfig(method, options, epochs=100, schedule="plateau", patience=asked.patience)
         found = figures(fabric, data, train, changed(base, changes))
