@@ -98,6 +98,10 @@ class DataError(FaultsError):
     """Data or labels that cannot be used; see `FaultsError`."""
 
 
+class UnknownLabelError(DataError):
+    """Labels of which at least one is not in the taxonomy; see `FaultsError`."""
+
+
 RowName = Callable[[int], str]  # from the index of a sample to its name in messages
 
 
