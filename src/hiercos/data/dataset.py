@@ -10,7 +10,7 @@ import numpy as np
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import EXTENDING_SPLITS, SPLITS, TextArray, calibration_rows
-from hiercos.errors import DataError
+from hiercos.errors import DataError, listed
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 
 MOST_SHOWN = 5  # names in a note
@@ -175,16 +175,15 @@ def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
     counts = np.bincount(dataset.labels[train], minlength=taxonomy.num_classes)[: taxonomy.num_classes]
     notes = []
     if len(missing := np.flatnonzero(counts == 0)):
-        names = [repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing[:MOST_SHOWN]]
+        names = (repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing)
         notes.append(
             f"{dataset.source}: {len(missing):,} of {taxonomy.num_classes:,} classes have no training samples: "
-            f"{_listed(names, len(missing))}."
+            f"{listed(names, MOST_SHOWN)}."
         )
     if dataset.kind == "vectors" and len(constant := _constant_columns(np.asarray(dataset.inputs), train)):
-        names = [str(column) for column in constant[:MOST_SHOWN]]
         notes.append(
             f"{dataset.source}: {len(constant):,} features never vary in training, columns "
-            f"{_listed(names, len(constant))} (counted from 0)."
+            f"{listed(map(str, constant), MOST_SHOWN)} (counted from 0)."
         )
     return tuple(notes)
 
@@ -195,7 +194,3 @@ def _constant_columns(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
     for start in range(0, len(rows), ROWS_AT_ONCE):
         same &= (features[rows[start : start + ROWS_AT_ONCE]] == features[rows[0]]).all(axis=0)
     return np.flatnonzero(same)
-
-
-def _listed(names: list[str], count: int) -> str:
-    return ", ".join([*names, *["…"] * (count > MOST_SHOWN)])
