@@ -79,12 +79,12 @@ class LineAnswers:
     @cached_property
     def paths(self) -> IntArray:
         """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
-        return _paths(self.taxonomy, self.nodes)
+        return self.taxonomy.path_table(self.nodes)
 
     @cached_property
     def true_paths(self) -> IntArray:
         """Nodes from level 1 down to each true class, shape (M, H), -1 beyond its depth."""
-        return _paths(self.taxonomy, self.taxonomy.leaves[self.labels])
+        return self.taxonomy.path_table(self.taxonomy.leaves[self.labels])
 
     @cached_property
     def is_wrong(self) -> BoolArray:
@@ -316,12 +316,6 @@ def _answers(line: LineAnswers) -> Answers:
     count = len(line.labels)
     rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)
     return Answers(line.rows[rows], line.labels[rows], line.nodes[rows], line.probabilities[rows])
-
-
-def _paths(taxonomy: Taxonomy, nodes: IntArray) -> IntArray:
-    table = np.full((len(nodes), taxonomy.height), -1)
-    table[nodes >= 0] = taxonomy.path_table(nodes[nodes >= 0])
-    return table
 
 
 def _shared(paths: IntArray, others: IntArray) -> IntArray:

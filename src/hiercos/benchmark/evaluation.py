@@ -122,8 +122,7 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
     The accuracy is that of the prediction at this level, over the answered samples whose label has the level, `samples`
     of them; the other means are over those labelled with a class, `with_class` of them.
     """
-    labelled, paths = nodes_of_labels(samples.labels, taxonomy), np.full((len(samples.labels), taxonomy.height), -1)
-    paths[labelled >= 0] = taxonomy.path_table(labelled[labelled >= 0])  # (M, H)
+    paths = taxonomy.path_table(nodes_of_labels(samples.labels, taxonomy))  # (M, H)
     values = samples.columns(BROKEN_DOWN)
     rows: list[MetricRow] = []
     for level in range(1, taxonomy.height + 1):

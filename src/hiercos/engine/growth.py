@@ -147,9 +147,7 @@ def _node_axis(change: TaxonomyChange) -> GrowingAxis:
 
 def _class_axis(change: TaxonomyChange) -> GrowingAxis:
     """Origin of the classes; one that was an inner node, or is new, starts from the old classes below or beside it."""
-    class_of_node = np.full(change.old.num_nodes + 1, -1)  # the last entry stands for no node
-    class_of_node[change.old.leaves] = np.arange(change.old.num_classes)
-    old, above = class_of_node[change.old_nodes[change.new.leaves]], change.old.ancestors
+    old, above = change.old.classes_of(change.old_nodes[change.new.leaves]), change.old.ancestors
     starts = {}
     for label in np.flatnonzero(old < 0).tolist():
         leaf = int(change.new.leaves[label])
