@@ -157,6 +157,19 @@ def _class_axis(change: TaxonomyChange) -> GrowingAxis:
     return GrowingAxis(old, starts)
 
 
+def remembered_samples(memory: Memory | None, change: TaxonomyChange, split: str) -> Memory | None:
+    """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits.
+
+    Samples whose label is not left, but the root, are dropped.
+    """
+    if memory is None or split not in ("train", "val"):
+        return None
+    labels = torch.tensor(change.new_labels(memory.labels.numpy()))
+    below_root = labels < change.new.num_classes + change.new.num_nodes
+    validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
+    return Memory(memory.features, labels).rows(below_root & (validation if split == "val" else ~validation))
+
+
 @dataclass(frozen=True)
 class GrownData:
     """New data for a model whose taxonomy grows, with its memory; a run trains on both.
@@ -200,13 +213,8 @@ class GrownData:
         return LabelledVectors(features, labels)
 
     def remembered(self, split: str) -> Memory | None:
-        """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits."""
-        if self.memory is None or split not in ("train", "val"):
-            return None
-        labels = torch.tensor(self.change.new_labels(self.memory.labels.numpy()))
-        below_root = labels < self.taxonomy.num_classes + self.taxonomy.num_nodes
-        validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
-        return Memory(self.memory.features, labels).rows(below_root & (validation if split == "val" else ~validation))
+        """Remembered samples of "train" or "val", see `remembered_samples`; None for other splits."""
+        return remembered_samples(self.memory, self.change, split)
 
     def model(self, config: TrainConfig) -> Model:
         """The model over the new taxonomy, see `extended_model`."""
@@ -248,10 +256,11 @@ def grown_data(
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
     if dataset.label_sets is not None:
         raise DataError(f"{dataset.source}: some samples have several labels; an extension expects one of each")
-    if memory is None and not len(dataset.rows("val")):
+    kept = remembered_samples(memory, change, "val")
+    if not len(dataset.rows("val")) and (kept is None or not len(kept)):  # before the features are computed
         raise DataError(
-            f"{dataset.source}: no row belongs to the split 'val', and there is no memory to validate on; expected "
-            "rows of train and val"
+            f"{dataset.source}: no row belongs to the split 'val', and there is no remembered sample to validate on; "
+            "expected rows of train and val"
         )
     method = stored.model.method
     METHODS.check_extendable(method)
