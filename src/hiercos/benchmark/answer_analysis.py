@@ -13,7 +13,7 @@ from hiercos.analysis import Analysis, Answers, ConfusedPair, LevelCurves, LineO
 from hiercos.benchmark.answer_rows import rule_of
 from hiercos.benchmark.reliability import level_answers, nodes_by_level, reliability_bins
 from hiercos.decisions import Posterior, Rule
-from hiercos.engine import tested_posterior
+from hiercos.engine import tested_run
 from hiercos.records import Record
 from hiercos.taxonomy import (
     AnyArray,
@@ -63,9 +63,10 @@ class LineAnswers:
 
         Test samples labelled with an inner node are left out.
         """
-        posterior, labels = tested_posterior(folder)
-        rows = np.flatnonzero(labels < posterior.taxonomy.num_classes)
-        return cls(record.name, record.method, rule_of(record, folder), posterior.rows(rows), labels[rows], rows)
+        tested = tested_run(folder)
+        rows = np.flatnonzero(tested.labels < tested.posterior.taxonomy.num_classes)
+        decided, posterior = rule_of(record, folder), tested.posterior.rows(rows)
+        return cls(record.name, record.method, decided, posterior, tested.labels[rows], rows)
 
     @property
     def taxonomy(self) -> Taxonomy:

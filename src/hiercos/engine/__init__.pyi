@@ -67,9 +67,9 @@ from .run_data import prepare_joined as prepare_joined
 from .run_data import taxonomy_summary as taxonomy_summary
 from .run_folder import INPUTS as INPUTS
 from .run_folder import SCORES as SCORES
+from .run_folder import TestedRun as TestedRun
 from .run_folder import read_shown_inputs as read_shown_inputs
-from .run_folder import stored_hops as stored_hops
-from .run_folder import tested_posterior as tested_posterior
+from .run_folder import tested_run as tested_run
 from .scoring import Scores as Scores
 from .scoring import array_energies as array_energies
 from .scoring import array_scores as array_scores
