@@ -2,9 +2,9 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -115,6 +115,12 @@ class Dataset:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{split} {len(self.rows(split))}" for split in SPLITS)
         return f"Dataset({self.name!r}, {len(self)} {self.kind} ({sizes}), {self.taxonomy!r})"
+
+    def take(self, rows: IntArray) -> Self:
+        """The data set of some rows, in this order, with their labels, sets of labels and splits."""
+        sets = None if self.label_sets is None else self.label_sets[rows]
+        inputs, labels, split = self.inputs.take(rows), self.labels[rows], self.split[rows]
+        return replace(self, inputs=inputs, labels=labels, split=split, label_sets=sets)
 
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""
