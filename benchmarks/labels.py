@@ -89,13 +89,8 @@ def variants(dataset: Dataset, shares: Iterable[float], seed: int) -> dict[str, 
         labels = coarsened(dataset.labels, chosen, dataset.taxonomy, seed)
         left = np.setdiff1d(np.arange(len(dataset)), chosen[labels[chosen] >= dataset.taxonomy.num_classes])
         found[f"{share:.0%} coarsened"] = replace(dataset, labels=labels)
-        found[f"{share:.0%} left out"] = taken(dataset, left)
+        found[f"{share:.0%} left out"] = dataset.take(left)
     return found
-
-
-def taken(dataset: Dataset, rows: IntArray) -> Dataset:
-    """Some rows of a data set."""
-    return replace(dataset, inputs=dataset.inputs.take(rows), labels=dataset.labels[rows], split=dataset.split[rows])
 
 
 def with_fewer_rows(dataset: Dataset, per_class: int | None) -> Dataset:
@@ -104,7 +99,7 @@ def with_fewer_rows(dataset: Dataset, per_class: int | None) -> Dataset:
         return dataset
     drawn = np.random.default_rng(0).permutation(dataset.rows("train"))
     kept = [drawn[dataset.labels[drawn] == label][:per_class] for label in range(dataset.taxonomy.num_classes)]
-    return taken(dataset, np.sort(np.concatenate([*kept, dataset.rows("val"), dataset.rows("test")])))
+    return dataset.take(np.sort(np.concatenate([*kept, dataset.rows("val"), dataset.rows("test")])))
 
 
 def coarse(asked: argparse.Namespace) -> None:

@@ -41,7 +41,7 @@ from hiercos.engine.encoders import TfidfEncoder
 from hiercos.engine.feature_file import GrowingFeatures, checked_blocks
 from hiercos.engine.memory import MEMORY
 from hiercos.engine.model_folder import CALIBRATION, CONFIG, TAXONOMY, TEXT_ARRAYS, TEXT_CONFIG, WEIGHTS, read_config
-from hiercos.engine.run_folder import INPUTS, SCORES, read_report_inputs, tested_posterior
+from hiercos.engine.run_folder import INPUTS, SCORES, read_report_inputs, tested_run
 from hiercos.engine.run_state import Checkpoint, read_checkpoint, write_checkpoint
 from hiercos.errors import FaultsError
 from hiercos.manifest import MANIFEST, Manifest
@@ -288,7 +288,7 @@ def folder_targets(folder: Path) -> Iterator[Target]:
         return stored.encoder.features.transform(["a red car"])
 
     readers = dict.fromkeys((CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS), loaded)
-    readers |= {SCORES: tested_posterior, INPUTS: read_report_inputs}
+    readers |= {SCORES: tested_run, INPUTS: read_report_inputs}
     for name, read in readers.items():
         place = shutil.copytree(whole, folder / f"with-{name}", dirs_exist_ok=True)
 

@@ -91,7 +91,7 @@ class ConfusedPair:
 
 @dataclass(frozen=True)
 class LevelCurves:
-    """Confidence and precision of the likeliest node of one level.
+    """Confidence and precision of the likeliest node of one level; a class that ends above it is its own node there.
 
     Attributes:
         level: level, 1 is the coarsest.
@@ -100,7 +100,7 @@ class LevelCurves:
         samples: number of samples in the same bins.
         coverage: shares of the samples, the most confident first.
         precision: share of right predictions among them.
-        answered: share of the samples that the variant answers at this level or deeper.
+        answered: share of the samples that the variant answers at this level or deeper, or with a class above it.
         answered_precision: share of these whose answer is right at this level; nan without any.
     """
 

@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 MOST_FAULTS = 20  # faults shown in one message; the rest are counted
 MOST_NAMES = 20  # known names listed if none of them is similar
@@ -45,8 +46,24 @@ def suggestion(name: str, known: Collection[str]) -> str:
     """
     if near := difflib.get_close_matches(str(name), known, n=1):
         return f"; did you mean {near[0]!r}?"
-    listed = [*list(known)[:MOST_NAMES], *["…"] * (len(known) > MOST_NAMES)]
-    return f"; there are: {', '.join(listed)}" if listed else "; there are none"
+    return f"; there are: {listed(known, MOST_NAMES)}" if known else "; there are none"
+
+
+def listed(names: Iterable[str], most: int, separator: str = ", ") -> str:
+    """The first names as one text, with "…" at the end if there are more; further names are not computed.
+
+    Args:
+        names: names of any number, "" without any.
+        most: maximum number of names to show.
+        separator: text between two names.
+
+    Example:
+        >>> listed(["cat", "dog", "car"], 2), listed(["cat", "dog"], 2)
+        ('cat, dog, …', 'cat, dog')
+    """
+    shown = list(islice(names, most + 1))
+    shown[most:] = ["…"] * (len(shown) > most)
+    return separator.join(shown)
 
 
 @contextmanager
@@ -96,6 +113,10 @@ class HiercosWarning(UserWarning):
 
 class DataError(FaultsError):
     """Data or labels that cannot be used; see `FaultsError`."""
+
+
+class UnknownLabelError(DataError):
+    """Labels of which at least one is not in the taxonomy; see `FaultsError`."""
 
 
 RowName = Callable[[int], str]  # from the index of a sample to its name in messages

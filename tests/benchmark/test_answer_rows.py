@@ -13,7 +13,7 @@ from hiercos import Taxonomy, engine
 from hiercos.benchmark import AnswerTable, Entry, compare
 from hiercos.benchmark.answer_rows import posterior_rows, rule_of, top1_and_distances
 from hiercos.decisions import Decision, rule
-from hiercos.engine import TrainConfig, prepare, stored_hops, train_run
+from hiercos.engine import TrainConfig, prepare, run_folder, train_run
 from hiercos.metrics import functional
 from hiercos.records import Record
 from hiercos.report import summarize
@@ -58,15 +58,25 @@ def test_a_run_stores_the_hops_of_its_rows_under_the_rules_it_was_measured_with(
     fabric.launch()
     config = TrainConfig(method="cross-entropy", epochs=1, batch_size=32)
     train_run(fabric, blob_data(TOY17, 340), config, tmp_path, reported=("crm", "hops", "default"))
-    posterior, labels = engine.tested_posterior(tmp_path)
+    tested = engine.tested_run(tmp_path)
     decided = rule_of(Record.read(tmp_path, name), tmp_path)
-    ranking = torch.from_numpy(decided.ranking(posterior))
-    wanted = functional.hops(ranking, torch.from_numpy(labels), TOY17).numpy()
-    stored = stored_hops(tmp_path, decided)
+    ranking = torch.from_numpy(decided.ranking(tested.posterior))
+    wanted = functional.hops(ranking, torch.from_numpy(tested.labels), TOY17).numpy()
+    stored = tested.hops(decided)
     assert stored is not None
     np.testing.assert_array_equal(stored, wanted)
     np.testing.assert_array_equal(posterior_rows(tmp_path, name)[:, 0], wanted)
-    assert stored_hops(tmp_path, rule("hops", exact_up_to=1)) is None
+    assert tested.hops(rule("hops", exact_up_to=1)) is None
+
+
+def test_the_stored_scores_are_read_once_for_the_rows_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    train_run(fabric, blob_data(TOY17, 340), TrainConfig(method="cross-entropy", epochs=1, batch_size=32), tmp_path)
+    read, calls = run_folder.read_npz, []
+    monkeypatch.setattr(run_folder, "read_npz", lambda path, **how: calls.append(path.name) or read(path, **how))
+    posterior_rows(tmp_path, "none")
+    assert calls == ["scores.npz"]
 
 
 def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: Path) -> None:

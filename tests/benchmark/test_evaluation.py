@@ -156,4 +156,4 @@ def test_drawn_labels_are_reliable_and_sure_mistakes_are_not() -> None:
     rows = [row for row in reliability_rows(sure) if row["confidence"] == "(all)"]
     assert [row["accuracy"] for row in rows] == [0.75, 0.25]
     assert [row["calibration_error"] for row in rows] == pytest.approx([0.15, 0.65])
-    assert [row["samples"] for row in reliability_rows(sure) if row["confidence"] == "0.9 to 1.0"] == [4, 4]
+    assert [row["samples"] for row in reliability_rows(sure) if row["confidence"] == "0.8 to 0.9"] == [4, 4]

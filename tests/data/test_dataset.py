@@ -102,3 +102,16 @@ def test_data_that_cannot_be_used_are_named(change: dict, message: str) -> None:
 def test_data_that_extend_a_model_need_training_rows_of_one_label_alone() -> None:
     found = replace(VECTORS, split=np.full(4, "train"), labels=np.ones(4, dtype=int), extends=True)
     assert (len(found.rows("train")), len(found.rows("val")), len(found.rows("test"))) == (4, 0, 0)
+
+
+def test_some_rows_of_a_data_set_keep_their_sets_of_labels() -> None:
+    root = TOY.num_classes + TOY.num_nodes
+    sets = np.array([[2, 4], [3, -1], [4, -1], [2, 3]])
+    whole = replace(TEXTS, labels=np.array([root, 1, 2, root]), label_sets=sets)
+    part = whole.take(np.array([3, 0, 2]))
+    assert [part.inputs.values([row]) for row in range(3)] == [["my cat"], ["a cat"], ["a car"]]
+    assert part.split.tolist() == ["test", "train", "val"]
+    assert part.labels.tolist() == [root, root, 2]
+    assert part.label_sets is not None
+    assert part.label_sets.tolist() == [[2, 3], [2, 4], [4, -1]]
+    assert TEXTS.take(np.array([0, 1, 2, 3])).fingerprint == TEXTS.fingerprint

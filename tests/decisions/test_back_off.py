@@ -169,8 +169,9 @@ def test_guarantees_are_named_with_their_assumption_and_withheld_where_they_do_n
     ("values", "message"),
     [
         ({"confidence": 0.5, "target_precision": 0.5}, "one threshold or target, got confidence and target_precision"),
-        ({"confidence": 1.5}, "expected a confidence above 0 and below 1, got 1.5"),
-        ({"level_confidences": (0.5, -1.0)}, "expected a level_confidences above 0"),
+        ({"confidence": 1.5}, "expected a confidence above 0 and at most 1, got 1.5"),
+        ({"confidence": float("nan")}, "expected a confidence above 0 and at most 1, got nan"),
+        ({"level_confidences": (0.5, -1.0)}, "expected a level_confidences above 0 and at most 1, got -1"),
         ({"target_containment": 1.0}, "expected a target_containment above 0 and below 1, got 1"),
         ({"max_overshoot": 0.0}, "expected a max_overshoot above 0, got 0"),
         ({"delta": 0.0}, "expected a delta above 0 and below 1, got 0"),
@@ -180,6 +181,10 @@ def test_guarantees_are_named_with_their_assumption_and_withheld_where_they_do_n
 def test_impossible_targets_are_refused(values: dict[str, float], message: str) -> None:
     with pytest.raises(RuleError, match=message):
         rule("back-off", **values)
+
+
+def test_a_confidence_of_one_is_possible() -> None:
+    assert rule("back-off", confidence=1.0) == BackOff(confidence=1.0)
 
 
 def test_a_target_without_calibration_is_refused_and_a_confidence_needs_none() -> None:

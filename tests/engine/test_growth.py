@@ -6,16 +6,21 @@ import torch
 from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
+from hiercos.data import Dataset, Vectors
 from hiercos.engine import (
     GrowthAccuracy,
     Memory,
     ModelError,
+    ReadConfig,
+    SingleDevice,
     StoredModel,
     extended_model,
+    grown_data,
     grown_model,
     load_model,
     save_model,
 )
+from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.taxonomy import taxonomy_change
 
@@ -106,6 +111,15 @@ def test_a_memory_with_columns_beyond_its_width_is_refused(tmp_path: Path) -> No
     save_model(tmp_path, StoredModel(Model(OLD, 3, "linear-svm"), None, memory=memory))
     with pytest.raises(ModelError, match="the parts of the model do not fit together"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize("remembered", [None, Memory(torch.zeros(2, 3), torch.tensor([2, 0]))])
+def test_data_without_a_sample_to_validate_on_are_refused(remembered: Memory | None) -> None:
+    grown = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish")])  # no car, the first one remembered
+    dataset = Dataset("new", grown, Vectors(np.eye(2, 3)), np.array([2, 2]), np.array(["train"] * 2), extends=True)
+    stored, config = StoredModel(Model(OLD, 3, "cross-entropy"), None), ReadConfig(SingleDevice("cpu"))
+    with pytest.raises(DataError, match="no row belongs to the split 'val', and there is no remembered sample"):
+        grown_data(stored, dataset, taxonomy_change(OLD, grown), remembered, config)
 
 
 def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:

@@ -14,7 +14,7 @@ from torchmetrics import MetricCollection
 
 from hiercos import Taxonomy
 from hiercos.metric_table import metric_spec
-from hiercos.metrics import NDCG, default_suite, ranking, suite_means, suite_values, tables
+from hiercos.metrics import NDCG, SuiteSums, default_suite, ranking, suite_means, suite_values, tables
 from hiercos.metrics import functional as HF
 from hiercos.metrics.ranking import best_classes
 from trees import TOY, TOY17, random_tree
@@ -131,6 +131,19 @@ def test_weights_count_samples_as_often_as_repeating_them() -> None:
         suite_means(values[repeated], labels[repeated], TREE),
         equal_nan=True,
     )
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_of_batches_add_up_to_the_means_of_all_samples(weighted: bool) -> None:
+    scores, labels, _ = batch(TREE, 30)
+    values, weights = suite_values(scores, labels, TREE), torch.arange(30).double() % 3 if weighted else None
+    sums = SuiteSums.empty(TREE)
+    for rows in torch.arange(30).split(7):
+        part = SuiteSums.of(values[rows], labels[rows], TREE, weights=None if weights is None else weights[rows])
+        sums = sums.plus(part)
+    torch.testing.assert_close(sums.averages(TREE), suite_means(values, labels, TREE, weights), equal_nan=True)
+    if not weighted:
+        assert torch.equal(SuiteSums.of(values, labels, TREE).totals, values.nansum(dim=0))
 
 
 def test_the_suite_moves_to_a_device_with_all_it_counts() -> None:

@@ -6,9 +6,10 @@ from hypothesis import strategies as st
 from sklearn.exceptions import NotFittedError
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
-from hiercos.errors import DataError
+from hiercos.errors import DataError, UnknownLabelError
 from hiercos.methods import Model
 from hiercos.sklearn.training import Moments
+from hiercos.taxonomy import LabelCodec
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 
 X, LABELS = samples(240)
@@ -119,6 +120,30 @@ def test_new_classes_without_their_argument_are_refused_with_it() -> None:
         with pytest.raises(DataError) as error:
             in_tree.partial_fit(X[:2], ["cow", "cow"], classes=classes)
         assert str(error.value).endswith("'cow'\ny: new classes are added by set_params(taxonomy=...)")
+
+
+def test_labels_of_another_form_are_refused_without_a_hint_on_new_classes() -> None:
+    model = HierarchicalClassifier().partial_fit(X, NAMES[LABELS], classes=NAMES)
+    with pytest.raises(
+        DataError, match=r"^y: expected labels of shape \(samples,\) as in the first fit, got \(240, 3\)$"
+    ):
+        model.partial_fit(X, LEVELS[LABELS])
+
+
+def test_unknown_labels_by_level_are_refused_with_the_argument_that_adds_them() -> None:
+    model = HierarchicalClassifier().partial_fit(X, LEVELS[LABELS], classes=LEVELS)
+    with pytest.raises(
+        UnknownLabelError, match=r"is not a node of the taxonomy\ny: new classes are added by partial_fit"
+    ):
+        model.partial_fit(X[:2], [["pet", "cow"], ["pet", "cow"]])
+
+
+def test_the_labels_of_a_later_call_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = HierarchicalClassifier().partial_fit(X, NAMES[LABELS], classes=NAMES)
+    read, calls = LabelCodec.read, []
+    monkeypatch.setattr(LabelCodec, "read", lambda codec, y: calls.append(len(y)) or read(codec, y))
+    model.partial_fit(X, NAMES[LABELS])
+    assert calls == [len(X)]
 
 
 def test_a_call_that_is_refused_leaves_no_trace() -> None:

@@ -68,6 +68,21 @@ def test_the_path_table_has_every_path_padded_with_minus_one(taxonomy: Taxonomy)
 
 
 @given(taxonomies())
+def test_the_path_of_the_root_is_empty_among_the_paths_of_nodes(taxonomy: Taxonomy) -> None:
+    last = taxonomy.num_nodes - 1
+    table = taxonomy.path_table([-1, last, -1])
+    assert (table[[0, 2]] == -1).all()
+    assert table[1].tolist() == taxonomy.path_table([last])[0].tolist()
+
+
+@given(taxonomies())
+def test_the_class_of_a_node_is_none_for_inner_nodes_and_the_root(taxonomy: Taxonomy) -> None:
+    classes = {int(leaf): label for label, leaf in enumerate(taxonomy.leaves)}
+    expected = [classes.get(node, -1) for node in range(-1, taxonomy.num_nodes)]
+    assert taxonomy.classes_of(range(-1, taxonomy.num_nodes)).tolist() == expected
+
+
+@given(taxonomies())
 def test_from_paths_rebuilds_a_tree_from_its_classes(taxonomy: Taxonomy) -> None:
     rebuilt = Taxonomy.from_paths(paths_of_classes(taxonomy))
     assert paths_of_classes(rebuilt) == paths_of_classes(taxonomy)

@@ -20,8 +20,9 @@ from hiercos.analysis import (
     VariantRankings,
 )
 from hiercos.benchmark.answer_rows import rule_of
+from hiercos.benchmark.reliability import level_answers, nodes_by_level, reliability_bins
 from hiercos.decisions import Posterior, Rule
-from hiercos.engine import tested_posterior
+from hiercos.engine import tested_run
 from hiercos.records import Record
 from hiercos.taxonomy import (
     AnyArray,
@@ -37,7 +38,7 @@ from hiercos.taxonomy import (
 BoolArray = NDArray[np.bool_]
 MOST_ANSWERS, MOST_MISTAKES, MOST_PAIRS, MOST_SUSPECTED = 20_000, 60, 20, 200
 CONFIDENT, NOT_FAR = 0.9, 1  # a label is suspected if the answer is at least this probable and farther than this
-BINS, POINTS = 10, 60  # bins of confidence; points of a curve of precision against coverage
+POINTS = 60  # points of a curve of precision against coverage
 MAP_ROWS, MAP_RANKS, GROUPS = 120, 20, 100  # samples and ranks of a map of distances; groups of classes of a matrix
 
 
@@ -71,9 +72,10 @@ class VariantAnswers:
 
         Test samples labelled with an inner node are left out.
         """
-        posterior, labels = tested_posterior(folder)
-        rows = np.flatnonzero(labels < posterior.taxonomy.num_classes)
-        return cls(record.name, record.method, rule_of(record, folder), posterior.rows(rows), labels[rows], rows)
+        tested = tested_run(folder)
+        rows = np.flatnonzero(tested.labels < tested.posterior.taxonomy.num_classes)
+        decided, posterior = rule_of(record, folder), tested.posterior.rows(rows)
+        return cls(record.name, record.method, decided, posterior, tested.labels[rows], rows)
 
     @property
     def taxonomy(self) -> Taxonomy:
@@ -88,12 +90,12 @@ class VariantAnswers:
     @cached_property
     def paths(self) -> IntArray:
         """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
-        return _paths(self.taxonomy, self.nodes)
+        return self.taxonomy.path_table(self.nodes)
 
     @cached_property
     def true_paths(self) -> IntArray:
         """Nodes from level 1 down to each true class, shape (M, H), -1 beyond its depth."""
-        return _paths(self.taxonomy, self.taxonomy.leaves[self.labels])
+        return self.taxonomy.path_table(self.taxonomy.leaves[self.labels])
 
     @cached_property
     def is_wrong(self) -> BoolArray:
@@ -217,45 +219,45 @@ def confused_pairs(variant: VariantAnswers, *, most: int = MOST_PAIRS, of_each: 
 
 
 def level_curves(variant: VariantAnswers) -> tuple[LevelCurves, ...]:
-    """Reliability, and precision against coverage, of the likeliest node of every level."""
-    confidence, right = _level_answers(variant)
-    curves = []
-    for level in range(variant.taxonomy.height):
-        counted = variant.true_paths[:, level] >= 0
-        own, hits, given = confidence[counted, level], right[counted, level], variant.paths[counted, level]
-        bins = np.clip(np.ceil(own * BINS).astype(np.int64) - 1, 0, BINS - 1)
-        samples = np.bincount(bins, minlength=BINS)
-        used = samples > 0
-        means = [np.bincount(bins, each, minlength=BINS)[used] / samples[used] for each in (own, hits)]
-        running = np.cumsum(hits[np.argsort(-own, kind="stable")]) / np.arange(1, len(own) + 1)
-        points = sorted({int(point) for point in np.linspace(1, len(own), min(POINTS, len(own)))})
-        answered = given >= 0
-        is_right = (given == variant.true_paths[counted, level])[answered]
-        curves.append(
-            LevelCurves(
-                level=level + 1,
-                confidence=tuple(means[0].tolist()),
-                accuracy=tuple(means[1].tolist()),
-                samples=tuple(samples[used].tolist()),
-                coverage=tuple(point / len(own) for point in points),
-                precision=tuple(float(running[point - 1]) for point in points),
-                answered=float(answered.mean()) if len(own) else 0.0,
-                answered_precision=float(is_right.mean()) if len(is_right) else float("nan"),
-            )
+    """Reliability, and precision against coverage, of the likeliest node of every level; see `level_answers`."""
+    true = variant.taxonomy.leaves[variant.labels]
+    answers = level_answers(variant.posterior, true)
+    given, wanted = (nodes_by_level(nodes, variant.taxonomy) for nodes in (variant.nodes, true))  # (M, H) each
+    return tuple(
+        _level_curve(
+            level + 1, answers.confidence[:, level], answers.right[:, level], given[:, level], wanted[:, level]
         )
-    return tuple(curves)
+        for level in range(variant.taxonomy.height)
+    )
 
 
-def _level_answers(variant: VariantAnswers) -> tuple[FloatArray, FloatArray]:
-    """Probability of the likeliest node of each level, and whether it is the true one, shape (M, H) each."""
-    taxonomy = variant.taxonomy
-    confidences, rights = [], []
-    for batch, true in zip(variant.posterior.batches(), _parts(variant.true_paths, variant.posterior), strict=True):
-        levels = [taxonomy.level(level) for level in range(1, taxonomy.height + 1)]
-        likeliest = np.stack([batch.nodes[:, level].argmax(axis=1) + level.start for level in levels], axis=1)  # (B, H)
-        confidences.append(np.take_along_axis(batch.nodes, likeliest, axis=1))
-        rights.append(likeliest == true)
-    return np.concatenate(confidences), np.concatenate(rights).astype(np.float64)
+def _level_curve(
+    level: int, confidence: FloatArray, right: FloatArray, given: IntArray, wanted: IntArray
+) -> LevelCurves:
+    """Curves of one level, from arrays of shape (M,).
+
+    Args:
+        level: level, 1 is the coarsest.
+        confidence: probability of the likeliest node.
+        right: 1 if it is the true one, else 0.
+        given: node that the variant answers at the level, -1 if it stops above.
+        wanted: true node at the level.
+    """
+    bins, count = reliability_bins(confidence, right), len(right)
+    running = np.cumsum(right[np.argsort(-confidence, kind="stable")]) / np.arange(1, count + 1)
+    points = sorted({int(point) for point in np.linspace(1, count, min(POINTS, count))})
+    answered = given >= 0
+    is_right = (given == wanted)[answered]
+    return LevelCurves(
+        level=level,
+        confidence=tuple(bins.confidence.tolist()),
+        accuracy=tuple(bins.accuracy.tolist()),
+        samples=tuple(bins.samples.tolist()),
+        coverage=tuple(point / count for point in points),
+        precision=tuple(float(running[point - 1]) for point in points),
+        answered=float(answered.mean()) if count else 0.0,
+        answered_precision=float(is_right.mean()) if len(is_right) else float("nan"),
+    )
 
 
 def variant_rankings(variants: Sequence[VariantAnswers]) -> VariantRankings:
@@ -329,12 +331,6 @@ def _answers(variant: VariantAnswers) -> Answers:
     count = len(variant.labels)
     rows = np.linspace(0, count - 1, min(count, MOST_ANSWERS)).astype(np.int64)
     return Answers(variant.rows[rows], variant.labels[rows], variant.nodes[rows], variant.probabilities[rows])
-
-
-def _paths(taxonomy: Taxonomy, nodes: IntArray) -> IntArray:
-    table = np.full((len(nodes), taxonomy.height), -1)
-    table[nodes >= 0] = taxonomy.path_table(nodes[nodes >= 0])
-    return table
 
 
 def _shared(paths: IntArray, others: IntArray) -> IntArray:

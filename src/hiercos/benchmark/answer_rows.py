@@ -10,7 +10,7 @@ import torch
 from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.resampling import bootstrap_means, percentiles, sample_means
 from hiercos.decisions import ROWS_AT_ONCE, Decision, Posterior, Rule, rule, rule_from_dict
-from hiercos.engine import stored_hops, stored_rule, tested_posterior
+from hiercos.engine import stored_rule, tested_run
 from hiercos.metrics import functional as HF
 from hiercos.records import Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
@@ -30,8 +30,9 @@ def answer_rows(folder: Path, rule_name: str) -> FloatArray:
     Returns:
         1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
     """
-    posterior, labels = tested_posterior(folder)
-    return top1_and_distances(rule_of(Record.read(folder, rule_name), folder)(posterior), labels, posterior.taxonomy)
+    tested = tested_run(folder)
+    decision = rule_of(Record.read(folder, rule_name), folder)(tested.posterior)
+    return top1_and_distances(decision, tested.labels, tested.posterior.taxonomy)
 
 
 def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
@@ -46,9 +47,8 @@ def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
     Returns:
         Shape (M, 2), nan where a sample does not count.
     """
-    posterior, labels = tested_posterior(folder)
-    decided = rule_of(Record.read(folder, rule_name), folder)
-    stored, tables = stored_hops(folder, decided), []
+    tested, decided = tested_run(folder), rule_of(Record.read(folder, rule_name), folder)
+    posterior, labels, stored, tables = tested.posterior, tested.labels, tested.hops(decided), []
     for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         rows = slice(start, start + len(batch))
         hops = _hops(decided, batch, labels[rows]) if stored is None else stored[rows]

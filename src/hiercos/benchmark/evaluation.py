@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from hiercos.benchmark.reliability import BINS, level_answers, reliability_bins
 from hiercos.benchmark.resampling import ClassAverages, bootstrap_interval, sample_means
 from hiercos.decisions import AnswerRequest, Posterior, Rule, rule
 from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores, class_scores, ruled_tensors
@@ -27,7 +28,6 @@ BROKEN_DOWN = tuple(  # metrics per class or node: averages over samples that ne
 MetricRow = Mapping[str, str | int | float]
 AnswerRow = dict[str, str | int | float]
 POINTS = 41  # thresholds on an operating curve
-BINS = 10  # of reliability
 SHOWN = ("precision", "containment", "coverage", "hierarchical_f1", "answered")
 
 
@@ -122,8 +122,7 @@ def node_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:
     The accuracy is that of the prediction at this level, over the answered samples whose label has the level, `samples`
     of them; the other means are over those labelled with a class, `with_class` of them.
     """
-    labelled, paths = nodes_of_labels(samples.labels, taxonomy), np.full((len(samples.labels), taxonomy.height), -1)
-    paths[labelled >= 0] = taxonomy.path_table(labelled[labelled >= 0])  # (M, H)
+    paths = taxonomy.path_table(nodes_of_labels(samples.labels, taxonomy))  # (M, H)
     values = samples.columns(BROKEN_DOWN)
     rows: list[MetricRow] = []
     for level in range(1, taxonomy.height + 1):
@@ -259,49 +258,38 @@ def curve_areas(rows: Sequence[AnswerRow]) -> dict[str, float]:
 def reliability_rows(tested: LabelledPosterior) -> list[AnswerRow]:
     """Reliability of the likeliest node of each level: for every bin, mean probability and share that is right.
 
-    A class that ends above a level is its own node there; samples labelled with an inner node count down to its level.
-    A row "(all)" has the calibration error of the level.
+    See `level_answers` for the samples that count at a level. A row "(all)" has the calibration error of the level.
     """
     rows: list[AnswerRow] = []
-    for level in range(1, tested.posterior.taxonomy.height + 1):
-        confidence, right = _level_answers(tested, level)
+    for level, (confidence, right) in enumerate(_counted_by_level(tested), start=1):
         if not len(right):
             continue
-        bins = np.minimum((confidence * BINS).astype(int), BINS - 1)
-        parts = [(f"{index / BINS:.1f} to {(index + 1) / BINS:.1f}", bins == index) for index in range(BINS)]
-        error = sum(abs(float((right[part] - confidence[part]).sum())) for _, part in parts) / len(right)
-        rows.append(_bin_row(level, "(all)", confidence, right) | {"calibration_error": error})
+        found = reliability_bins(confidence, right)
+        rows.append(_bin_row(level, "(all)", len(right), confidence.mean(), right.mean()) | _error(found.error))
         rows += [
-            _bin_row(level, name, confidence[part], right[part]) | {"calibration_error": float("nan")}
-            for name, part in parts
-            if part.any()
+            _bin_row(level, f"{place / BINS:.1f} to {(place + 1) / BINS:.1f}", *values) | _error(float("nan"))
+            for place, *values in zip(*found, strict=True)
         ]
     return rows
 
 
-def _level_answers(tested: LabelledPosterior, level: int) -> tuple[FloatArray, FloatArray]:
-    """Probability of the likeliest node of a level, and 1 if it is right, else 0, of the S samples that have the level.
-
-    Returns:
-        Two arrays of shape (S,); labels above the level, unless they are classes, say nothing about it.
-    """
-    taxonomy = tested.posterior.taxonomy
-    is_class = np.isin(np.arange(taxonomy.num_nodes), taxonomy.leaves)
-    has_level = (taxonomy.depths >= level) | is_class  # (N,)
-    rows = np.flatnonzero((tested.nodes >= 0) & has_level[tested.nodes])
-    labelled = tested.nodes[rows]
-    nodes = np.flatnonzero((taxonomy.depths == level) | (is_class & (taxonomy.depths < level)))
-    block = np.minimum(tested.posterior.nodes[np.ix_(rows, nodes)], 1.0)
-    true = np.where(taxonomy.depths[labelled] < level, labelled, taxonomy.path_table(labelled)[:, level - 1])
-    right: FloatArray = (nodes[block.argmax(axis=1)] == true).astype(np.float64)
-    return block.max(axis=1), right
+def _counted_by_level(tested: LabelledPosterior) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Confidence of the answers at each level and whether they are right, without samples that do not count there."""
+    answers = level_answers(tested.posterior, tested.nodes)
+    for confidence, right in zip(answers.confidence.T, answers.right.T, strict=True):
+        counted = ~np.isnan(right)
+        yield confidence[counted], right[counted]
 
 
-def _bin_row(level: int, name: str, confidence: FloatArray, right: FloatArray) -> AnswerRow:
+def _bin_row(level: int, name: str, samples: int, confidence: float, accuracy: float) -> AnswerRow:
     return {
         "level": level,
         "confidence": name,
-        "samples": len(confidence),
-        "mean_confidence": float(confidence.mean()),
-        "accuracy": float(right.mean()),
+        "samples": int(samples),
+        "mean_confidence": float(confidence),
+        "accuracy": float(accuracy),
     }
+
+
+def _error(value: float) -> AnswerRow:
+    return {"calibration_error": value}

@@ -205,10 +205,10 @@ def run_data(recipe: Recipe, dataset: Dataset, config: ReadConfig) -> RunData:
 
 
 def limited(dataset: Dataset, limit: int) -> Dataset:
-    """The first `limit` samples of every class in every split."""
+    """The first `limit` samples of every label in every split."""
     _, splits = np.unique(dataset.split, return_inverse=True)
-    group = splits * dataset.taxonomy.num_classes + dataset.labels  # (M,)
+    group = splits * (dataset.labels.max() + 1) + dataset.labels  # (M,)
     order = np.argsort(group, kind="stable")  # group by group, each in the order of the data
     starts = np.searchsorted(group[order], group[order])  # where the group of each begins
     kept = np.sort(order[np.arange(len(order)) - starts < limit])
-    return replace(dataset, inputs=dataset.inputs.take(kept), labels=dataset.labels[kept], split=dataset.split[kept])
+    return dataset.take(kept)

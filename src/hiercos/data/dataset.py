@@ -2,15 +2,15 @@
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
 from hiercos.data.splits import EXTENDING_SPLITS, SPLITS, TextArray, calibration_rows
-from hiercos.errors import DataError
+from hiercos.errors import DataError, listed
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 
 MOST_SHOWN = 5  # names in a note
@@ -116,6 +116,12 @@ class Dataset:
         sizes = ", ".join(f"{split} {len(self.rows(split))}" for split in SPLITS)
         return f"Dataset({self.name!r}, {len(self)} {self.kind} ({sizes}), {self.taxonomy!r})"
 
+    def take(self, rows: IntArray) -> Self:
+        """The data set of some rows, in this order, with their labels, sets of labels and splits."""
+        sets = None if self.label_sets is None else self.label_sets[rows]
+        inputs, labels, split = self.inputs.take(rows), self.labels[rows], self.split[rows]
+        return replace(self, inputs=inputs, labels=labels, split=split, label_sets=sets)
+
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""
         return np.flatnonzero(self.split == split)
@@ -175,16 +181,15 @@ def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
     counts = np.bincount(dataset.labels[train], minlength=taxonomy.num_classes)[: taxonomy.num_classes]
     notes = []
     if len(missing := np.flatnonzero(counts == 0)):
-        names = [repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing[:MOST_SHOWN]]
+        names = (repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing)
         notes.append(
             f"{dataset.source}: {len(missing):,} of {taxonomy.num_classes:,} classes have no training samples: "
-            f"{_listed(names, len(missing))}."
+            f"{listed(names, MOST_SHOWN)}."
         )
     if dataset.kind == "vectors" and len(constant := _constant_columns(np.asarray(dataset.inputs), train)):
-        names = [str(column) for column in constant[:MOST_SHOWN]]
         notes.append(
             f"{dataset.source}: {len(constant):,} features never vary in training, columns "
-            f"{_listed(names, len(constant))} (counted from 0)."
+            f"{listed(map(str, constant), MOST_SHOWN)} (counted from 0)."
         )
     return tuple(notes)
 
@@ -195,7 +200,3 @@ def _constant_columns(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
     for start in range(0, len(rows), ROWS_AT_ONCE):
         same &= (features[rows[start : start + ROWS_AT_ONCE]] == features[rows[0]]).all(axis=0)
     return np.flatnonzero(same)
-
-
-def _listed(names: list[str], count: int) -> str:
-    return ", ".join([*names, *["…"] * (count > MOST_SHOWN)])

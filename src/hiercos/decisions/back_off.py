@@ -16,6 +16,15 @@ USUAL_TARGETS = (0.9, 0.95)
 THRESHOLDS = 1 - np.geomspace(1e-6, 1, 400)  # the fixed sequence that targets with confidence 1 - delta are tested on
 
 
+def _missed_bounds(name: str, value: float) -> str:
+    """Bounds of a threshold or target in words if the value is outside of them, or NaN; "" otherwise."""
+    if name == "max_overshoot":
+        return "" if value > 0 else "above 0"
+    if name.startswith("target"):
+        return "" if 0 < value < 1 else "above 0 and below 1"
+    return "" if 0 < value <= 1 else "above 0 and at most 1"
+
+
 @RULES.register("back-off")
 @dataclass(frozen=True)
 class BackOff(NodeRule):
@@ -71,10 +80,8 @@ class BackOff(NodeRule):
             places = " and ".join(["{}"] * len(given))
             raise RuleParameterError(f"rule 'back-off': expected one threshold or target, got {places}", *given)
         for name, value in given.items():
-            highest = np.inf if name == "max_overshoot" else 1
             for each in value if isinstance(value, tuple) else (value,):
-                if not 0 < each <= highest or (name.startswith("target") and each == 1):
-                    bounds = "above 0" if name == "max_overshoot" else "above 0 and below 1"
+                if bounds := _missed_bounds(name, each):
                     raise RuleParameterError(f"rule 'back-off': expected a {{}} {bounds}, got {each}", name)
         if not 0 < self.delta < 1:
             raise RuleParameterError(f"rule 'back-off': expected a {{}} above 0 and below 1, got {self.delta}", "delta")

@@ -10,7 +10,7 @@ import numpy as np
 
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior
-from hiercos.errors import FaultsError
+from hiercos.errors import FaultsError, listed
 from hiercos.registry import Registry
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
@@ -41,10 +41,7 @@ class Decision:
     @cached_property
     def classes(self) -> IntArray:
         """Class of each answer, shape (M,); -1 for an inner node or the root."""
-        class_of_node = np.full(self.taxonomy.num_nodes + 1, -1)  # the last entry stands for the root
-        class_of_node[self.taxonomy.leaves] = np.arange(self.taxonomy.num_classes)
-        found: IntArray = class_of_node[self.nodes]
-        return found
+        return self.taxonomy.classes_of(self.nodes)
 
     @property
     def levels(self) -> IntArray:
@@ -54,10 +51,7 @@ class Decision:
     @cached_property
     def paths(self) -> IntArray:
         """Nodes from level 1 down to each answer, shape (M, H), -1 beyond its depth."""
-        answered = self.nodes >= 0
-        table = np.full((len(self.nodes), self.taxonomy.height), -1)
-        table[answered] = self.taxonomy.path_table(self.nodes[answered])
-        return table
+        return self.taxonomy.path_table(self.nodes)
 
     def why(self, row: int) -> str:
         """The reason for one answer as a sentence."""
@@ -71,13 +65,12 @@ class Decision:
 
     def __repr__(self) -> str:
         """The first answers with their probabilities."""
-        pairs = zip(self.nodes[:MOST_SHOWN].tolist(), self.probabilities[:MOST_SHOWN].tolist(), strict=True)
-        names = [
+        answers = (
             f"{self.taxonomy.path_text(node)!r} {probability:.2f}" if node >= 0 else "cannot say"
-            for node, probability in pairs
-        ]
-        shown = ", ".join([*names, *["…"] * (len(self) > MOST_SHOWN)])
-        return f"Decision({len(self)} answer{'s' * (len(self) != 1)}{': ' if names else ''}{shown})"
+            for node, probability in zip(self.nodes, self.probabilities, strict=True)
+        )
+        colon = ": " if len(self) else ""
+        return f"Decision({len(self)} answer{'s' * (len(self) != 1)}{colon}{listed(answers, MOST_SHOWN)})"
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.decisions.back_off import BackOff
-from hiercos.decisions.base import Rule, RuleError
+from hiercos.decisions.base import Rule, RuleParameterError
 from hiercos.decisions.base import rule as named_rule
 from hiercos.decisions.chains import HeldOutChains
 from hiercos.decisions.posterior import Posterior, PosteriorError, classes_at_or_below
@@ -67,17 +67,17 @@ class AnswerRequest:
         return cls(**arguments)
 
     def __post_init__(self) -> None:
-        name = self.rule.name if isinstance(self.rule, Rule) else self.rule
-        if self._backs_off and name not in (None, "back-off"):
-            raise RuleError(f"rule {name!r}: expected 'back-off' with a confidence, a target or a least level")
-        if isinstance(self.rule, str):
-            named_rule(self.rule)  # raises for an unknown one
-        if self._backs_off:
+        decided = named_rule(self.rule) if isinstance(self.rule, str) else self.rule  # raises for an unknown name
+        given = self._back_off_parameters()
+        if given and decided is not None and decided.name != "back-off":
+            places = " and ".join(["{}"] * len(given))
+            raise RuleParameterError(f"rule {decided.name!r}: expected 'back-off' with {places}", *given)
+        if given:
             self._back_off()  # raises for impossible values
 
-    @property
-    def _backs_off(self) -> bool:
-        return self.min_level != 0 or any(getattr(self, name) is not None for name in BACK_OFF)
+    def _back_off_parameters(self) -> list[str]:
+        """Names of the parameters of `back-off` that are given."""
+        return [*(name for name in BACK_OFF if getattr(self, name) is not None), *["min_level"] * (self.min_level != 0)]
 
     def _back_off(self) -> BackOff:
         values: dict[str, Any] = {name: getattr(self, name) for name in (*BACK_OFF, "delta", "min_level")}
@@ -100,7 +100,7 @@ class AnswerRequest:
         Raises:
             RuleError: for a target without calibration samples, or with too few.
         """
-        if self._backs_off:
+        if self._back_off_parameters():
             return self._back_off().calibrated(calibration)
         if isinstance(self.rule, Rule):
             return self.rule

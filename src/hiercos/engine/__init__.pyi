@@ -63,9 +63,9 @@ from .run_data import prepare_joined as prepare_joined
 from .run_data import taxonomy_summary as taxonomy_summary
 from .run_folder import INPUTS as INPUTS
 from .run_folder import SCORES as SCORES
+from .run_folder import TestedRun as TestedRun
 from .run_folder import read_report_inputs as read_report_inputs
-from .run_folder import stored_hops as stored_hops
-from .run_folder import tested_posterior as tested_posterior
+from .run_folder import tested_run as tested_run
 from .run_state import LOG as LOG
 from .run_state import Epoch as Epoch
 from .run_state import RunProgress as RunProgress

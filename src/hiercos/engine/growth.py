@@ -147,9 +147,7 @@ def _node_axis(change: TaxonomyChange) -> GrowingAxis:
 
 def _class_axis(change: TaxonomyChange) -> GrowingAxis:
     """Origin of the classes; one that was an inner node, or is new, starts from the old classes below or beside it."""
-    class_of_node = np.full(change.old.num_nodes + 1, -1)  # the last entry stands for no node
-    class_of_node[change.old.leaves] = np.arange(change.old.num_classes)
-    old, above = class_of_node[change.old_nodes[change.new.leaves]], change.old.ancestors
+    old, above = change.old.classes_of(change.old_nodes[change.new.leaves]), change.old.ancestors
     starts = {}
     for label in np.flatnonzero(old < 0).tolist():
         leaf = int(change.new.leaves[label])
@@ -157,6 +155,19 @@ def _class_axis(change: TaxonomyChange) -> GrowingAxis:
         if node >= 0:
             starts[label] = np.flatnonzero(np.isin(change.old.leaves, above.owners[above.nodes == node]))
     return GrowingAxis(old, starts)
+
+
+def remembered_samples(memory: Memory | None, change: TaxonomyChange, split: str) -> Memory | None:
+    """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits.
+
+    Samples whose label is not left, but the root, are dropped.
+    """
+    if memory is None or split not in ("train", "val"):
+        return None
+    labels = torch.tensor(change.new_labels(memory.labels.numpy()))
+    below_root = labels < change.new.num_classes + change.new.num_nodes
+    validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
+    return Memory(memory.features, labels).rows(below_root & (validation if split == "val" else ~validation))
 
 
 @dataclass(frozen=True)
@@ -202,13 +213,8 @@ class GrownData:
         return LabelledVectors(features, labels)
 
     def remembered(self, split: str) -> Memory | None:
-        """Remembered samples of "train" or "val" with their labels in the new taxonomy; None for other splits."""
-        if self.memory is None or split not in ("train", "val"):
-            return None
-        labels = torch.tensor(self.change.new_labels(self.memory.labels.numpy()))
-        below_root = labels < self.taxonomy.num_classes + self.taxonomy.num_nodes
-        validation = torch.arange(len(labels)) % VALIDATION_STEP == 0
-        return Memory(self.memory.features, labels).rows(below_root & (validation if split == "val" else ~validation))
+        """Remembered samples of "train" or "val", see `remembered_samples`; None for other splits."""
+        return remembered_samples(self.memory, self.change, split)
 
     def model(self, config: TrainConfig) -> Model:
         """The model over the new taxonomy, see `extended_model`."""
@@ -250,10 +256,11 @@ def grown_data(
         raise ModelError("a model with a fine-tuned backbone cannot be extended; expected one with frozen features")
     if dataset.label_sets is not None:
         raise DataError(f"{dataset.source}: some samples have several labels; an extension expects one of each")
-    if memory is None and not len(dataset.rows("val")):
+    kept = remembered_samples(memory, change, "val")
+    if not len(dataset.rows("val")) and (kept is None or not len(kept)):  # before the features are computed
         raise DataError(
-            f"{dataset.source}: no row belongs to the split 'val', and there is no memory to validate on; expected "
-            "rows of train and val"
+            f"{dataset.source}: no row belongs to the split 'val', and there is no remembered sample to validate on; "
+            "expected rows of train and val"
         )
     method = stored.model.method
     METHODS.check_extendable(method)

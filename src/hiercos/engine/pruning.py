@@ -16,24 +16,10 @@ from hiercos.engine.model_folder import ModelError, StoredModel
 from hiercos.engine.prediction import model_features
 from hiercos.methods import Model
 from hiercos.metrics import functional as HF
-from hiercos.nn import HierCOSHead
+from hiercos.nn import Columns, HierCOSHead
 from hiercos.taxonomy import IntArray, Taxonomy, check_tree
 
 REPEATS = 5  # passes over the samples, of which the fastest counts
-
-
-class Coordinates(nn.Module):
-    """Selects coordinates. Shape: (B, N) to (B, K)."""
-
-    places: Tensor  # (K,)
-
-    def __init__(self, places: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("places", places)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Shape (B, N) to (B, K)."""
-        return x.index_select(1, self.places)
 
 
 def level_model(stored: StoredModel, level: int) -> StoredModel:
@@ -83,7 +69,7 @@ def _pruned_head(head: HierCOSHead, nodes: Tensor) -> nn.Module:
     block: Any = head.transformation.blocks[1]  # its width is N, and that of the block before
     *first, last, norm, slopes = block.body
     block.body = nn.Sequential(*first, _linear(last.weight[nodes], None), _pruned(norm, nodes), _pruned(slopes, nodes))
-    block.shortcut = Coordinates(nodes)
+    block.shortcut = Columns(nodes)
     return nn.Sequential(head.transformation, activation)
 
 

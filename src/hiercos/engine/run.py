@@ -258,13 +258,12 @@ def ruled_record(
         Record, and HOPS of each test sample, shape (M,), nan for one that is labelled with an inner node.
     """
     taxonomy, true, rows = posterior.taxonomy, torch.as_tensor(labels), [np.empty(0)]
-    names = suite_names(taxonomy)
-    sums = SuiteSums.of(torch.empty(0, len(names), dtype=torch.float64), true[:0], taxonomy)
+    hops, sums = suite_names(taxonomy).index("hops"), SuiteSums.empty(taxonomy)
     for start, batch in zip(range(0, len(true), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         own = true[start : start + len(batch)]
         values = suite_values(labels=own, taxonomy=taxonomy, **ruled_tensors(rule, batch))
         sums = sums.plus(SuiteSums.of(values, own, taxonomy))
-        rows.append(values[:, names.index("hops")].numpy())
+        rows.append(values[:, hops].numpy())
     metrics = {name: float(value) for name, value in sums.means(taxonomy).items()}
     metrics |= {name: value for name, value in record.metrics.items() if name == AVERAGE_PRECISION}  # of no rule
     ruled = replace(record, rule=rule.name, fitted_rule=rule.to_dict(), temperature=temperature, metrics=metrics)
@@ -316,7 +315,7 @@ def _earlier_records(
     if not missing:
         return records
     files = Manifest.of(folder)
-    scores, labels = stored_scores(files, data.taxonomy)
+    scores, labels, _ = stored_scores(files, data.taxonomy)
     fitted, weights = stored_calibration(files)
     temperature = fitted if temperature is None else temperature
     calibration: dict[str, Any] = {"temperature": temperature, "class_weights": weights}

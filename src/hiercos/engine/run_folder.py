@@ -7,9 +7,10 @@ import hashlib
 import io
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +22,7 @@ from hiercos.engine.run_state import remove_checkpoints
 from hiercos.manifest import Manifest
 from hiercos.options import json_object, schema_faults
 from hiercos.records import CHECKPOINT, MEMBERS, Record, RunError, holds_finished_run, refuse_finished_run
-from hiercos.taxonomy import Floats, IntArray, Taxonomy
+from hiercos.taxonomy import AnyArray, Floats, IntArray, Taxonomy
 from hiercos.taxonomy.formats import taxonomy_from_dict
 
 if TYPE_CHECKING:
@@ -101,24 +102,66 @@ def thumbnail(image: Image) -> str:
     return THUMBNAIL + base64.b64encode(stream.getvalue()).decode("ascii")
 
 
-def tested_posterior(folder: Path) -> tuple[Posterior, IntArray]:
-    """Posterior of the test samples of a finished run and their classes, shape (M,), from its stored scores."""
+@dataclass(frozen=True, eq=False)
+class TestedRun:
+    """Test samples of a finished run, from its stored scores.
+
+    Attributes:
+        posterior: posterior of M test samples.
+        labels: label of each, a class index or C + node, shape (M,).
+        stored_hops: HOPS of each, shape (M,), by `rule_key`.
+    """
+
+    posterior: Posterior
+    labels: IntArray
+    stored_hops: Mapping[str, Floats]
+
+    def hops(self, rule: Rule) -> Floats | None:
+        """HOPS of each sample under a rule, shape (M,), nan where it does not count; None if it is not stored.
+
+        It is stored for the rules that were measured when the run ended.
+        """
+        return self.stored_hops.get(rule_key(rule))
+
+
+def tested_run(folder: Path) -> TestedRun:
+    """The test samples of the run in a folder.
+
+    Raises:
+        DataError: for a file that cannot be read.
+        RunError: for arrays that do not fit the taxonomy.
+    """
     files = Manifest.of(folder)
     temperature, weights = stored_calibration(files)
     taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
-    scores, labels = stored_scores(files, taxonomy)
-    return Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights), labels
+    scores, labels, hops = stored_scores(files, taxonomy)
+    posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
+    return TestedRun(posterior, labels, hops)
 
 
-def stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.floating[Any]], IntArray]:
-    """Class scores of the test samples of a finished run, shape (M, C), and their labels, shape (M,).
+class StoredScores(NamedTuple):
+    """Content of the file SCORES of a run.
+
+    Attributes:
+        scores: class scores of the test samples, shape (M, C).
+        labels: their labels, shape (M,).
+        hops: HOPS of each test sample, shape (M,), by `rule_key`; empty for older files.
+    """
+
+    scores: NDArray[np.floating[Any]]
+    labels: IntArray
+    hops: Mapping[str, Floats]
+
+
+def stored_scores(files: Manifest, taxonomy: Taxonomy) -> StoredScores:
+    """Read the file SCORES of a finished run.
 
     Raises:
         DataError: for a file that cannot be read.
         RunError: for arrays that do not fit the taxonomy.
     """
     path = files.folder / SCORES
-    arrays = read_npz(path, arrays=("scores", "labels"), content=files.content(SCORES))
+    arrays = read_npz(path, arrays=("scores", "labels"), optional=("rules", "hops"), content=files.content(SCORES))
     scores, labels = arrays["scores"], arrays["labels"]
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         shape = f"(samples, {taxonomy.num_classes})"
@@ -127,7 +170,15 @@ def stored_scores(files: Manifest, taxonomy: Taxonomy) -> tuple[NDArray[np.float
         raise RunError(f"{path}: expected {len(scores)} labels, got {labels.dtype} of shape {labels.shape}")
     if len(labels) and not 0 <= labels.min() <= labels.max() <= taxonomy.num_classes + taxonomy.num_nodes:
         raise RunError(f"{path}: expected labels of the taxonomy, got {labels.min()} to {labels.max()}")
-    return scores, labels.astype(np.int64, copy=False)
+    hops = _hops_by_rule(arrays.get("rules", np.empty(0)), arrays.get("hops", np.empty(0)), len(labels))
+    return StoredScores(scores, labels.astype(np.int64, copy=False), hops)
+
+
+def _hops_by_rule(rules: AnyArray, hops: AnyArray, samples: int) -> dict[str, Floats]:
+    """HOPS of the samples by the key of each rule; none if the arrays do not fit each other."""
+    if rules.ndim != 1 or hops.dtype != np.float64 or hops.shape != (len(rules), samples):
+        return {}
+    return dict(zip(map(str, rules), hops, strict=True))
 
 
 def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Sequence[tuple[Rule, Floats]]) -> bytes:
@@ -136,29 +187,15 @@ def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Seque
     Args:
         scores: class scores of the test samples, shape (M, C).
         labels: their labels, shape (M,).
-        hops: rules with the HOPS of each test sample under them, shape (M,); see `stored_hops`.
+        hops: rules with the HOPS of each test sample under them, shape (M,); see `TestedRun.hops`.
     """
     stream = io.BytesIO()
-    rules, rows = zip(*((_rule_key(rule), values) for rule, values in hops), strict=True)
+    rules, rows = zip(*((rule_key(rule), values) for rule, values in hops), strict=True)
     np.savez(stream, scores=scores, labels=labels, rules=np.array(rules), hops=np.stack(rows))
     return stream.getvalue()
 
 
-def stored_hops(folder: Path, rule: Rule) -> Floats | None:
-    """HOPS of each test sample of a finished run, shape (M,), nan where it does not count; None if it is not stored.
-
-    It is stored for the rules that were measured when the run ended.
-    """
-    files = Manifest.of(folder)
-    arrays = read_npz(folder / SCORES, arrays=("labels",), optional=("rules", "hops"), content=files.content(SCORES))
-    rules, hops = arrays.get("rules", np.empty(0)), arrays.get("hops", np.empty(0))
-    if rules.ndim != 1 or hops.dtype != np.float64 or hops.shape != (len(rules), len(arrays["labels"])):
-        return None
-    found = np.flatnonzero(rules == _rule_key(rule))
-    return hops[found[0]] if len(found) else None
-
-
-def _rule_key(rule: Rule) -> str:
+def rule_key(rule: Rule) -> str:
     """SHA-256 of a rule with its parameters and what was fitted."""
     return hashlib.sha256(json.dumps(rule.to_dict(), sort_keys=True).encode()).hexdigest()
 

@@ -143,10 +143,10 @@ class SuiteSums(NamedTuple):
     """Sums of the suite's values, which add up over batches.
 
     Attributes:
-        totals: sum of each value over the samples that count, shape (K,).
-        counts: number of these samples, shape (K,).
+        totals: weighted sum of each value over the samples that count, shape (K,).
+        counts: number of these samples, or the sum of their weights, shape (K,).
         class_totals: sums by class of the values that are averaged over the classes, shape (C, K').
-        class_counts: number of the samples of each class that count, shape (C, K').
+        class_counts: number of the samples of each class that count, or the sum of their weights, shape (C, K').
     """
 
     totals: Tensor
@@ -155,22 +155,55 @@ class SuiteSums(NamedTuple):
     class_counts: Tensor
 
     @classmethod
-    def of(cls, values: Tensor, labels: Tensor, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> "SuiteSums":
-        """Sums of a batch of `suite_values`, shape (B, K), with its labels, shape (B,)."""
+    def empty(cls, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> "SuiteSums":
+        """Sums of no samples, to which those of batches without weights are added."""
+        values = torch.empty(0, len(suite_names(taxonomy, specs)), dtype=torch.float64)
+        return cls.of(values, torch.empty(0, dtype=torch.int64), taxonomy, specs)
+
+    @classmethod
+    def of(
+        cls,
+        values: Tensor,
+        labels: Tensor,
+        taxonomy: Taxonomy,
+        specs: Sequence[MetricSpec] = SUITE,
+        *,
+        weights: Tensor | None = None,
+    ) -> "SuiteSums":
+        """Sums of a batch of `suite_values`.
+
+        Args:
+            values: result of `suite_values`, shape (B, K).
+            labels: labels of the samples, as for `suite_values`, shape (B,).
+            taxonomy: the tree over the C classes.
+            specs: rows of the metric table for which the values were computed.
+            weights: weight >= 0 of each sample, shape (B,); 1 by default.
+        """
         by_class = averaged_by_class(specs, taxonomy).to(values.device)
-        counts = values.isnan().logical_not().sum(dim=0)
-        return cls(values.nansum(dim=0), counts, *class_sums(values[:, by_class], labels, taxonomy.num_classes))
+        counted = values.isnan().logical_not()
+        shares = counted if weights is None else counted * weights[:, None].double()  # (B, K)
+        totals = (values.nan_to_num() * shares).sum(dim=0)
+        by_classes = class_sums(values[:, by_class], labels, taxonomy.num_classes, weights)
+        return cls(totals, shares.sum(dim=0), *by_classes)
 
     def plus(self, other: "SuiteSums") -> "SuiteSums":
         """Sums of two batches together."""
         return SuiteSums(*(own + added for own, added in zip(self, other, strict=True)))
 
-    def means(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> dict[str, Tensor]:
-        """Average of every value by name, float64 scalars; nan where no sample counts."""
+    def averages(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> Tensor:
+        """Average of every value: over the samples that count, or over the classes with such samples.
+
+        Returns:
+            Shape (K,), float64; nan where no sample counts.
+        """
         means = self.totals / self.counts
         by_class = averaged_by_class(specs, taxonomy).to(means.device)
         means[by_class] = mean_of_class_means(self.class_totals, self.class_counts)
-        return dict(zip(suite_names(taxonomy, specs), means, strict=True))
+        return means
+
+    def means(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> dict[str, Tensor]:
+        """The `averages` by name, as scalars."""
+        return dict(zip(suite_names(taxonomy, specs), self.averages(taxonomy, specs), strict=True))
 
 
 def suite_means(
@@ -181,24 +214,8 @@ def suite_means(
     *,
     specs: Sequence[MetricSpec] = SUITE,
 ) -> Tensor:
-    """Average of every value of the suite: over the samples that count, or over the classes with such samples.
-
-    Args:
-        values: result of `suite_values`, shape (B, K).
-        labels: labels of the samples, as for `suite_values`, shape (B,).
-        taxonomy: the tree over the C classes.
-        weights: weight >= 0 of each sample, shape (B,); 1 by default.
-        specs: rows of the metric table for which the values were computed.
-
-    Returns:
-        Shape (K,), float64; nan where no sample counts.
-    """
-    by_class = averaged_by_class(specs, taxonomy).to(values.device)
-    weights = torch.ones(len(values), device=values.device) if weights is None else weights
-    counted = values.isnan().logical_not() * weights[:, None].double()
-    means = (values.nan_to_num() * counted).sum(dim=0) / counted.sum(dim=0)
-    means[by_class] = mean_of_class_means(*class_sums(values[:, by_class], labels, taxonomy.num_classes, weights))
-    return means
+    """Average of every value of the suite, shape (K,); see `SuiteSums.of` and `SuiteSums.averages`."""
+    return SuiteSums.of(values, labels, taxonomy, specs, weights=weights).averages(taxonomy, specs)
 
 
 def averaged_by_class(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> Tensor:

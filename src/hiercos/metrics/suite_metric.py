@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 from torchmetrics import MetricCollection
 
@@ -38,8 +37,7 @@ class MetricSuite(TreeMetric):
     def __init__(self, taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE, **options: Any) -> None:
         super().__init__(taxonomy, **options)
         self.specs, self.names = tuple(specs), suite_names(taxonomy, specs)
-        none = SuiteSums.of(torch.empty(0, len(self.names), dtype=torch.float64), torch.empty(0), taxonomy, specs)
-        for name, zeros in none._asdict().items():
+        for name, zeros in SuiteSums.empty(taxonomy, specs)._asdict().items():
             self.add_state(name, zeros, dist_reduce_fx="sum")
 
     def update(

@@ -4,6 +4,7 @@ from hiercos.nn.feature_layers import CONSTANT, Projection, SparseMatrix, Standa
 from hiercos.nn.heads import (
     Activation,
     Basis,
+    Columns,
     HierCOSHead,
     ResidualBlock,
     SlicedHeads,
@@ -19,6 +20,7 @@ __all__ = [
     "CONSTANT",
     "Activation",
     "Basis",
+    "Columns",
     "HierCOSHead",
     "Projection",
     "ResidualBlock",

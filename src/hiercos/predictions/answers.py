@@ -260,8 +260,7 @@ def _named(taxonomy: Taxonomy, nodes: IntArray, levels: Sequence[str]) -> Answer
     """Names of nodes and their ancestors, one column a level; the class, if it is one; ids if the taxonomy has ids."""
     names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
     if taxonomy.is_tree:
-        paths = np.full((len(nodes), taxonomy.height), -1)
-        paths[nodes >= 0] = taxonomy.path_table(nodes[nodes >= 0])
+        paths = taxonomy.path_table(nodes)
         columns: AnswerColumns = {column: names[paths[:, level]].tolist() for level, column in enumerate(levels)}
     else:
         listed = {node: json.dumps(_ancestor_names(taxonomy, node), ensure_ascii=False) for node in {*nodes.tolist()}}

@@ -2,7 +2,8 @@
 
 import warnings
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -19,7 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from hiercos.decisions import AnswerRequest, Decision, HeldOutChains, Posterior, Rule
 from hiercos.decisions import rule as named_rule
 from hiercos.engine import ModelError, StoredModel, TrainConfig, array_energies, array_scores, random_state_kept
-from hiercos.errors import DataError, HiercosWarning
+from hiercos.errors import HiercosWarning, UnknownLabelError
 from hiercos.methods import METHODS
 from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
 from hiercos.predictions import explanations
@@ -142,8 +143,9 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self._check_parameters()
         first = not hasattr(self, "model_")
         X, y = checked_samples(self, X, y, reset=first)
-        codec = self._first_codec(y, classes) if first else self._later_codec(y, classes)
-        data = labelled(X, y, codec, sample_weight)
+        with nullcontext() if first else self._hint_on_new_classes():
+            codec = self._first_codec(y, classes) if first else self._later_codec(y, classes)
+            data = labelled(X, y, codec, sample_weight)
         config = self._stream_config(X)
         if first:
             stream = self._fresh_stream(X, codec, config)
@@ -387,21 +389,16 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
             raise ValueError("classes must be passed on the first call to partial_fit, where there is no taxonomy")
         return self._codec(y if classes is None else label_array(classes))
 
-    def _later_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
-        """The codec of a later call of `partial_fit`, which reads all its labels.
-
-        Raises:
-            DataError: for unknown labels, with the argument that adds classes.
-        """
+    @contextmanager
+    def _hint_on_new_classes(self) -> Iterator[None]:
+        """Name the argument that adds classes in errors about unknown labels."""
         try:
-            codec = self._grown_codec(y, classes)
-            codec.read(y)
-        except DataError as error:
+            yield
+        except UnknownLabelError as error:
             how = "partial_fit(X, y, classes=[...])" if self.taxonomy is None else "set_params(taxonomy=...)"
-            raise DataError([*error.faults, f"y: new classes are added by {how}"]) from error
-        return codec
+            raise UnknownLabelError([*error.faults, f"y: new classes are added by {how}"]) from error
 
-    def _grown_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
+    def _later_codec(self, y: AnyArray, classes: Any) -> LabelCodec:
         """The codec of the calls of `partial_fit` before, or one with new classes."""
         if self.taxonomy is not self._taxonomy_given:
             codec = self._codec(y if classes is None else label_array(classes))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
+from hiercos.errors import listed
 from hiercos.manifest import Manifest
 from hiercos.records import RECORD_FILE
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
@@ -71,8 +72,7 @@ def _check_folder(folder: Path) -> None:
     found = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     names = [name for name in found if not name.startswith(".")]  # without temporary files of a killed process
     if names and ESTIMATOR not in names:
-        shown = ", ".join([*names[:MOST_SHOWN], *["…"] * (len(names) > MOST_SHOWN)])
-        raise ModelError(f"{folder}: holds other files ({shown}); choose a new or an empty folder")
+        raise ModelError(f"{folder}: holds other files ({listed(names, MOST_SHOWN)}); choose a new or an empty folder")
 
 
 def load_estimator(folder: str | Path) -> StoredEstimator:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hiercos.errors import listed
 from hiercos.taxonomy.describe import counted
 from hiercos.taxonomy.labels.paths import label_indices, nodes_of_labels
 from hiercos.taxonomy.tree import IntArray, Taxonomy
@@ -85,9 +86,8 @@ class TaxonomyChange:
 
 
 def _line(kind: str, nodes: IntArray, taxonomy: Taxonomy) -> str:
-    shown = [taxonomy.path_text(int(node)) for node in nodes[:MOST_SHOWN]]
-    listed = "; ".join([*shown, *["…"] * (len(nodes) > MOST_SHOWN)])
-    return f"{kind}: {counted(len(nodes), 'node', 'nodes')}" + (f" ({listed})" if shown else "")
+    shown = listed((taxonomy.path_text(int(node)) for node in nodes), MOST_SHOWN, "; ")
+    return f"{kind}: {counted(len(nodes), 'node', 'nodes')}" + (f" ({shown})" if shown else "")
 
 
 def taxonomy_change(old: Taxonomy, new: Taxonomy) -> TaxonomyChange:

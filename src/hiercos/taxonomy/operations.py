@@ -130,12 +130,11 @@ def is_at_or_above(nodes: IntArray, labels: IntArray, taxonomy: Taxonomy) -> NDA
         >>> is_at_or_above(np.array([[-1, 0, 2], [-1, 0, 2]]), np.array([2, 3]), t).tolist()
         [[True, True, True], [True, True, False]]
     """
-    known = labels >= 0
     if not taxonomy.is_tree:
+        known = labels >= 0
         above = np.asarray(ancestor_matrix(taxonomy)[np.maximum(labels, 0)[:, None], np.maximum(nodes, 0)].todense())
         return (nodes < 0) | ((above.reshape(nodes.shape) > 0) & known[:, None])
-    paths = np.full((len(labels), taxonomy.height), -2)
-    paths[known] = taxonomy.path_table(labels[known])
+    paths = taxonomy.path_table(labels)
     on_level = np.where(nodes < 0, 0, taxonomy.depths[nodes] - 1)
     found: NDArray[np.bool_] = (nodes < 0) | (np.take_along_axis(paths, on_level, axis=1) == nodes)
     return found

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from reprlib import repr as shortened
 from typing import NamedTuple
 
-from hiercos.errors import reading
+from hiercos.errors import listed, reading
 from hiercos.options import check_choice
 from hiercos.taxonomy.build import ONE_PARENT_HINT, PARENTS
 from hiercos.taxonomy.checks import TaxonomyError
@@ -96,9 +96,9 @@ class Terms:
         lost = [self.by_id[taxonomy.ids[leaf]] for leaf in taxonomy.leaves if taxonomy.ids[leaf] in above]
         if not lost:
             return None
-        shown = [*(f"{term.id} {term.name}" for term in lost[:MOST_SHOWN]), *["…"] * (len(lost) > MOST_SHOWN)]
+        shown = listed((f"{term.id} {term.name}" for term in lost), MOST_SHOWN)
         one, more = "term lost its last child and is now a class", "terms lost their last child and are now classes"
-        return f"{len(lost)} {one if len(lost) == 1 else more}: {', '.join(shown)}."
+        return f"{len(lost)} {one if len(lost) == 1 else more}: {shown}."
 
     def _inside(self, under: str | None) -> dict[str, Term]:
         """Terms below `under`, in file order; all terms for None."""
@@ -121,8 +121,8 @@ class Terms:
 
     def _unknown(self, given_id: str) -> str:
         named = [term.id for term in self.by_id.values() if term.name == given_id]
-        shown = ", ".join([*named[:MOST_SHOWN], *["…"] * (len(named) > MOST_SHOWN)])
-        return f"expected the id of a term, got {given_id!r}" + (f", which is the name of {shown}" if named else "")
+        named_so = f", which is the name of {listed(named, MOST_SHOWN)}" if named else ""
+        return f"expected the id of a term, got {given_id!r}{named_so}"
 
 
 def _orphan_faults(inside: Mapping[str, Term]) -> Iterator[str]:

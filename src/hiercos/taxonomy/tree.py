@@ -329,6 +329,24 @@ class Taxonomy:
         """The name of each class; two classes under different parents may share one."""
         return tuple(self.names[leaf] for leaf in self.leaves)
 
+    def classes_of(self, nodes: ArrayLike) -> IntArray:
+        """The class of each node, same shape; -1 for inner nodes and the root (-1).
+
+        Example:
+            >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+            >>> t.classes_of([4, 2, 0, -1]).tolist()  # car, cat, pet, and the root
+            [2, 0, -1, -1]
+        """
+        classes: IntArray = self._class_of_node[np.asarray(nodes, dtype=np.int64)]
+        return classes
+
+    @cached_property
+    def _class_of_node(self) -> IntArray:
+        """The class of each node, -1 for inner nodes, then -1 for the root, shape (N + 1,)."""
+        table = np.full(self.num_nodes + 1, -1)
+        table[self.leaves] = np.arange(self.num_classes)
+        return _frozen(table)
+
     def path(self, node: int) -> tuple[int, ...]:
         """The nodes from level 1 down to `node`, both included."""
         nodes = []
@@ -343,9 +361,12 @@ class Taxonomy:
         return PATH_SEPARATOR.join(self.names[step] for step in steps)
 
     def path_table(self, nodes: ArrayLike) -> IntArray:
-        """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth."""
+        """The paths of several nodes as rows, shape (K, H), level 1 first, -1 beyond a node's depth.
+
+        The row of the root (-1) is all -1.
+        """
         current = np.asarray(nodes, dtype=np.int64)
-        depths = self.depths[current]
+        depths = np.where(current < 0, 0, self.depths[current])
         table = np.full((len(current), self.height), -1, dtype=np.int64)
         for level in range(int(depths.max(initial=0)), 0, -1):
             rows = np.flatnonzero(depths >= level)

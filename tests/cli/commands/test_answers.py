@@ -227,9 +227,9 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--rule", "crm", "--confidence", "0.9"], "rule 'crm': expected 'back-off' with a confidence"),
+        (["--rule", "crm", "--confidence", "0.9"], "rule 'crm': expected 'back-off' with --confidence"),
         (["--confidence", "high"], "--confidence high: expected a number"),
-        (["--confidence", "2"], "expected a --confidence above 0 and below 1, got 2"),
+        (["--confidence", "2"], "expected a --confidence above 0 and at most 1, got 2"),
         (["--target-containment", "0.999"], "--target-containment 0.999: expected at least 999 calibration samples"),
         (["--min-level", "order"], "--min-level: level 'order': expected class, family, genus, species, or a number"),
         (["--confidence", "0.9", "--delta", "0.1"], "--delta: expected --target-precision or --max-overshoot with it"),

@@ -17,6 +17,8 @@ import torch
 
 from blobs import cloud
 from hiercos.cli.app import run
+from hiercos.cli.commands.compare import LineOptions
+from hiercos.decisions import RuleError
 from hiercos.engine import load_model
 from hiercos.records import Record
 from hiercos.taxonomy import Taxonomy
@@ -257,3 +259,29 @@ def test_a_method_that_needs_a_tree_is_refused_before_another_is_trained(
     error = capsys.readouterr().err
     assert "error: method 'hxe' needs a tree, got a graph with 1 node of several parents; methods for graphs: " in error
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (LineOptions(" hier-cos, hier-cos", "crm,none, crm"), {"hier-cos": ("crm", "none")}),
+        (
+            LineOptions("hier-cos,hxe", "none,crm@hxe"),
+            {"hier-cos": ("none",), "hxe": ("none", "crm")},
+        ),
+        (
+            LineOptions("cross-entropy,default"),
+            {"cross-entropy": ("none", "crm"), "default": ("none", "crm", "default")},
+        ),
+    ],
+)
+def test_methods_and_rules_are_read_from_their_options(
+    options: LineOptions, expected: dict[str, tuple[str, ...]]
+) -> None:
+    options.check()
+    assert options.by_method() == expected
+
+
+def test_an_empty_list_of_rules_is_refused_by_the_first_check() -> None:
+    with pytest.raises(RuleError, match="unknown rule ''"):
+        LineOptions(rules="").check()

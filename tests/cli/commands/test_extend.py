@@ -269,7 +269,8 @@ def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     capsys.readouterr()
     if method == "cross-entropy":  # without a memory there is nothing to validate on
         assert run([*extend, "--out", str(tmp_path / "alone"), "--memory", "0"]) == 2
-        assert "no row belongs to the split 'val', and there is no memory to validate on;" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "no row belongs to the split 'val', and there is no remembered sample to validate on;" in told
 
 
 def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(

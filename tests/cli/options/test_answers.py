@@ -17,7 +17,7 @@ PYTHON_NAMES = re.compile(
     r"target_containment|target_precision|max_overshoot|min_level|level_confidences"
     r"|got confidence|a delta|a confidence above"
 )
-ABOVE = "above 0 and below 1, got 2.0"
+ABOVE, UP_TO_1 = "above 0 and below 1, got 2.0", "above 0 and at most 1, got 2.0"
 UNCALIBRATED = "this model has no calibration samples: hiercos train sets"
 HINT = "hiercos taxonomy convert MODEL names.json writes all names"
 
@@ -33,8 +33,8 @@ def written(folder: Path, values: dict[str, Any]) -> AnswerOptions:
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"confidence": "2"}, f"expected a --confidence {ABOVE}"),
-        ({"confidence": "0.5,2"}, f"expected a --confidence {ABOVE}"),
+        ({"confidence": "2"}, f"expected a --confidence {UP_TO_1}"),
+        ({"confidence": "0.5,2"}, f"expected a --confidence {UP_TO_1}"),
         ({"target_containment": 2.0}, f"expected a --target-containment {ABOVE}"),
         ({"target_precision": 2.0}, f"expected a --target-precision {ABOVE}"),
         ({"max_overshoot": -1.0}, "expected a --max-overshoot above 0, got -1.0"),
@@ -42,7 +42,12 @@ def written(folder: Path, values: dict[str, Any]) -> AnswerOptions:
         ({"confidence": "0.9", "max_overshoot": 1.0}, "got --confidence and --max-overshoot"),
         ({"confidence": "0.5,0.9", "target_precision": 0.9}, "got --confidence and --target-precision"),
         ({"target_containment": 0.9, "target_precision": 0.9}, "got --target-containment and --target-precision"),
-        ({"rule": "crm", "confidence": "0.9"}, "expected 'back-off' with a confidence, a target or a least level"),
+        ({"rule": "crm", "confidence": "0.9"}, "rule 'crm': expected 'back-off' with --confidence"),
+        ({"rule": "crm", "min_level": "1"}, "rule 'crm': expected 'back-off' with --min-level"),
+        (
+            {"rule": "crm", "target_precision": 0.9, "min_level": "1"},
+            "rule 'crm': expected 'back-off' with --target-precision and --min-level",
+        ),
         ({"rule": "crn"}, "unknown rule 'crn'; did you mean 'crm'?"),
         ({"min_level": "genus"}, "--min-level: level 'genus': "),
         ({"within": ["vehicel"]}, "--within: unknown name 'vehicel'; the nearest known label is 'vehicle'"),

@@ -10,11 +10,13 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from hiercos.data import Dataset
 from hiercos.data.images import decoding
 from hiercos.data.images.collections import EncodedImages, ImageFiles, PixelImages
-from hiercos.data.images.decoding import ImageError, decoded, upright_rgb, usable_rows
+from hiercos.data.images.decoding import ImageError, dataset_of_usable_images, decoded, upright_rgb, usable_rows
 from hiercos.errors import DataError
 from pictures import encoded, picture, write
+from trees import TOY
 
 LEFT_RED = np.zeros((2, 4, 3), dtype=np.uint8)  # 4 wide, 2 high: red on the left, blue on the right
 LEFT_RED[:, :2] = (255, 0, 0)
@@ -244,6 +246,18 @@ def test_faulty_images_are_left_out_by_name_where_that_is_asked_for(tmp_path: Pa
     assert rows.tolist() == [0]
     assert notes[0] == "photos: 2 of 3 images cannot be decoded; left out:"
     assert [f"{name}.png" in note for name, note in zip("bc", notes[1:], strict=True)] == [True, True]
+
+
+def test_a_data_set_without_its_faulty_images_keeps_its_sets_of_labels(tmp_path: Path) -> None:
+    names = [write(tmp_path / f"{name}.png", picture(number)) for number, name in enumerate("abc")]
+    images = ImageFiles([*names, tmp_path / "missing.png"]).take([3, 0, 1, 2])
+    sets, split = np.array([[4, -1], [2, 3], [2, 4], [3, 4]]), np.array(["train", "train", "val", "test"])
+    root = TOY.num_classes + TOY.num_nodes
+    whole = Dataset("photos", TOY, images, np.array([2, root, root, root]), split, label_sets=sets)
+    part = dataset_of_usable_images(whole, "skip")
+    assert part.label_sets is not None
+    assert part.label_sets.tolist() == [[2, 3], [2, 4], [3, 4]]
+    assert part.notes[0] == "photos: 1 of 4 images cannot be decoded; left out:"
 
 
 def test_rows_of_a_table_are_told_with_the_fault(tmp_path: Path) -> None:

@@ -47,19 +47,16 @@ class VariantOptions:
 
     def check(self) -> None:
         """Raise for an unknown rule or method, before torch is imported and the data are read."""
-        owned = _rules_with_owners(self.rules or "none")
-        options.check_rules(rule for rule, _ in owned)
-        named = [] if self.methods == "all" else [name.strip() for name in self.methods.split(",")]
-        check_method_names([*named, *(owner for _, owner in owned if owner)])
+        rules = self._named_rules() or []
+        options.check_rules(rule for rule, _ in rules)
+        check_method_names([*(self._named_methods() or []), *(owner for _, owner in rules if owner)])
 
     def by_method(self) -> dict[str, tuple[str, ...]]:
-        """The rules of each method, from the options or by default, without duplicates."""
+        """The rules of each method, from options that were checked or by default, without duplicates."""
         from hiercos.methods import METHODS
 
-        given = list(METHODS) if self.methods == "all" else self.methods.split(",")
-        methods = list(dict.fromkeys(METHODS.checked_name(name.strip()) for name in given))
-        pairs = _rules_with_owners(_default_rules(methods) if self.rules is None else self.rules)
-        owned = [(rule, METHODS.checked_name(owner) if owner else "") for rule, owner in pairs]
+        methods = self._named_methods() or list(METHODS)
+        owned = self._named_rules() or _default_rules(methods)
         for rule, owner in owned:
             if owner and owner not in methods:
                 raise OptionError(f"--rules {rule}@{owner}: {owner!r} is not among the methods compared")
@@ -67,19 +64,24 @@ class VariantOptions:
             method: tuple(dict.fromkeys(rule for rule, owner in owned if owner in ("", method))) for method in methods
         }
 
+    def _named_methods(self) -> list[str] | None:
+        """Names in `--methods`, without duplicates; None for all methods."""
+        return None if self.methods == "all" else list(dict.fromkeys(name.strip() for name in self.methods.split(",")))
 
-def _default_rules(methods: list[str]) -> str:
+    def _named_rules(self) -> list[tuple[str, str]] | None:
+        """Names in `--rules`, each with the method after its @, "" for all methods; None for the default rules."""
+        if self.rules is None:
+            return None
+        parts = [part.strip().partition("@") for part in self.rules.split(",")]
+        return [(rule, owner) for rule, _, owner in parts]
+
+
+def _default_rules(methods: list[str]) -> list[tuple[str, str]]:
     """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
     from hiercos.methods import DEFAULT, DEFAULT_RULE
 
     ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
-    return ",".join(["none", "crm", *(f"{DEFAULT_RULE}@{name}" for name in ranked)])
-
-
-def _rules_with_owners(text: str) -> list[tuple[str, str]]:
-    """The rules in `a,b@method`, each with the text after its @."""
-    parts = [part.strip().partition("@") for part in text.split(",")]
-    return [(rule, owner) for rule, _, owner in parts]
+    return [("none", ""), ("crm", ""), *((DEFAULT_RULE, name) for name in ranked)]
 
 
 @grouped

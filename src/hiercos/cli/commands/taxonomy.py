@@ -8,6 +8,7 @@ import typer
 
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError, check_option, grouped
+from hiercos.errors import listed
 from hiercos.taxonomy import (
     CATALOGUE,
     FORMATS,
@@ -95,8 +96,7 @@ class TermOptions:
         if added := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
             count = counted(len(added), "node", "nodes")
             change = "is now a class" if len(added) == 1 else "are now classes"
-            shown = ", ".join([*added[:CLASSES_SHOWN], *["…"] * (len(added) > CLASSES_SHOWN)])
-            typer.echo(f"{source}: {count} without children {change}: {shown}.", err=True)
+            typer.echo(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.", err=True)
         return kept
 
     def refuse_any(self, source: str) -> None:

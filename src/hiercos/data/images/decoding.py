@@ -328,10 +328,4 @@ def dataset_of_usable_images(dataset: Dataset, on_error: str, callback: CheckCal
     rows, notes = usable_rows(dataset.inputs, source=dataset.source, on_error=on_error, callback=callback)
     if len(rows) == len(dataset):
         return dataset
-    return replace(
-        dataset,
-        inputs=dataset.inputs.take(rows),
-        labels=dataset.labels[rows],
-        split=dataset.split[rows],
-        notes=(*dataset.notes, *notes),
-    )
+    return replace(dataset.take(rows), notes=(*dataset.notes, *notes))

@@ -15,7 +15,7 @@ from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.samples import SourceOptions, SourceSamples, with_usable_images
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
-from hiercos.errors import MOST_NAMES, DataError
+from hiercos.errors import MOST_NAMES, DataError, listed
 from hiercos.taxonomy import PATH_SEPARATOR
 
 SYSTEM_FILES = ("thumbs.db", "desktop.ini", "__macosx")  # written by Windows and macOS
@@ -104,8 +104,8 @@ def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
     """A note about the files that are not images, if there are any."""
     if not tree.others:
         return ()
-    kinds = [f"{count:,} {kind or 'without an extension'}" for kind, count in tree.others.most_common(MOST_KINDS)]
-    shown = ", ".join([*kinds, *["…"] * (len(tree.others) > MOST_KINDS)])
+    kinds = (f"{count:,} {kind or 'without an extension'}" for kind, count in tree.others.most_common())
+    shown = listed(kinds, MOST_KINDS)
     return (f"{folder}: files that are not images are left out: {shown} ({tree.others.total():,} in all).",)
 
 
@@ -113,7 +113,7 @@ def _empty_folders(folder: Path, tree: ImageTree) -> tuple[str, ...]:
     """A note about the folders that are not classes because they have no images, if there are any."""
     if not tree.empty:
         return ()
-    shown = ", ".join([*map(str, tree.empty[:MOST_NAMES]), *["…"] * (len(tree.empty) > MOST_NAMES)])
+    shown = listed(map(str, tree.empty), MOST_NAMES)
     return (f"{folder}: folders without images are not classes: {shown} ({len(tree.empty):,} in all).",)
 
 

@@ -208,7 +208,8 @@ def answer_values(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor
 def _set_sizes(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> tuple[Tensor, Tensor, Tensor]:
     """Sizes without the root of A and B, of A and of B: the ancestors of answers and labels; shape (B,) each."""
     if taxonomy.is_tree:
-        mine, true = (_paths(nodes, taxonomy) for nodes in (answers, labels))  # (B, H), -1 beyond the node
+        tables = (taxonomy.path_table(nodes.cpu().numpy()) for nodes in (answers, labels))
+        mine, true = (torch.from_numpy(table).to(answers.device) for table in tables)  # (B, H), -1 beyond the node
         return ((mine == true) & (mine >= 0)).sum(dim=1), (mine >= 0).sum(dim=1), (true >= 0).sum(dim=1)
     above = ancestor_matrix(taxonomy)
     mine, true = (_rows(above, nodes.cpu().numpy()) for nodes in (answers, labels))  # (B, N), sparse
@@ -220,13 +221,6 @@ def _set_sizes(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> tuple[Ten
 def _rows(matrix: Any, nodes: IntArray) -> Any:
     """Rows of a sparse matrix (N, N) for nodes (B,), those of the root empty."""
     return matrix[nodes.clip(min=0)].multiply((nodes >= 0)[:, None]).tocsr()
-
-
-def _paths(nodes: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Path of each node, shape (B, H), -1 beyond its depth; all -1 for the root."""
-    known = nodes.cpu().numpy()
-    table = torch.from_numpy(taxonomy.path_table(known.clip(min=0)))
-    return torch.where(torch.from_numpy(known >= 0)[:, None], table, -1).to(nodes.device)
 
 
 def _coverage(answers: Tensor, taxonomy: Taxonomy) -> Tensor:

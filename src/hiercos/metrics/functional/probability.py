@@ -100,7 +100,8 @@ def calibration_bins(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Number of samples, summed confidence and number of correct predictions, by level and bin of confidence.
 
-    The confidence at a level is the probability of its best node. A sample counts at the levels its label has.
+    The confidence at a level is the probability of its best node. A sample counts at the levels its label has, while
+    for `hiercos evaluate --reliability` and reports a class that ends above a level is its own node there.
 
     Args:
         node_probabilities: node probabilities from 0 to 1, shape (B, N).

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from hiercos.errors import DataError, HiercosWarning, row_name
+from hiercos.errors import DataError, HiercosWarning, UnknownLabelError, row_name
 from hiercos.taxonomy.labels.paths import (
     are_paths,
     label_indices,
@@ -60,7 +60,8 @@ class LabelCodec:
         """Label indices (see `label_indices`) of M labels: classes, inner nodes or the root, shape (M,).
 
         Raises:
-            DataError: for labels with another number of dimensions than in the first fit, and for each unknown label.
+            DataError: for labels with another number of dimensions than in the first fit.
+            UnknownLabelError: for each unknown label.
         """
         if y.ndim != self.labels.ndim:
             raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
@@ -185,7 +186,7 @@ class KnownLabels:
         places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
         if (wrong := np.flatnonzero(self.known[places] != y)).size:
             _, first = np.unique(y[wrong], return_index=True)
-            raise DataError(self._fault(y, row) for row in wrong[np.sort(first)])
+            raise UnknownLabelError(self._fault(y, row) for row in wrong[np.sort(first)])
         return places if self.order is None else self.order[places]
 
     def _fault(self, y: AnyArray, row: int) -> str:
@@ -308,4 +309,4 @@ def _prefixed_faults() -> Iterator[None]:
     try:
         yield
     except DataError as error:
-        raise DataError(f"{SOURCE}: {fault.removeprefix(f'{SOURCE}: ')}" for fault in error.faults) from error
+        raise type(error)(f"{SOURCE}: {fault.removeprefix(f'{SOURCE}: ')}" for fault in error.faults) from error

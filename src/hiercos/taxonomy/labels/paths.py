@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.errors import DataError, RowName
+from hiercos.errors import DataError, RowName, UnknownLabelError
 from hiercos.taxonomy.checks import same_form
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
@@ -192,7 +192,8 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) 
         inner: whether a row may end at an inner node, or be blank.
 
     Raises:
-        DataError: as `taxonomy_from_levels`, and for every distinct row that is not a class (or node) of the taxonomy.
+        DataError: as `taxonomy_from_levels`.
+        UnknownLabelError: for every distinct row that is not a class (or node) of the taxonomy.
     """
     nodes = [*(range(taxonomy.num_nodes) if inner else ()), *taxonomy.leaves.tolist()]  # of equal paths, a class wins
     known = {tuple(taxonomy.names[step] for step in taxonomy.path(node)): node for node in nodes}
@@ -201,7 +202,9 @@ def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False) 
     unknown = {path: row for row, path in reversed(list(enumerate(paths, 1))) if path not in known}
     if unknown:
         kind, ordered = "node" if inner else "class", sorted(unknown.items(), key=lambda item: item[1])
-        raise DataError(f"row {row}: {' > '.join(path)!r} is not a {kind} of the taxonomy" for path, row in ordered)
+        raise UnknownLabelError(
+            f"row {row}: {' > '.join(path)!r} is not a {kind} of the taxonomy" for path, row in ordered
+        )
     return np.array([known[path] for path in paths], dtype=np.int64)
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.errors import MOST_FAULTS, DataError, RowName, row_name
+from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, row_name
 from hiercos.taxonomy.checks import same_form
 from hiercos.taxonomy.labels.paths import (
     ROOT_LABEL,
@@ -23,6 +23,12 @@ from hiercos.taxonomy.operations import ancestor_sums, descendant_sums
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
+
+
+class _LabelFault(NamedTuple):
+    row: int
+    sentence: str
+    is_unknown: bool  # rather than empty, ambiguous or an inner node
 
 
 class LabelReader:
@@ -73,8 +79,9 @@ class LabelReader:
             Nodes, shape (M,); -1 for the root.
 
         Raises:
-            DataError: for each distinct label that is unknown, shared by several classes or nodes, empty, an index
-                out of range, or an inner node where these are not allowed.
+            UnknownLabelError: if a label is unknown or an index out of range; it lists all faults.
+            DataError: for labels that are shared by several classes or nodes, empty, or inner nodes where these are
+                not allowed. Each distinct label is listed once.
         """
         if isinstance(labels, np.ndarray) and (labels.ndim != 1 or labels.dtype.kind not in "iuUO"):
             raise DataError(
@@ -86,7 +93,9 @@ class LabelReader:
         else:
             nodes, faults = self._from_texts([str(label) for label in labels], inner=inner)
         if faults:
-            raise DataError(f"{source}: {row_name(row) + ': ' if row_name else ''}{fault}" for row, fault in faults)
+            error = UnknownLabelError if any(fault.is_unknown for fault in faults) else DataError
+            places = [f"{source}: {row_name(fault.row)}" if row_name else source for fault in faults]
+            raise error(f"{place}: {fault.sentence}" for place, fault in zip(places, faults, strict=True))
         return nodes
 
     def parts(self, text: str, sign: str) -> list[str]:
@@ -97,7 +106,7 @@ class LabelReader:
         """Class index of each node, same shape; see `node_classes`."""
         return node_classes(nodes, self.taxonomy)
 
-    def _from_indices(self, values: AnyArray, *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
+    def _from_indices(self, values: AnyArray, *, inner: bool) -> tuple[IntArray, list[_LabelFault]]:
         count, end = self.taxonomy.num_classes, self.taxonomy.num_classes + self.taxonomy.num_nodes
         nodes = nodes_of_labels(np.arange(end + 1), self.taxonomy)
         known = nodes if inner else nodes[:count]
@@ -105,20 +114,24 @@ class LabelReader:
         expected = f"a class index from 0 to {count - 1}{others}"
         outside = np.flatnonzero((values < 0) | (values >= len(known)))
         _, first = np.unique(values[outside], return_index=True)
-        faults = [(int(row), f"expected {expected}, got {values[row]}") for row in outside[np.sort(first)]]
+        faults = [
+            _LabelFault(int(row), f"expected {expected}, got {values[row]}", is_unknown=True)
+            for row in outside[np.sort(first)]
+        ]
         return known[values.astype(np.int64).clip(0, len(known) - 1)], faults
 
-    def _from_texts(self, texts: Sequence[str], *, inner: bool) -> tuple[IntArray, list[tuple[int, str]]]:
+    def _from_texts(self, texts: Sequence[str], *, inner: bool) -> tuple[IntArray, list[_LabelFault]]:
         found = np.full(len(texts), -1, dtype=np.int64)
         known: dict[str, int] = {}
-        faults: dict[str, tuple[int, str]] = {}  # by label: a repeated mistake is reported once
+        faults: dict[str, _LabelFault] = {}  # by label: a repeated mistake is reported once
         for row, text in enumerate(texts):
             if text not in known and text not in faults:
                 nodes = self._nodes(text) or ([-1] if inner and text.strip() == ROOT_LABEL else [])
                 if len(nodes) == 1 and (inner or nodes[0] in self._leaves):
                     known[text] = nodes[0]
                 else:
-                    faults[text] = (row, self._fault(text, nodes, inner=inner, suggest=len(faults) < MOST_FAULTS))
+                    sentence = self._fault(text, nodes, inner=inner, suggest=len(faults) < MOST_FAULTS)
+                    faults[text] = _LabelFault(row, sentence, is_unknown=bool(text.strip()) and not nodes)
             found[row] = known.get(text, -1)
         return found, list(faults.values())
 
