@@ -76,7 +76,7 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             "toy.npz: no row belongs to the split 'test'; expected rows of train, val and test",
         ),
         (
-            {"split": np.array(["val", "val", "val", "test"]), "extends": True},
+            {"split": np.array(["val", "val", "val", "test"]), "purpose": "extend"},
             "toy.npz: no row belongs to the split 'train'; expected rows of train",
         ),
         (
@@ -100,7 +100,7 @@ def test_data_that_cannot_be_used_are_named(change: dict, message: str) -> None:
 
 
 def test_data_that_extend_a_model_need_training_rows_of_one_label_alone() -> None:
-    found = replace(VECTORS, split=np.full(4, "train"), labels=np.ones(4, dtype=int), extends=True)
+    found = replace(VECTORS, split=np.full(4, "train"), labels=np.ones(4, dtype=int), purpose="extend")
     assert (len(found.rows("train")), len(found.rows("val")), len(found.rows("test"))) == (4, 0, 0)
 
 

@@ -79,7 +79,8 @@ def test_without_a_split_one_is_made_by_content_and_said(tmp_path: Path) -> None
     backward = load_dataset(table(tmp_path, rows[::-1], "text,label"), taxonomy=TOY)
     assert forward.split.tolist() == backward.split.tolist()[::-1]
     assert [note.replace(str(tmp_path), "") for note in forward.notes] == [
-        "/toy.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample."
+        "/toy.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample. "
+        "Only the train samples are learnt from."
     ]
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiercos.data.splits import EXTENDING_SPLITS, completed_split, hash_fraction, hash_split, with_val_from_train
+from hiercos.data.splits import NEEDED, WITHOUT_TEST, completed_split, hash_fraction, hash_split, with_val_from_train
 from hiercos.errors import DataError
 
 KEYS = [f"phrase {number}" for number in range(20_000)]
@@ -47,7 +47,10 @@ def test_a_tenth_of_train_moves_to_val_whatever_split_the_hash_made_before() -> 
 def test_a_missing_split_is_made_and_said() -> None:
     split, notes = completed_split(KEYS, None, source="a.csv")
     assert (split == hash_split(KEYS)).all()
-    assert notes == ("a.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample.",)
+    assert notes == (
+        "a.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample. "
+        "Only the train samples are learnt from.",
+    )
 
 
 def test_a_missing_val_is_set_aside_and_said() -> None:
@@ -85,5 +88,17 @@ def test_too_few_rows_for_a_split_by_hash_ask_for_a_column(split: list[str] | No
 
 @pytest.mark.parametrize("split", [None, ["train", "train"]])
 def test_few_rows_that_extend_a_model_need_no_val_or_test(split: list[str] | None) -> None:
-    found, _ = completed_split(["phrase 0", "phrase 2"], split, source="a.csv", needed=EXTENDING_SPLITS)
+    found, _ = completed_split(["phrase 0", "phrase 2"], split, source="a.csv", needed=NEEDED["extend"])
     assert found.tolist() == ["train", "train"]
+
+
+def test_without_test_rows_nine_tenths_of_data_without_a_split_are_for_training() -> None:
+    found, (note,) = completed_split(
+        [f"phrase {n}" for n in range(2000)], None, source="a.csv", needed=NEEDED["train"], fractions=WITHOUT_TEST
+    )
+    assert (found == "train").mean() == pytest.approx(0.9, abs=0.02)
+    assert "test" not in found
+    assert note == (
+        "a.csv has no split: 90% train and 10% val were chosen by hash of each sample. "
+        "Only the train samples are learnt from."
+    )

@@ -89,7 +89,7 @@ def test_only_the_most_frequent_ngrams_are_kept(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_ngrams_of_a_single_text_are_left_out_of_many_texts() -> None:
-    texts = ["the same words"] * 1000
+    texts = ["the same words"] * 5000
     assert TextFeatures.fit([*texts, "rare"], [WORDS]).parts[0].vocabulary == (
         "same",
         "same words",

@@ -11,8 +11,8 @@ from sklearn.svm import LinearSVC
 from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, Model
-from hiercos.methods.committee import Candidate, CommitteeTraining, pool_weights
-from hiercos.methods.default import until_no_gain
+from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
+from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.logistic import choose_prior, held_out_loss
 from hiercos.methods.solver import folds
 from trees import TOY, TOY17
@@ -235,4 +235,21 @@ def test_wide_heads_follow_while_they_help() -> None:
     model = Model(TOY17, train.features.shape[1], "flat-committee", {})
     training = CommitteeTraining(model.head, train, [(train, val)], val, seed=0, train_member=no_member)
     first, *others = (Candidate([model], scores) for scores in given)
-    assert len(until_no_gain(training, [first], iter(others))) == 4
+    for criterion in (is_gain, is_clear_gain):
+        assert len(until_no_gain(training, [first], iter(others), criterion=criterion)) == 4
+
+
+@pytest.mark.parametrize(
+    ("gains", "top1", "expected"),
+    [
+        ([0.1, 0.11, 0.12, 0.1], 0.5, (True, True)),
+        ([0.9, -0.5, 0.4, -0.4], 0.5, (True, False)),  # 0.1 with a standard error of 0.29
+        ([0.1, 0.11, 0.12, 0.1], 0.25, (True, False)),  # fewer classes are right
+        ([0.001, 0.001, 0.001, 0.001], 0.5, (False, False)),  # 0.1% of the loss
+    ],
+)
+def test_a_clear_gain_is_beyond_its_standard_error_and_costs_no_right_class(
+    gains: list[float], top1: float, expected: tuple[bool, bool]
+) -> None:
+    before, after = Outcome(np.ones(4), 0.5), Outcome(1 - np.array(gains), top1)
+    assert (is_gain(before, after), is_clear_gain(before, after)) == expected

@@ -51,5 +51,6 @@ from .sources import load_dataset as load_dataset
 from .sources import load_test_samples as load_test_samples
 from .sources import read_inputs as read_inputs
 from .splits import LEAST_CALIBRATION as LEAST_CALIBRATION
+from .splits import Purpose as Purpose
 from .splits import hash_split as hash_split
 from .text_features import TextFeatures as TextFeatures

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
-from hiercos.data.splits import EXTENDING_SPLITS, SPLITS, TextArray, calibration_rows
+from hiercos.data.splits import NEEDED, SPLITS, Purpose, TextArray, calibration_rows
 from hiercos.errors import DataError, listed
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
 
@@ -45,8 +45,8 @@ class Dataset:
         source: name of the data in messages: a built-in name or a file.
         origin: origin of vectors that a backbone computed; None for other data.
         label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
-        extends: whether the data extend a trained model; one training label is then enough, and val and test may be
-            empty.
+        purpose: purpose of the data: "compare" needs samples of all splits, "train" no test samples, and "extend", for
+            a model that is trained already, neither val nor test samples nor more than one training label.
 
     Raises:
         DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
@@ -62,7 +62,7 @@ class Dataset:
     source: str = ""
     origin: FeatureOrigin | None = None
     label_sets: IntArray | None = None
-    extends: bool = False
+    purpose: Purpose = "compare"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "labels", read_only(np.asarray(self.labels, dtype=np.int64)))
@@ -90,14 +90,15 @@ class Dataset:
             for label in np.unique(self.labels)
             if not 0 <= label <= last
         ]
-        needed, expected = (EXTENDING_SPLITS, "train") if self.extends else (SPLITS, "train, val and test")
+        *first, last_needed = NEEDED[self.purpose]
+        expected = f"{', '.join(first)} and {last_needed}" if first else last_needed
         faults += [
             f"{self.source}: no row belongs to the split {split!r}; expected rows of {expected}"
-            for split in needed
+            for split in NEEDED[self.purpose]
             if split not in self.split
         ]
         trained = np.unique(self.labels[self.rows("train")])
-        if len(trained) == 1 and not self.extends and not faults and self.label_sets is None:
+        if len(trained) == 1 and self.purpose != "extend" and not faults and self.label_sets is None:
             node = int(nodes_of_labels(trained, self.taxonomy)[0])
             name = "the root" if node < 0 else repr(self.taxonomy.path_text(node))
             faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")

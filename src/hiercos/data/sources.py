@@ -27,7 +27,15 @@ from hiercos.data.readers.registry import (
 from hiercos.data.readers.table_files import SAMPLE_TABLES
 from hiercos.data.readers.unlabelled import UnlabelledInputs
 from hiercos.data.samples import LABEL_COLUMN, SPLIT_COLUMN, SourceOptions, SourceSamples
-from hiercos.data.splits import EXTENDING_SPLITS, SPLITS, checked_split, completed_split, hash_split
+from hiercos.data.splits import (
+    FRACTIONS,
+    NEEDED,
+    WITHOUT_TEST,
+    Purpose,
+    checked_split,
+    completed_split,
+    hash_split,
+)
 from hiercos.errors import MOST_FAULTS, DataError, FaultsError, reading, suggestion
 from hiercos.taxonomy import (
     IntArray,
@@ -51,7 +59,8 @@ def load_dataset(
     root: str | Path | None = None,
     on_error: str = "fail",
     callback: CheckCallback | None = None,
-    extends: bool = False,
+    purpose: Purpose = "compare",
+    test: bool = True,
 ) -> Dataset:
     """Load a data set by its built-in name, path or Hugging Face name.
 
@@ -69,7 +78,8 @@ def load_dataset(
             relative to; by default the folder of the table.
         on_error: "fail" to raise for images that cannot be decoded and empty texts, "skip" to leave them out.
         callback: progress callback of the check for faulty images: called with the number checked and the total.
-        extends: whether the data extend a trained model, see `Dataset`.
+        purpose: purpose of the data, see `Dataset`.
+        test: whether to choose test samples, too, if the data have no split.
 
     Raises:
         DataError: for unusable data, with every fault by file, row and value.
@@ -83,7 +93,7 @@ def load_dataset(
         return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
     tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(source_name(source), read_samples(source, options), tree, extends=extends)
+    return _dataset(source_name(source), read_samples(source, options), tree, purpose=purpose, test=test)
 
 
 def check_source(source: str | Path) -> None:
@@ -115,7 +125,9 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
     return repr(taxonomy) if isinstance(taxonomy, Taxonomy) else str(taxonomy)
 
 
-def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, extends: bool) -> Dataset:
+def _dataset(
+    source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, purpose: Purpose, test: bool
+) -> Dataset:
     """Data set of these samples; without a taxonomy, one is made from the labels."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
@@ -134,7 +146,8 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, 
         samples.split,
         source=source,
         row_name=row_name,
-        needed=EXTENDING_SPLITS if extends else SPLITS,
+        needed=NEEDED[purpose],
+        fractions=FRACTIONS if test else WITHOUT_TEST,
     )
     return Dataset(
         name=dataset_name(source),
@@ -146,7 +159,7 @@ def _dataset(source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, 
         notes=(*notes, *said, *found.notes),
         source=source,
         origin=samples.origin,
-        extends=extends,
+        purpose=purpose,
     )
 
 
@@ -290,7 +303,8 @@ def load_test_samples(
 ) -> TestSamples:
     """Samples to test a model on: the rows of the test split, or every row of a file without splits.
 
-    A file without splits that the model was trained on was split by hash, so it is split by hash again.
+    A file without splits that the model was trained on was split by hash, so it is split by hash again; if no test rows
+    were set aside, it is refused.
 
     Args:
         source: built-in name, path or Hugging Face name, see `load_dataset`.
@@ -318,8 +332,11 @@ def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, train
     inputs, notes = samples.inputs, list(samples.notes)
     found = _checked_labels(samples, taxonomy, source)
     if samples.split is None:
-        by_hash = hash_split(inputs.split_keys())
+        keys = inputs.split_keys()
+        by_hash, without_test = hash_split(keys), hash_split(keys, WITHOUT_TEST)
         chosen = np.ones(len(inputs), dtype=bool)
+        if data_fingerprint(taxonomy, inputs, found.labels, without_test, found.sets) in trained_on:
+            raise DataError(f"{source}: the model was trained on these rows, with --no-test; expected other rows")
         if data_fingerprint(taxonomy, inputs, found.labels, by_hash, found.sets) in trained_on:
             chosen = by_hash == "test"
             notes.append(f"{source} is what the model was trained on: only its {chosen.sum()} test rows are used.")

@@ -5,7 +5,8 @@ added or removed. Equal samples are always in the same split.
 """
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,8 +15,10 @@ from hiercos.errors import DataError, RowName, row_name
 from hiercos.taxonomy import AnyArray
 
 SPLITS = ("train", "val", "test")
-EXTENDING_SPLITS = ("train",)  # splits that data which extend a model must have
+Purpose = Literal["compare", "train", "extend"]
+NEEDED: Mapping[Purpose, tuple[str, ...]] = {"compare": SPLITS, "train": ("train", "val"), "extend": ("train",)}
 FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test for data without a split
+WITHOUT_TEST = (0.9, 0.1, 0.0)
 CALIBRATION_SHARE = 1 / 3  # share of val that is set aside for the targets of back-off
 LEAST_CALIBRATION = 20  # rows of val to set aside; with fewer, none are
 VAL_SHARE = 0.1  # share of train for data with train and test only
@@ -96,6 +99,7 @@ def completed_split(
     source: str,
     row_name: RowName = row_name,
     needed: Sequence[str] = SPLITS,
+    fractions: Sequence[float] = FRACTIONS,
 ) -> tuple[TextArray, tuple[str, ...]]:
     """The split of the data, completed by hash if it is missing or has no val rows.
 
@@ -105,6 +109,7 @@ def completed_split(
         source: name of the data in messages.
         row_name: function from a row index to its name in messages.
         needed: splits that may not be left empty.
+        fractions: shares of train, val and test for data without a split.
 
     Returns:
         Split of each sample, shape (M,), and notes about what was chosen by hash.
@@ -113,9 +118,13 @@ def completed_split(
         DataError: for each value other than train, val and test, or if a split by hash leaves a needed one empty.
     """
     if split is None:
-        made = hash_split(keys)
+        made = hash_split(keys, fractions)
         _check_rows_of(made, needed, source)
-        return made, (f"{source} has no split: 80% train, 10% val and 10% test were chosen by hash of each sample.",)
+        shares = [f"{share:.0%} {name}" for name, share in zip(SPLITS, fractions, strict=True) if share]
+        return made, (
+            f"{source} has no split: {', '.join(shares[:-1])} and {shares[-1]} were chosen by hash of each sample. "
+            "Only the train samples are learnt from.",
+        )
     given = checked_split(split, source=source, row_name=row_name)
     if "val" in given or "train" not in given:
         return given, ()

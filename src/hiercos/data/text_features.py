@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from hiercos.data.inputs import Float32Array
 from hiercos.errors import DataError, reading
 
-RARE, MANY_TEXTS = 2, 1000  # from 1,000 texts on, n-grams that occur in fewer than 2 are left out
+RARE, MANY_TEXTS = 2, 5000  # from 5,000 texts on, n-grams that occur in fewer than 2 are left out
 MOST_NGRAMS = 50_000  # of each kind, the most frequent ones: weights of a linear model grow with V times C
 TEXTS_AT_ONCE = 8192  # texts transformed at a time
 LONGEST_NGRAM = 64  # words or characters, in stored features

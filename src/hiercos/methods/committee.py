@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.logistic import held_out_loss
+from hiercos.methods.logistic import held_out_loss, log_probabilities
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
@@ -217,6 +217,19 @@ class Candidate:
         return self.models[0].method
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outcome of several candidates together on M held-out samples.
+
+    Attributes:
+        losses: log-loss of each sample, shape (M,).
+        top1: share of right classes.
+    """
+
+    losses: Floats
+    top1: float
+
+
 class CommitteeTraining:
     """Trains members on the same samples, and pools them.
 
@@ -299,9 +312,13 @@ class CommitteeTraining:
         """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""
         return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
 
-    def pooled_loss(self, candidates: Sequence[Candidate]) -> float:
-        """Log-loss of candidates with fitted weights on the samples to weigh the members on."""
-        return pool_weights([candidate.scores for candidate in candidates], self.labels)[1]
+    def outcome(self, candidates: Sequence[Candidate]) -> "Outcome":
+        """Outcome of candidates with fitted weights on the samples to weigh the members on."""
+        weights, _, _ = pool_weights([candidate.scores for candidate in candidates], self.labels)
+        scores = np.stack([candidate.scores for candidate in candidates]).astype(np.float64)  # (K, M, C)
+        logs = log_probabilities(np.tensordot(weights, scores, axes=1))  # (M, C)
+        own = np.take_along_axis(logs, self.labels[:, None], axis=1)[:, 0]
+        return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
         """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""

@@ -1,6 +1,6 @@
 """The default method: a committee of what suits the data, chosen by held-out log-loss (docs/default.md)."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Literal
@@ -14,6 +14,7 @@ from hiercos.methods.committee import (
     Committee,
     CommitteeSolver,
     CommitteeTraining,
+    Outcome,
     checked_width,
     committee_method,
 )
@@ -95,31 +96,53 @@ class DefaultSolver(CommitteeSolver):
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
         if self.effort == "quick" or len(training.train[True]) < FEW:
             return found
-        if self.effort == "normal" and len(training.labels) >= ENOUGH_TO_COMPARE_HEADS:
-            return until_no_gain(training, found, _wide_heads(training, 10, self.dropouts, BY_TURNS))
+        is_sparse = len(names) > 1
+        if self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS):
+            heads = _wide_heads(training, 10, self.dropouts, BY_TURNS)
+            return until_no_gain(training, found, heads, criterion=is_clear_gain if is_sparse else is_gain)
         places = (10, 20) if self.effort == "best" else (10,)
         wide = (_wide_heads(training, place, self.dropouts, TREE_HEADS) for place in places)
         return [*found, *chain.from_iterable(wide)]
 
 
 def until_no_gain(
-    training: CommitteeTraining, found: Sequence[Candidate], heads: Iterable[Candidate]
+    training: CommitteeTraining,
+    found: Sequence[Candidate],
+    heads: Iterable[Candidate],
+    *,
+    criterion: Callable[[Outcome, Outcome], bool],
 ) -> list[Candidate]:
-    """Candidates and further heads, until `PATIENCE_HEADS` in a row hardly lower the log-loss; these are left out.
+    """Candidates and further heads, until `PATIENCE_HEADS` in a row are no gain; these are left out.
 
     Args:
         training: training with the samples to weigh the members on.
         found: candidates to begin with.
         heads: further candidates, each trained when it is asked for.
+        criterion: whether the second outcome is better than the first, on the same samples.
     """
     candidates = list(found)
-    losses = [training.pooled_loss(candidates)]
+    outcomes = [training.outcome(candidates)]
     for head in heads:
         candidates.append(head)
-        losses.append(training.pooled_loss(candidates))
-        if len(losses) > PATIENCE_HEADS and losses[-1] > (1 - LEAST_RELATIVE_GAIN) * losses[-1 - PATIENCE_HEADS]:
+        outcomes.append(training.outcome(candidates))
+        if len(outcomes) > PATIENCE_HEADS and not criterion(outcomes[-1 - PATIENCE_HEADS], outcomes[-1]):
             return candidates[:-PATIENCE_HEADS]
     return candidates
+
+
+def is_gain(before: Outcome, after: Outcome) -> bool:
+    """Whether the log-loss is lower by a noticeable share."""
+    return float(after.losses.mean()) <= (1 - LEAST_RELATIVE_GAIN) * float(before.losses.mean())
+
+
+def is_clear_gain(before: Outcome, after: Outcome) -> bool:
+    """Whether the log-loss is lower by more than its standard error as well, and no fewer classes are right.
+
+    For sparse features, of which wide heads see a projection: they are seldom better than linear heads on all features.
+    """
+    gain = before.losses - after.losses
+    error = float(gain.std()) / len(gain) ** 0.5
+    return is_gain(before, after) and float(gain.mean()) > error and after.top1 >= before.top1
 
 
 def _wide_heads(

@@ -196,6 +196,13 @@ class PriorSearch:
         return held_out_loss(logits, self.val.labels, self.val.weights)
 
 
+def log_probabilities(logits: Floats) -> Floats:
+    """Logarithms of class probabilities: (M, C) to (M, C)."""
+    top = logits.max(axis=1, keepdims=True)
+    logs: Floats = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+    return logs
+
+
 def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = None) -> float:
     """Sum of the samples' -log p, and of one more sample that may have any class.
 
@@ -206,7 +213,6 @@ def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = Non
         labels: class of each sample, shape (M,).
         weights: weight of each sample, shape (M,); equal weights by default.
     """
-    top = logits.max(axis=1, keepdims=True)
-    logs = logits - top - np.log(np.exp(logits - top).sum(axis=1, keepdims=True))
+    logs = log_probabilities(logits)
     own = np.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
     return float(-(own if weights is None else own * weights).sum() - logs.mean())

@@ -67,7 +67,7 @@ def extend(
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
-    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), extends=True)
+    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
     _print_lines(dataset.notes)
     config = training.config(
         stored.model.method,

@@ -50,9 +50,13 @@ def train(
     memory: Annotated[
         int, typer.Option(min=0, help="Training samples of each label kept in the model, for hiercos extend.")
     ] = 0,
+    no_test: Annotated[
+        bool,
+        typer.Option("--no-test", help="Without a split in DATA, learn from 90% of it and set aside no test rows."),
+    ] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Resume an unfinished run in --out.")] = False,
 ) -> None:
-    """Train one model, test it once, and write it to a folder."""
+    """Train one model, test it once if the data have test rows, and write it to a folder."""
     check_format(format, None)
     columns.check(data)
     options.check_out(out)
@@ -63,7 +67,7 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     _check_names(method, method_options, inputs, rule)
-    dataset = columns.read(data)
+    dataset = columns.read(data, purpose="train", test=not no_test)
     _note_targets(dataset)
     from hiercos.cli.display.training import training_callback
     from hiercos.engine import train_run
@@ -91,7 +95,7 @@ def train(
             callback=training_callback(config, chosen.name),
         )
         if fabric.is_global_zero:
-            _show(records[chosen.name], out, format)
+            _show(records[chosen.name], out, format, tested=len(dataset.rows("test")) > 0)
 
 
 def _note_targets(dataset: "Dataset") -> None:
@@ -138,11 +142,14 @@ def _chosen_rule(name: str | None, method: str) -> "Rule":
     return rule(name or (DEFAULT_RULE if method == DEFAULT else "none"))
 
 
-def _show(record: "Record", out: Path, format: str) -> None:
+def _show(record: "Record", out: Path, format: str, *, tested: bool) -> None:
     """Print the results of the run, and what the method chose."""
     from hiercos.cli.display.result_tables import print_records
 
-    print_records([record], format)
+    if tested or format != "table":
+        print_records([record], format)
+    if not tested:
+        typer.echo("Not measured: there are no test rows. hiercos evaluate measures the model on other data.", err=True)
     if AVERAGE_PRECISION in record.metrics:
         typer.echo(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.", err=True)
     if record.choice:

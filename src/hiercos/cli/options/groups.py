@@ -19,7 +19,7 @@ from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for, check_choice
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-    from hiercos.data import Dataset
+    from hiercos.data import Dataset, Purpose
     from hiercos.engine import DeviceContext, ReadConfig, TrainConfig
     from hiercos.taxonomy import Taxonomy
 
@@ -127,12 +127,19 @@ class DataOptions(ColumnOptions):
         if self.taxonomy is not None:
             check_taxonomy_source(self.taxonomy)
 
-    def read(self, source: str) -> "Dataset":
-        """Read the data set; notes about it go to stderr."""
+    def read(self, source: str, *, purpose: "Purpose" = "compare", test: bool = True) -> "Dataset":
+        """Read the data set; notes about it go to stderr.
+
+        Args:
+            source: data set, as `load_dataset` takes it.
+            purpose: purpose of the data, see `Dataset`.
+            test: whether to choose test samples, too, if the data have no split.
+        """
         from hiercos.cli.display.row_progress import checking_lines
         from hiercos.data import degenerate_notes, load_dataset
 
-        dataset = load_dataset(source, **dataclasses.asdict(self), callback=checking_lines())
+        given = dataclasses.asdict(self)
+        dataset = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         if is_first_process():
             notes = (*dataset.notes, *degenerate_notes(dataset))
             typer.echo("".join(f"{visible(note)}\n" for note in notes), err=True, nl=False)
