@@ -23,6 +23,8 @@ from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
 
+pytestmark = pytest.mark.filterwarnings("ignore:y. labels such as .* are names")  # most tests need no tree
+
 X, LABELS = samples()
 Y = NAMES[LABELS]
 COLUMNS = [f"feature {number}" for number in range(12)]
@@ -185,6 +187,36 @@ def test_lines_of_the_epochs_go_to_standard_error(capsys: pytest.CaptureFixture[
     assert [line.split(":")[0] for line in err.splitlines()] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
     quick().fit(X, Y)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_default_says_what_it_chose_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    model = HierarchicalClassifier(UNEVEN, random_state=0, verbose=True).fit(X, Y)
+    assert model.choice_.startswith("tree-logistic, ")
+    assert capsys.readouterr() == ("", f"default: {model.choice_}.\n")
+    wider, classes = samples(600)
+    wide = HierarchicalClassifier(UNEVEN, width=8, epochs=1, random_state=0, verbose=True).fit(wider, NAMES[classes])
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("member 2 of 6 (cross-entropy-mlp): epoch 1/1: loss ")
+    assert last == f"default: {wide.choice_}."
+
+
+def test_names_without_a_taxonomy_are_warned_about() -> None:
+    with pytest.warns(HiercosWarning) as told:
+        model = HierarchicalClassifier(method="gaussian").fit(X, Y)
+    (warning,) = told
+    assert str(warning.message) == (
+        "y: labels such as 'car' are names, and there is no taxonomy, so the tree is flat; pass a taxonomy, or write "
+        "paths such as 'pet > cat'"
+    )
+    assert warning.filename == __file__
+    assert model.taxonomy_.height == 1
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.minimum(LABELS, 1).astype(str), PATHS[LABELS]])
+def test_numbers_two_classes_and_paths_need_no_taxonomy(labels: Any, tmp_path: Path) -> None:
+    model = HierarchicalClassifier(method="gaussian").fit(X, labels)
+    model.save(tmp_path / "saved")
+    assert (HierarchicalClassifier.load(tmp_path / "saved").predict(X) == model.predict(X)).all()
 
 
 def test_any_device_there_is_will_do() -> None:

@@ -51,7 +51,7 @@ class HierarchicalClassifier(TaxonomyClassifier):
         random_state: seed or generator for the initial weights, the order of the samples, dropout and the choice of
             the validation samples.
         device: device for training and prediction: "cpu", "cuda", "mps" or "auto".
-        verbose: whether to print every epoch to standard error.
+        verbose: whether to print every epoch to standard error, and at the end what the default method chose.
 
     Attributes:
         classes_: sorted labels, shape (C,): those of the taxonomy, or those seen in `fit` if there was none.

@@ -1,5 +1,6 @@
 """Base class of the scikit-learn estimators."""
 
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -42,6 +43,7 @@ from hiercos.sklearn.validation import (
     hiclass_labels,
     labelled,
     taxonomy_argument,
+    warn_of_names,
 )
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
@@ -125,6 +127,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.history_, self.best_epoch_, self.choice_ = progress.history, progress.best_epoch, progress.choice
         self.n_iter_ = len(self.history_)
         self._stream = None
+        if self.verbose and self.choice_:
+            sys.stderr.write(f"{self.model_.method}: {self.choice_}.\n")
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -321,7 +325,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         named_rule(self._rule())  # raises for an unknown rule
 
     def _codec(self, y: AnyArray) -> LabelCodec:
-        return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        if self.taxonomy is None and codec.flat:
+            warn_of_names(codec.classes)
+        return codec
 
     def _start(self, codec: LabelCodec) -> Trained | None:
         """The earlier result that a warm start continues from; None for a method that is solved anew."""

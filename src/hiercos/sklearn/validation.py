@@ -29,6 +29,7 @@ from hiercos.taxonomy import (
     node_classes,
     nodes_from_levels,
     open_taxonomy,
+    other_path_sign,
     path_parts,
 )
 
@@ -213,6 +214,22 @@ def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
             f"{taxonomy.path_text(0)!r}; subtract 1 if these are classes",
             HiercosWarning,
             stacklevel=4,
+        )
+
+
+def warn_of_names(classes: AnyArray) -> None:
+    """Warn of names without a taxonomy, which make a flat tree; of two classes there is no other, and numbers say so.
+
+    Args:
+        classes: sorted labels of the classes, shape (C,).
+    """
+    is_warned = other_path_sign(classes.tolist()) is not None  # by `label_codec`
+    if len(classes) > 2 and isinstance(classes[0], str) and not is_warned:
+        warnings.warn(
+            f"y: labels such as {str(classes[0])!r} are names, and there is no taxonomy, so the tree is flat; pass a "
+            "taxonomy, or write paths such as 'pet > cat'",
+            HiercosWarning,
+            stacklevel=4,  # the caller of `fit`
         )
 
 
