@@ -18,6 +18,7 @@ from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.errors import HiercosWarning
+from hiercos.options import MAX_EPOCHS
 from hiercos.sklearn.scorers import hops_scorer
 from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
@@ -198,6 +199,12 @@ def test_the_default_says_what_it_chose_if_asked(capsys: pytest.CaptureFixture[s
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first.startswith("member 2 of 6 (cross-entropy-mlp): epoch 1/1: loss ")
     assert last == f"default: {wide.choice_}."
+
+
+@pytest.mark.parametrize(("epochs", "most"), [(None, MAX_EPOCHS), (7, 7)])
+def test_members_of_the_default_have_the_same_rates_with_any_number_of_epochs(epochs: int | None, most: int) -> None:
+    config = HierarchicalClassifier(epochs=epochs)._config(X, 10_000, ("default", {}), scale=True)
+    assert (config.epochs, config.learning_rate, config.weight_decay) == (most, 0.003, 0.01)
 
 
 def test_names_without_a_taxonomy_are_warned_about() -> None:

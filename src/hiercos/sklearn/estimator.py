@@ -347,12 +347,14 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _config(self, X: Any, samples: int, method: tuple[str, Mapping[str, Any]], *, scale: bool) -> TrainConfig:
         """The training settings for a number of samples."""
         name, options = method
-        if METHODS.traits(name).raw_inputs and self.epochs is None:  # a committee trains its members by patience
-            settings = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
+        if METHODS.traits(name).raw_inputs:  # a committee trains its members by patience
+            settings: dict[str, Any] = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
+            if self.epochs is not None:
+                settings = {"epochs": self.epochs, "schedule": "one-cycle"}
             batch_size = batch_size_for(samples, self.batch_size)
             rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-            given = {key: value for key, value in rates.items() if value is not None}
-            return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings, **given)  # type: ignore[arg-type]
+            settings |= {key: value for key, value in rates.items() if value is not None}
+            return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings)
         defaults = self._training_defaults(self._width_of(X), samples)
         epochs = enough_epochs(samples, self.batch_size, defaults.steps) if self.epochs is None else self.epochs
         return TrainConfig(
