@@ -174,10 +174,11 @@ def test_single_precision_and_whole_numbers_are_samples_too() -> None:
 
 
 def test_values_beyond_single_precision_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"):
+    message = r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"
+    with pytest.raises(ValueError, match=message):
         quick().fit(1e300 * X, Y)
     model = HierCOSClassifier(UNEVEN, epochs=1, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"^row 3: a score is (not a number|infinite)"):
+    with pytest.raises(ValueError, match=message):
         model.predict_proba(np.concatenate([X[:2], 1e300 * X[:1]]))
 
 

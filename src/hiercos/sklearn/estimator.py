@@ -39,6 +39,7 @@ from hiercos.sklearn.training import (
 from hiercos.sklearn.validation import (
     VALIDATION_OPTIONS,
     check_parameters,
+    check_size,
     checked_samples,
     hiclass_labels,
     labelled,
@@ -434,6 +435,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
+        check_size(X)
         scores = array_scores(self.model_, X, self.device).numpy()
         shares = array_energies(self.model_, X, self.device) if energies else None
         return Posterior.from_scores(

@@ -200,9 +200,14 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
     else:
         X, labels = validate_data(estimator, X, labels, **options)
         check_classification_targets(labels)
+    check_size(X)
+    return X, labels
+
+
+def check_size(X: Any) -> None:
+    """Raise a ValueError for samples with values beyond float32; X is dense or sparse, of shape (M, F)."""
     if (largest := max(X.max(), -X.min())) > MAX_VALUE:
         raise ValueError(f"X: expected values of a size up to {MAX_VALUE:.1e} (float32), got {largest:.1e}")
-    return X, labels
 
 
 def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
