@@ -210,9 +210,10 @@ def write_growth(folder: Path, everything: Dataset, old: Taxonomy, texts: Sequen
 def growth_commands(method: str, folder: Path, seed: int, asked: argparse.Namespace) -> dict[str, list[str]]:
     """Command of each model without its `--out`; the first one's is to be the folder 0."""
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
-    settings = [*length, "--width", str(WIDTH), "--device", "cpu", "--effort", "quick", "--seed", str(seed)]
+    effort = ["--effort", "quick"] if "effort" in METHODS.options(method) else []
+    settings = [*length, "--width", str(WIDTH), "--device", "cpu", "--seed", str(seed)]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
-    train = ["--method", method, *settings, "--memory", str(asked.memory)]
+    train = ["--method", method, *effort, *settings, "--memory", str(asked.memory)]
     extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],

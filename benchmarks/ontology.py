@@ -37,6 +37,7 @@ from hiercos.cli.app import run
 from hiercos.data import Texts
 from hiercos.decisions import Posterior, rule
 from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
+from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
 from hiercos.taxonomy import IntArray, Taxonomy, read_terms, taxonomy_facts, tree_lines
 
@@ -173,11 +174,12 @@ def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str,
         writer.writerows(table)
 
 
-def training_settings(asked: argparse.Namespace) -> list[str]:
-    """Options of `hiercos train` that every method has."""
+def training_settings(method: str, asked: argparse.Namespace) -> list[str]:
+    """Options of `hiercos train` for a method."""
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
     rate = ["--learning-rate", str(asked.learning_rate)]
-    return [*length, *rate, "--width", "512", "--effort", asked.effort, "--seed", str(asked.seed)]
+    effort = ["--effort", asked.effort] if "effort" in METHODS.options(method) else []
+    return [*length, *rate, "--width", "512", *effort, "--seed", str(asked.seed)]
 
 
 def trained(
@@ -187,7 +189,7 @@ def trained(
     start, out = time.process_time(), folder / method
     tree = str(folder / ("cut.json" if asked.cut else "graph.json"))
     data = [str(folder / "texts.csv"), "--taxonomy", tree, "--device", "cpu"]
-    check(run(["train", *data, "--method", method, *training_settings(asked), "--out", str(out)]))
+    check(run(["train", *data, "--method", method, *training_settings(method, asked), "--out", str(out)]))
     seconds = time.process_time() - start
     tested = [row for row in table if row[2] == asked.split]
     node_of = {given_id: node for node, given_id in enumerate(taxonomy.ids)}

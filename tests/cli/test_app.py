@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -254,6 +255,43 @@ def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None
     assert dict(own.options) == {}
 
 
+def test_an_effort_is_set_for_the_default_method_as_published_too() -> None:
+    for is_published in (False, True):
+        options = TrainingOptions(effort="quick", as_published=is_published)
+        assert options.config("default", {}, precision="32-true", samples=99).options["effort"] == "quick"
+    usual = TrainingOptions().config("default", {}, precision="32-true", samples=99)
+    assert usual.options["effort"] == "normal"
+
+
+@pytest.mark.parametrize(
+    ("command", "trained"),
+    [
+        (["train", "--method", "tree-logistic"], "tree-logistic has"),
+        (["compare", "--methods", "cross-entropy,hier-cos"], "cross-entropy, hier-cos have"),
+        (["ablate", "--axes", "alpha"], "hier-cos has"),
+    ],
+)
+def test_an_effort_that_no_trained_method_has_is_refused(
+    command: list[str], trained: str, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = [command[0], str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *command[1:]]
+    assert run([*given, "--effort", "quick", "--out", str(tmp_path / "out")]) == 2
+    assert capsys.readouterr().err == f"error: --effort quick: {trained} no effort; methods that have one: default\n"
+
+
+def test_train_says_that_the_test_rows_are_few(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--method", "gaussian"]
+    assert run([*given, "--out", str(tmp_path / "tested")]) == 0
+    assert re.search(
+        r"^Few test rows: over \d\d of them the 95% interval of its top-1 is \d+\.\d% to \d+\.\d%; smaller differences "
+        r"need more rows\.$",
+        capsys.readouterr().err,
+        flags=re.MULTILINE,
+    )
+    assert run([*given, "--no-test", "--out", str(tmp_path / "untested")]) == 0
+    assert "Few test rows" not in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("samples", "size"), [(100_000, 256), (2_000, 100), (228, 16)])
 def test_batches_are_smaller_where_data_are_few(samples: int, size: int) -> None:
     config = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=samples)
@@ -417,7 +455,7 @@ def test_the_figures_of_the_epochs_are_explained(
     common += ["--method", "path-softmax"]
     assert run([*common, "--rule", "hops", "--out", str(tmp_path / "ruled")]) == 0
     lines = capsys.readouterr().err.splitlines()
-    assert lines[-3:-1] == [
+    assert lines[-4:-2] == [  # before those on the test rows and the model
         "The weights of the best epoch on validation, by top-1 or with several labels by average precision, are kept.",
         "val HOPS is without the rule hops; the results are with it.",
     ]

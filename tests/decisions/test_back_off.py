@@ -131,12 +131,25 @@ def test_a_precision_holds_for_most_calibration_sets_and_an_overshoot_too() -> N
 def test_the_precision_bound_is_that_of_clopper_and_pearson() -> None:
     sure = HeldOutChains((0.9999,) * 59, ((),) * 59, 1)  # 0.95 ** 59 < 0.05
     assert BackOff(target_precision=0.95).calibrated(sure).threshold == pytest.approx(0.0)
-    with pytest.raises(RuleError, match="58 calibration samples do not support it"):
-        BackOff(target_precision=0.95).calibrated(HeldOutChains(sure.first[1:], sure.wrong[1:], 1))
+    fewer = HeldOutChains(sure.first[1:], sure.wrong[1:], 1)
+    with pytest.raises(
+        RuleError,
+        match="no threshold keeps enough right answers among the 58 calibration samples; the highest target that works "
+        r"is 0\.94$",
+    ):
+        BackOff(target_precision=0.95).calibrated(fewer)
+    assert BackOff(target_precision=0.94).calibrated(fewer).threshold == pytest.approx(0.0)
+    wrong = HeldOutChains((0.5,) * 60, ((0.5,),) * 60, 1)
+    with pytest.raises(RuleError, match=r"among the 60 calibration samples; choose a confidence instead$"):
+        BackOff(target_precision=0.95).calibrated(wrong)
     mixed = HeldOutChains((0.9999,) * 59 + (0.5,), ((),) * 59 + ((0.5,),), 1)
     threshold = BackOff(target_precision=0.95).calibrated(mixed).threshold
     assert threshold is not None
     assert 0.5 < threshold < 0.52
+    unsure = HeldOutChains((0.9999,) * 59 + (0.01,) * 10, ((),) * 59 + ((0.01,),) * 10, 1)
+    threshold = BackOff(target_precision=0.95).calibrated(unsure).threshold
+    assert threshold is not None
+    assert threshold > 0.01  # the lowest threshold, 0, is tested as well
 
 
 def test_the_p_value_of_a_mean_is_small_only_where_the_mean_is_surely_below() -> None:

@@ -184,7 +184,7 @@ def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_o
             np.testing.assert_array_equal(sorted_rows(learned, held_out), sorted_rows(train.features))
         np.testing.assert_array_equal(sorted_rows(*(held_out for _, held_out in head)), sorted_rows(train.features))
     assert names == [
-        f"member {member} (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)
+        f"member {member} of 2 (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)
     ]
     assert found.options["members"] == ["cross-entropy-mlp"] * 6
     weights = model.head.weights.numpy()
@@ -212,13 +212,13 @@ def test_the_quick_default_trains_no_wide_head() -> None:
     assert solution.options["members"] == ["tree-logistic"]
 
 
-@pytest.mark.parametrize(("effort", "trained"), [("normal", 2), ("best", 10)])
-def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: str, trained: int) -> None:
+@pytest.mark.parametrize(("effort", "trained", "total"), [("normal", 2, "at most 7"), ("best", 10, "11")])
+def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: str, trained: int, total: str) -> None:
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     seen: list[str] = []
 
     def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
-        assert name == f"member {len(seen) + 2} ({member.method})"
+        assert name == f"member {len(seen) + 2} of {total} ({member.method})"
         assert min(len(learned), len(held_out)) > 0
         seen.append(member.method)  # the head stays random, so that it cannot help
 

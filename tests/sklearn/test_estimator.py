@@ -18,10 +18,13 @@ from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.errors import HiercosWarning
+from hiercos.options import MAX_EPOCHS
 from hiercos.sklearn.scorers import hops_scorer
 from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
+
+pytestmark = pytest.mark.filterwarnings("ignore:y. labels such as .* are names")  # most tests need no tree
 
 X, LABELS = samples()
 Y = NAMES[LABELS]
@@ -171,10 +174,11 @@ def test_single_precision_and_whole_numbers_are_samples_too() -> None:
 
 
 def test_values_beyond_single_precision_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"):
+    message = r"^X: expected values of a size up to 3\.4e\+38 \(float32\), got"
+    with pytest.raises(ValueError, match=message):
         quick().fit(1e300 * X, Y)
     model = HierCOSClassifier(UNEVEN, epochs=1, random_state=0).fit(X, Y)
-    with pytest.raises(ValueError, match=r"^row 3: a score is (not a number|infinite)"):
+    with pytest.raises(ValueError, match=message):
         model.predict_proba(np.concatenate([X[:2], 1e300 * X[:1]]))
 
 
@@ -185,6 +189,42 @@ def test_lines_of_the_epochs_go_to_standard_error(capsys: pytest.CaptureFixture[
     assert [line.split(":")[0] for line in err.splitlines()] == ["epoch 1/3", "epoch 2/3", "epoch 3/3"]
     quick().fit(X, Y)
     assert capsys.readouterr() == ("", "")
+
+
+def test_the_default_says_what_it_chose_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    model = HierarchicalClassifier(UNEVEN, random_state=0, verbose=True).fit(X, Y)
+    assert model.choice_.startswith("tree-logistic, ")
+    assert capsys.readouterr() == ("", f"default: {model.choice_}.\n")
+    wider, classes = samples(600)
+    wide = HierarchicalClassifier(UNEVEN, width=8, epochs=1, random_state=0, verbose=True).fit(wider, NAMES[classes])
+    first, *_, last = capsys.readouterr().err.splitlines()
+    assert first.startswith("member 2 of 6 (cross-entropy-mlp): epoch 1/1: loss ")
+    assert last == f"default: {wide.choice_}."
+
+
+@pytest.mark.parametrize(("epochs", "most"), [(None, MAX_EPOCHS), (7, 7)])
+def test_members_of_the_default_have_the_same_rates_with_any_number_of_epochs(epochs: int | None, most: int) -> None:
+    config = HierarchicalClassifier(epochs=epochs)._config(X, 10_000, ("default", {}), scale=True)
+    assert (config.epochs, config.learning_rate, config.weight_decay) == (most, 0.003, 0.01)
+
+
+def test_names_without_a_taxonomy_are_warned_about() -> None:
+    with pytest.warns(HiercosWarning) as told:
+        model = HierarchicalClassifier(method="gaussian").fit(X, Y)
+    (warning,) = told
+    assert str(warning.message) == (
+        "y: labels such as 'car' are names, and there is no taxonomy, so the tree is flat; pass a taxonomy, or write "
+        "paths such as 'pet > cat'"
+    )
+    assert warning.filename == __file__
+    assert model.taxonomy_.height == 1
+
+
+@pytest.mark.parametrize("labels", [LABELS, np.minimum(LABELS, 1).astype(str), PATHS[LABELS]])
+def test_numbers_two_classes_and_paths_need_no_taxonomy(labels: Any, tmp_path: Path) -> None:
+    model = HierarchicalClassifier(method="gaussian").fit(X, labels)
+    model.save(tmp_path / "saved")
+    assert (HierarchicalClassifier.load(tmp_path / "saved").predict(X) == model.predict(X)).all()
 
 
 def test_any_device_there_is_will_do() -> None:

@@ -12,6 +12,8 @@ from hiercos.sklearn.training import Moments
 from hiercos.taxonomy import LabelCodec
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 
+pytestmark = pytest.mark.filterwarnings("ignore:y. labels such as .* are names")  # most tests need no tree
+
 X, LABELS = samples(240)
 
 

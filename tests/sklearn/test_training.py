@@ -95,6 +95,9 @@ def test_epochs_make_about_the_steps_asked_for(count: int, batch_size: int) -> N
 def test_lines_tell_of_an_epoch_on_standard_error(capsys: pytest.CaptureFixture[str]) -> None:
     for top1 in (0.5, float("nan")):
         EpochLines().epoch(RunProgress([Epoch(2, 1.25, top1, top1, 0.1)]), TrainConfig(epochs=7))
+    member = RunProgress([Epoch(2, 1.25, 0.5, 0.5, 0.1)], member="member 2 of 7 (haframe)")
+    EpochLines().epoch(member, TrainConfig(epochs=7))
     out, err = capsys.readouterr()
     assert out == ""
-    assert err == "epoch 2/7: loss 1.2500, top-1 0.5000 on validation\nepoch 2/7: loss 1.2500\n"
+    line = "epoch 2/7: loss 1.2500, top-1 0.5000 on validation\n"
+    assert err == f"{line}epoch 2/7: loss 1.2500\nmember 2 of 7 (haframe): {line}"

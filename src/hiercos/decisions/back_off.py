@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError, RuleParameterError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
@@ -253,26 +254,34 @@ def precision_threshold(chains: HeldOutChains, target: float, delta: float) -> f
     Raises:
         RuleError: if no threshold passes.
     """
+    counts, bounds = _precision_bounds(chains, delta)
+
+    def passed(tried: float) -> NDArray[np.bool_]:
+        """Mask of the thresholds from the highest with enough answered samples to the last whose bound holds."""
+        enough = counts >= max(precision_samples(tried, delta), len(chains) // 10)
+        return enough & ~np.logical_or.accumulate(enough & (bounds < tried))
+
+    found = np.flatnonzero(passed(target))
+    if not found.size:
+        lower = (percent / 100 for percent in range(99, 0, -1) if percent / 100 < target)
+        highest = next((tried for tried in lower if passed(tried).any()), None)
+        advice = "choose a confidence instead" if highest is None else f"the highest target that works is {highest:g}"
+        raise RuleParameterError(
+            f"{{}} {target:g}: no threshold keeps enough right answers among the {len(chains)} calibration samples; "
+            f"{advice}",
+            "target_precision",
+        )
+    return float(THRESHOLDS[found[-1]])
+
+
+def _precision_bounds(chains: HeldOutChains, delta: float) -> tuple[IntArray, Floats]:
+    """Number of answered samples at each threshold, and Clopper-Pearson lower bound of the precision among them."""
     from scipy import stats  # late: predictions without it start sooner
 
     first, scores = np.array(chains.first), chains.scores
-    needed = precision_samples(target, delta)
-    passed = None
-    for threshold in THRESHOLDS:
-        answered = first >= threshold
-        count, right = int(answered.sum()), int((answered & (scores < threshold)).sum())
-        if count < max(needed, len(chains) // 10):
-            continue
-        if stats.beta.ppf(delta, right, count - right + 1) < target:
-            break
-        passed = float(threshold)
-    if passed is None:
-        raise RuleParameterError(
-            f"{{}} {target:g}: {len(chains)} calibration samples do not support it (at least {needed} "
-            "answered ones must be right); choose a lower target",
-            "target_precision",
-        )
-    return passed
+    counts = np.array([(first >= threshold).sum() for threshold in THRESHOLDS])
+    right = counts - [((scores >= threshold) & (scores > 0)).sum() for threshold in THRESHOLDS]
+    return counts, np.where(right > 0, stats.beta.ppf(delta, np.maximum(right, 1), counts - right + 1), 0.0)
 
 
 def overshoot_threshold(chains: HeldOutChains, most: float, delta: float) -> float:

@@ -280,8 +280,8 @@ class GrowthAccuracy:
         new: test rows of classes that the old taxonomy has not, shape (M_new,).
         old: test rows of classes that the old taxonomy has, answered by the extended and by the old model, shape
             (2, M_old).
-        remembered: remembered samples of old classes that were kept for validation, answered by the same two models,
-            shape (2, M_memory).
+        remembered: remembered samples of old classes that were kept for validation, answered by the extended model,
+            shape (M_memory,); the old model was trained on them.
     """
 
     new: NDArray[np.bool_]
@@ -296,11 +296,7 @@ class GrowthAccuracy:
         if self.old.size:
             lines.append(f"Old classes: {_share(self.old[0], 'test row')}; the old model: {_percent(self.old[1])}.")
         if self.remembered.size:
-            found = _share(self.remembered[0], "remembered sample")
-            lines.append(
-                f"Old classes: {found} kept for validation; the old model, which was trained on them: "
-                f"{_percent(self.remembered[1])}."
-            )
+            lines.append(f"Old classes: {_share(self.remembered, 'remembered sample')} kept for validation.")
         if not self.old.size and not self.remembered.size:
             lines.append(
                 "Old classes: not measured, there are no test rows or remembered samples of them; hiercos evaluate "
@@ -330,7 +326,7 @@ def growth_accuracy(fabric: Fabric, data: GrownData, folder: Path) -> GrowthAccu
     kept, remembered = data.remembered("val"), np.zeros((2, 0), dtype=bool)
     if kept is not None:
         remembered, _ = _right_answers(fabric, extended, data, LabelledVectors(kept.features, kept.labels))
-    return GrowthAccuracy(right[0, ~is_old[labels]], right[:, is_old[labels]], remembered)
+    return GrowthAccuracy(right[0, ~is_old[labels]], right[:, is_old[labels]], remembered[0])
 
 
 def _right_answers(

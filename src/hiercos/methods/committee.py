@@ -177,6 +177,7 @@ class CommitteeSolver:
         weighting_samples = parts[0][1] if val is None else val.rows(self._is_class(val))
         training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
+        training.total = str(len(earlier))
         continued = [training.continued(member, place) for place, member in earlier]
         solved = training.pooled(continued or self.candidates(training))
         if val is None:
@@ -196,6 +197,7 @@ class CommitteeSolver:
 
     def candidates(self, training: "CommitteeTraining") -> list["Candidate"]:
         """The trained members to choose from."""
+        training.total = str(len(self.members))
         return [training.trained(name, place) for place, name in enumerate(self.members)]
 
 
@@ -256,7 +258,7 @@ class CommitteeTraining:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
-        self.candidates = 0  # number of candidates so far
+        self.candidates, self.total = 0, "1"  # number of candidates so far, and of all in words, for their names
         self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
         self.labels = weighting_samples.labels
         self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
@@ -285,7 +287,7 @@ class CommitteeTraining:
         else:
             for fold, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
                 of_folds = f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""
-                name = f"member {self.candidates} ({method}){of_folds}"
+                name = f"member {self.candidates} of {self.total} ({method}){of_folds}"
                 self.train_member(member, self._for_method(train[raw], method), val[raw], name=name)
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))

@@ -90,19 +90,26 @@ class DefaultSolver(CommitteeSolver):
 
     def candidates(self, training: CommitteeTraining) -> list[Candidate]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
-        names = [LINEAR, SPARSE] if issparse(training.train[True].features) else [LINEAR]
+        is_sparse = issparse(training.train[True].features)
+        names = [LINEAR, SPARSE] if is_sparse else [LINEAR]
+        places = self._wide_places(len(training.train[True]))
+        stops = self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS)
+        others = _allowed(BY_TURNS if stops else TREE_HEADS, training.head.taxonomy)
+        most = len(names) + training.has_inner_labels + len(places) * (len(self.dropouts) + len(others))
+        training.total = f"at most {most}" if stops and places else str(most)
         found = [training.trained(name, place) for place, name in enumerate(names)]
         if training.has_inner_labels:  # the solvers learn from classes alone
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
-        if self.effort == "quick" or len(training.train[True]) < FEW:
-            return found
-        is_sparse = len(names) > 1
-        if self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS):
-            heads = _wide_heads(training, 10, self.dropouts, BY_TURNS)
-            return until_no_gain(training, found, heads, criterion=is_clear_gain if is_sparse else is_gain)
-        places = (10, 20) if self.effort == "best" else (10,)
-        wide = (_wide_heads(training, place, self.dropouts, TREE_HEADS) for place in places)
-        return [*found, *chain.from_iterable(wide)]
+        wide = chain.from_iterable(_wide_heads(training, place, self.dropouts, others) for place in places)
+        if stops:
+            return until_no_gain(training, found, wide, criterion=is_clear_gain if is_sparse else is_gain)
+        return [*found, *wide]
+
+    def _wide_places(self, samples: int) -> tuple[int, ...]:
+        """Place of the first head of each set of wide heads, on a number of training samples; none on few."""
+        if self.effort == "quick" or samples < FEW:
+            return ()
+        return (10, 20) if self.effort == "best" else (10,)
 
 
 def until_no_gain(
@@ -148,13 +155,17 @@ def is_clear_gain(before: Outcome, after: Outcome) -> bool:
 def _wide_heads(
     training: CommitteeTraining, place: int, dropouts: Sequence[float], others: Sequence[str]
 ) -> Iterator[Candidate]:
-    """A flat head at each dropout rate, then the others that the taxonomy allows at the best rate, one by one."""
+    """A flat head at each dropout rate, then the others at the best rate, one by one."""
     losses = []
     for index, rate in enumerate(dropouts):
         head = training.trained(FLAT_HEAD, place + index, dropout=rate)
         losses.append(training.loss(head))
         yield head
-    rate, taxonomy = dropouts[int(np.argmin(losses))], training.head.taxonomy
-    names = [name for name in others if taxonomy.is_tree or METHODS.traits(name).graphs]
-    for index, name in enumerate(names):
+    rate = dropouts[int(np.argmin(losses))]
+    for index, name in enumerate(others):
         yield training.trained(name, place + len(dropouts) + index, dropout=rate)
+
+
+def _allowed(names: Sequence[str], taxonomy: Taxonomy) -> list[str]:
+    """Those of some methods that take the taxonomy."""
+    return [name for name in names if taxonomy.is_tree or METHODS.traits(name).graphs]

@@ -49,7 +49,7 @@ class MemberTraining(Protocol):
             member: model with its initial weights.
             train: samples to learn from.
             val: samples to stop by.
-            name: name of the model in the progress of the training, such as "member 2 (hier-cos), fold 1 of 3".
+            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), fold 1 of 3".
         """
 
 

@@ -19,6 +19,7 @@ from .grid import Grid as Grid
 from .page import report_figures as report_figures
 from .page import write_report as write_report
 from .recommendation import Recommendation as Recommendation
+from .recommendation import few_rows as few_rows
 from .recommendation import recommend as recommend
 from .recommendation import wilson_interval as wilson_interval
 from .results import COLUMNS as COLUMNS

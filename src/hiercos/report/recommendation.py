@@ -63,7 +63,7 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
     why = _reason(chosen, tied, eliminated, rows, tests)
     statements = [
         Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
-        *_few_rows(chosen, tests),
+        *few_rows(chosen.estimate("top1").mean, tests),
         _features(variants, most_frequent),
         *_gains(variants, chosen, rows),
     ]
@@ -134,10 +134,21 @@ def _names(variants: Sequence[Variant]) -> str:
     return ", ".join(named) + (f" and {more} other{'s' * (more > 1)}" if more else "")
 
 
-def _few_rows(chosen: Variant, tests: int) -> list[Statement]:
-    """A statement on how well the test rows fix the accuracy of a variant, if its interval is wide."""
-    low, high = wilson_interval(chosen.estimate("top1").mean, tests)
-    if high - low < WIDE:
+def few_rows(top1: float, tests: int) -> list[Statement]:
+    """A statement on the 95% interval of an accuracy if it is wide; none without test rows.
+
+    Args:
+        top1: share of right answers on the test rows.
+        tests: number of the test rows labelled with a class.
+
+    Example:
+        >>> print(*few_rows(0.9, 100))  # doctest: +ELLIPSIS
+        Few test rows: over 100 of them the 95% interval of its top-1 is 82.6% to 94.5%; smaller differences need ...
+        >>> few_rows(0.9, 10_000)
+        []
+    """
+    low, high = wilson_interval(top1, tests)
+    if not tests or high - low < WIDE:
         return []
     interval = f"the 95% interval of its top-1 is {100 * low:.1f}% to {100 * high:.1f}%"
     text = f"over {tests} of them {interval}; smaller differences need more rows."

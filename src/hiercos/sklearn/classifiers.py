@@ -39,19 +39,20 @@ class HierarchicalClassifier(TaxonomyClassifier):
         learning_rate: peak of the learning rate, which rises over the first tenth of the steps and then falls to 0
             along a cosine; None for 0.003 with the default method, for 2.5 / F with a linear `path-softmax`, and 0.01
             otherwise.
-        weight_decay: weight decay of AdamW, with noisy data the first parameter to tune; None for 0.01 with the default
-            method, for 12 F / M, at most 0.012 F, with a linear `path-softmax`, and 0.1 otherwise.
+        weight_decay: weight decay of AdamW; None for 0.01 with the default method, whose linear heads choose their own
+            penalty, for 12 F / M, at most 0.012 F, with a linear `path-softmax`, and 0.1 otherwise.
         validation_fraction: share of the samples that is held out to choose the best epoch and the temperature of
             the probabilities; nothing is held out if that is fewer than 32 samples. None for the default method's own
             choice (a seventh, or cross-validation of small data), and 0.1 with any other.
         calibration_fraction: share of the samples that is set aside, at random, for the targets of `predict_node` and
             used for nothing else.
-        sparse_components: maximum number of features of sparse samples, by a truncated SVD of the training samples.
-        warm_start: whether `fit` continues from the last fit.
+        sparse_components: maximum number of features of sparse samples, by a truncated SVD of the training samples, for
+            methods that do not take sparse samples as they are (the default does).
+        warm_start: whether `fit` continues from the last fit; methods with a solver, such as the default, start anew.
         random_state: seed or generator for the initial weights, the order of the samples, dropout and the choice of
             the validation samples.
         device: device for training and prediction: "cpu", "cuda", "mps" or "auto".
-        verbose: whether to print every epoch to standard error.
+        verbose: whether to print every epoch to standard error, and at the end what the default method chose.
 
     Attributes:
         classes_: sorted labels, shape (C,): those of the taxonomy, or those seen in `fit` if there was none.

@@ -1,5 +1,6 @@
 """Base class of the scikit-learn estimators."""
 
+import sys
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
@@ -38,10 +39,12 @@ from hiercos.sklearn.training import (
 from hiercos.sklearn.validation import (
     VALIDATION_OPTIONS,
     check_parameters,
+    check_size,
     checked_samples,
     hiclass_labels,
     labelled,
     taxonomy_argument,
+    warn_of_names,
 )
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
 
@@ -125,6 +128,8 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         self.history_, self.best_epoch_, self.choice_ = progress.history, progress.best_epoch, progress.choice
         self.n_iter_ = len(self.history_)
         self._stream = None
+        if self.verbose and self.choice_:
+            sys.stderr.write(f"{self.model_.method}: {self.choice_}.\n")
         return self
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -321,7 +326,10 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         named_rule(self._rule())  # raises for an unknown rule
 
     def _codec(self, y: AnyArray) -> LabelCodec:
-        return label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        if self.taxonomy is None and codec.flat:
+            warn_of_names(codec.classes)
+        return codec
 
     def _start(self, codec: LabelCodec) -> Trained | None:
         """The earlier result that a warm start continues from; None for a method that is solved anew."""
@@ -340,12 +348,14 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _config(self, X: Any, samples: int, method: tuple[str, Mapping[str, Any]], *, scale: bool) -> TrainConfig:
         """The training settings for a number of samples."""
         name, options = method
-        if METHODS.traits(name).raw_inputs and self.epochs is None:  # a committee trains its members by patience
-            settings = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
+        if METHODS.traits(name).raw_inputs:  # a committee trains its members by patience
+            settings: dict[str, Any] = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
+            if self.epochs is not None:
+                settings = {"epochs": self.epochs, "schedule": "one-cycle"}
             batch_size = batch_size_for(samples, self.batch_size)
             rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
-            given = {key: value for key, value in rates.items() if value is not None}
-            return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings, **given)  # type: ignore[arg-type]
+            settings |= {key: value for key, value in rates.items() if value is not None}
+            return TrainConfig(name, options, batch_size=batch_size, seed=self._seed(), **settings)
         defaults = self._training_defaults(self._width_of(X), samples)
         epochs = enough_epochs(samples, self.batch_size, defaults.steps) if self.epochs is None else self.epochs
         return TrainConfig(
@@ -425,6 +435,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
         check_is_fitted(self, "model_")
         X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
+        check_size(X)
         scores = array_scores(self.model_, X, self.device).numpy()
         shares = array_energies(self.model_, X, self.device) if energies else None
         return Posterior.from_scores(

@@ -207,7 +207,7 @@ def enough_epochs(samples: int, batch_size: int, steps: int) -> int:
 
 
 class EpochLines:
-    """Progress callback that prints a line per epoch to standard error."""
+    """Progress callback that prints a line per epoch to standard error, with the name of a committee's member."""
 
     def batch(self, epoch: int, done: int, total: int) -> None:
         """Ignore single batches."""
@@ -216,7 +216,8 @@ class EpochLines:
         """Print the loss, and top-1 if samples were held out."""
         last = progress.history[-1]
         top1 = "" if math.isnan(last.top1) else f", top-1 {last.top1:.4f} on validation"
-        sys.stderr.write(f"epoch {last.number}/{config.epochs}: loss {last.loss:.4f}{top1}\n")
+        member = f"{progress.member}: " * bool(progress.member)
+        sys.stderr.write(f"{member}epoch {last.number}/{config.epochs}: loss {last.loss:.4f}{top1}\n")
 
     def close(self) -> None:
         """Do nothing."""

@@ -29,6 +29,7 @@ from hiercos.taxonomy import (
     node_classes,
     nodes_from_levels,
     open_taxonomy,
+    other_path_sign,
     path_parts,
 )
 
@@ -199,9 +200,14 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
     else:
         X, labels = validate_data(estimator, X, labels, **options)
         check_classification_targets(labels)
+    check_size(X)
+    return X, labels
+
+
+def check_size(X: Any) -> None:
+    """Raise a ValueError for samples with values beyond float32; X is dense or sparse, of shape (M, F)."""
     if (largest := max(X.max(), -X.min())) > MAX_VALUE:
         raise ValueError(f"X: expected values of a size up to {MAX_VALUE:.1e} (float32), got {largest:.1e}")
-    return X, labels
 
 
 def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
@@ -213,6 +219,22 @@ def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
             f"{taxonomy.path_text(0)!r}; subtract 1 if these are classes",
             HiercosWarning,
             stacklevel=4,
+        )
+
+
+def warn_of_names(classes: AnyArray) -> None:
+    """Warn of names without a taxonomy, which make a flat tree; of two classes there is no other, and numbers say so.
+
+    Args:
+        classes: sorted labels of the classes, shape (C,).
+    """
+    is_warned = other_path_sign(classes.tolist()) is not None  # by `label_codec`
+    if len(classes) > 2 and isinstance(classes[0], str) and not is_warned:
+        warnings.warn(
+            f"y: labels such as {str(classes[0])!r} are names, and there is no taxonomy, so the tree is flat; pass a "
+            "taxonomy, or write paths such as 'pet > cat'",
+            HiercosWarning,
+            stacklevel=4,  # the caller of `fit`
         )
 
 

@@ -17,7 +17,7 @@ import torch
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.commands.compare import LineOptions
+from hiercos.cli.commands.compare import VariantOptions
 from hiercos.decisions import RuleError
 from hiercos.engine import load_model
 from hiercos.records import Record
@@ -264,19 +264,19 @@ def test_a_method_that_needs_a_tree_is_refused_before_another_is_trained(
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        (LineOptions(" hier-cos, hier-cos", "crm,none, crm"), {"hier-cos": ("crm", "none")}),
+        (VariantOptions(" hier-cos, hier-cos", "crm,none, crm"), {"hier-cos": ("crm", "none")}),
         (
-            LineOptions("hier-cos,hxe", "none,crm@hxe"),
+            VariantOptions("hier-cos,hxe", "none,crm@hxe"),
             {"hier-cos": ("none",), "hxe": ("none", "crm")},
         ),
         (
-            LineOptions("cross-entropy,default"),
+            VariantOptions("cross-entropy,default"),
             {"cross-entropy": ("none", "crm"), "default": ("none", "crm", "default")},
         ),
     ],
 )
 def test_methods_and_rules_are_read_from_their_options(
-    options: LineOptions, expected: dict[str, tuple[str, ...]]
+    options: VariantOptions, expected: dict[str, tuple[str, ...]]
 ) -> None:
     options.check()
     assert options.by_method() == expected
@@ -284,4 +284,4 @@ def test_methods_and_rules_are_read_from_their_options(
 
 def test_an_empty_list_of_rules_is_refused_by_the_first_check() -> None:
     with pytest.raises(RuleError, match="unknown rule ''"):
-        LineOptions(rules="").check()
+        VariantOptions(rules="").check()

@@ -212,7 +212,7 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     told = capsys.readouterr().err
     shares = re.search(
         r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered samples kept for "
-        r"validation; the old model, which was trained on them: (.+)%\.",
+        r"validation\.\n",
         told,
     )
     assert shares is not None

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.data import UnlabelledInputs, read_inputs
-from hiercos.errors import DataError
+from hiercos.errors import DataError, HiercosWarning
 from pictures import picture, write
 
 
@@ -50,11 +50,12 @@ def test_a_table_lists_images_by_its_column(folder: Path) -> None:
 
 def test_lines_of_standard_input_are_paths(folder: Path) -> None:
     lines = f"{folder}/b.png\n\n{folder}/deep/c.png\n"
-    inputs = read_inputs("-", kind="images", stdin=io.StringIO(lines))
+    with pytest.warns(HiercosWarning, match="standard input: 1 blank line is left out, row 2"):
+        inputs = read_inputs("-", kind="images", stdin=io.StringIO(lines))
     assert (names(inputs, folder), inputs.whole().numbers) == (["b.png", "deep/c.png"], [1, 3])
     assert names(read_inputs("-", kind="images", stdin=io.StringIO("b.png"), root=folder), folder) == ["b.png"]
-    assert fault_of("-", stdin=io.StringIO("\nnone.png\n")) == (
-        "standard input: row 2: none.png: the file cannot be read (No such file or directory)"
+    assert fault_of("-", stdin=io.StringIO("none.png\n")) == (
+        "standard input: row 1: none.png: the file cannot be read (No such file or directory)"
     )
 
 

@@ -11,7 +11,7 @@ from pyarrow import parquet
 
 from hiercos.data.readers import unlabelled
 from hiercos.data.sources import read_inputs
-from hiercos.errors import DataError
+from hiercos.errors import DataError, HiercosWarning
 from hiercos.taxonomy import AnyArray
 
 
@@ -21,9 +21,14 @@ def fault_of(path: str | Path, **options) -> str:
     return str(error.value).replace(str(path), Path(path).name)
 
 
-def test_lines_of_standard_input_are_texts_and_blank_ones_do_not_count() -> None:
+def test_lines_of_standard_input_are_texts_and_blank_ones_are_left_out_with_a_warning() -> None:
     inputs = read_inputs("-", kind="texts", stdin=io.StringIO("a cat\n\nmy dog\r\n"))
-    batch = inputs.whole()
+    with pytest.warns(HiercosWarning) as told:
+        batch = inputs.whole()
+    (warning,) = told
+    assert str(warning.message) == (
+        "standard input: 1 blank line is left out, row 2; the other rows keep their numbers"
+    )
     assert (list(batch.inputs), batch.numbers, inputs.count) == (["a cat", "my dog"], [1, 3], None)
 
 
@@ -207,11 +212,12 @@ def test_a_damaged_or_pickled_array_is_refused(tmp_path: Path) -> None:
 
 
 def test_standard_input_is_read_as_batches_are_asked_for() -> None:
-    lines = io.StringIO("a\nb\nc\n\nd\n")
+    lines = io.StringIO("a\nb\nc\n" + 7 * " \n" + "d\n")
     batches = read_inputs("-", kind="texts", stdin=lines).batches(2)
     assert list(next(batches).inputs) == ["a", "b"]
     assert lines.readline() == "c\n"
-    assert [(list(batch.inputs), batch.numbers) for batch in batches] == [(["d"], [4])]
+    with pytest.warns(HiercosWarning, match="7 blank lines are left out, rows 3, 4, 5, 6, 7, …;"):
+        assert [(list(batch.inputs), batch.numbers) for batch in batches] == [(["d"], [10])]
 
 
 def test_a_batch_has_at_least_one_input() -> None:

@@ -44,6 +44,7 @@ def ablate(
     from hiercos.report import AblationGroup, ablation_results
 
     settings = axis_settings(wanted)
+    training.check_effort([METHOD])
     dataset = columns.read(data)
     published = {"alpha": METHODS.options(METHOD)["alpha"]}  # the setting that the tables compare with
     config = training.config(METHOD, published, precision=device_options.precision, samples=len(dataset.rows("train")))

@@ -115,6 +115,7 @@ def compare(
     variants.check()
     inputs.check_name()
     chosen = variants.by_method()
+    training.check_effort(chosen)
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer

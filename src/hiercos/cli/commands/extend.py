@@ -56,6 +56,8 @@ def extend(
         refuse_finished_run(out)
     device_options.check_names()
     training.check_names()
+    if training.effort is not None:
+        raise OptionError(f"--effort {training.effort}: expected none, since an extended model keeps its members")
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
     from hiercos.cli.display.training import training_callback

@@ -67,6 +67,8 @@ def train(
     training.check_names()
     method_options = options.method_options(set_)
     _check_names(method, method_options, inputs, rule)
+    if training.effort is not None:
+        training.check_effort([_trained_method(method, inputs)])
     dataset = columns.read(data, purpose="train", test=not no_test)
     _note_targets(dataset)
     from hiercos.cli.display.training import training_callback
@@ -95,7 +97,7 @@ def train(
             callback=training_callback(config, chosen.name),
         )
         if fabric.is_global_zero:
-            _show(records[chosen.name], out, format, tested=len(dataset.rows("test")) > 0)
+            _show(records[chosen.name], out, format, dataset)
 
 
 def _note_targets(dataset: "Dataset") -> None:
@@ -142,13 +144,17 @@ def _chosen_rule(name: str | None, method: str) -> "Rule":
     return rule(name or (DEFAULT_RULE if method == DEFAULT else "none"))
 
 
-def _show(record: "Record", out: Path, format: str, *, tested: bool) -> None:
-    """Print the results of the run, and what the method chose."""
+def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
+    """Print the results of the run, a note on few test rows, and what the method chose."""
     from hiercos.cli.display.result_tables import print_records
+    from hiercos.report import few_rows
 
-    if tested or format != "table":
+    tested = dataset.labels[dataset.rows("test")]
+    if len(tested) or format != "table":
         print_records([record], format)
-    if not tested:
+    for statement in few_rows(record.metrics["top1"], int((tested < dataset.taxonomy.num_classes).sum())):
+        typer.echo(str(statement), err=True)
+    if not len(tested):
         typer.echo("Not measured: there are no test rows. hiercos evaluate measures the model on other data.", err=True)
     if AVERAGE_PRECISION in record.metrics:
         typer.echo(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.", err=True)

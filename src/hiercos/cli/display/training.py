@@ -245,7 +245,7 @@ def _figures(epoch: Epoch) -> str:
 
 
 def _member_figures(progress: RunProgress, config: TrainConfig) -> str:
-    """Name, epoch and accuracy of a member of a committee, short enough for 80 columns."""
+    """Name, epoch and accuracy of a member of a committee; of one of six they fit 80 columns."""
     epoch = progress.history[-1]
     return f"{progress.member}: epoch {epoch.number}/{config.epochs}, val top-1 {100 * epoch.top1:.2f}%"
 

@@ -227,9 +227,12 @@ def command_statement(record: "Record", data: str, training: TrainingOptions, *o
         training: training options of the comparison; the seed and searched settings are those of the record.
         *others: the other option groups that `compare` and `train` share.
     """
+    from hiercos.methods import METHODS
     from hiercos.report import Statement
 
     chosen = {name: record.config[name] for name in ("learning_rate", "weight_decay", "seed")}
+    if "effort" not in METHODS.options(record.method):
+        chosen["effort"] = None  # refused by `train`
     words = option_words(*others, dataclasses.replace(training, **chosen))
     if record.tuning is not None:
         for name, value in record.config["options"].items():

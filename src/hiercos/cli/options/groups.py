@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,7 @@ PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
 OPTIMIZERS = ("adamw", "sgd", "amsgrad")
 SCHEDULES = ("cosine", "one-cycle", "constant", "plateau")
 EFFORTS = ("quick", "normal", "best")
+EFFORT = "normal"  # where none is given
 
 
 class OptionError(FaultsError):
@@ -292,17 +293,32 @@ class TrainingOptions:
         bool, typer.Option("--as-published", help="Use the published width, dropout and other options of each method.")
     ] = False
     effort: Annotated[
-        str, typer.Option(help="Effort of the default method: quick (linear heads alone), normal or best.")
-    ] = "normal"
+        str | None,
+        typer.Option(
+            help="Effort of the default method: quick (linear heads alone), normal or best.", show_default=EFFORT
+        ),
+    ] = None
     seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
 
     def check_names(self) -> None:
         """Raise for an unknown optimizer or schedule or a contradictory length, before torch is imported."""
         check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_option("--effort", self.effort, EFFORTS)
+        check_option("--effort", self.effort or EFFORT, EFFORTS)
         if self.schedule is not None:
             check_choice("schedule", self.schedule, SCHEDULES)
         self._length()
+
+    def check_effort(self, methods: Iterable[str]) -> None:
+        """Raise for an effort that was given although none of the trained methods has one."""
+        if self.effort is None:
+            return  # torch is not imported yet
+        from hiercos.methods import METHODS
+
+        names = list(methods)
+        if not any("effort" in METHODS.options(name) for name in names):
+            having = ", ".join(name for name in METHODS if "effort" in METHODS.options(name))
+            trained = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effort"
+            raise OptionError(f"--effort {self.effort}: {trained}; methods that have one: {having}")
 
     def _length(self) -> dict[str, Any]:
         """The settings of the length of the training: an exact number of epochs, or patience with a maximum."""
@@ -339,7 +355,7 @@ class TrainingOptions:
         from hiercos.methods import METHODS
 
         METHODS.check_options(method, options)
-        settings = {**dataclasses.asdict(self), "patience": None, **self._length()}
+        settings = {**dataclasses.asdict(self), "effort": self.effort or EFFORT, "patience": None, **self._length()}
         del settings["max_epochs"]
         blocks = {name: settings.pop(name) for name in ("width", "dropout", "effort")}
         shared: dict[str, Any] = {}
@@ -347,6 +363,8 @@ class TrainingOptions:
             known = METHODS.options(method)
             shared = {name: value for name, value in blocks.items() if name in known}
             shared |= METHODS.recommended(method)
+        elif self.effort is not None and "effort" in METHODS.options(method):
+            shared["effort"] = self.effort  # nothing published
         if settings["batch_size"] is None:
             settings["batch_size"] = batch_size_for(samples, max_batch_size)
         return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)

@@ -1,6 +1,7 @@
 """Inputs without labels, for prediction: streamed in batches, in memory that does not grow with the number of rows."""
 
 import sys
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -24,7 +25,7 @@ from hiercos.data.readers.table import (
     with_skip_hint,
 )
 from hiercos.data.readers.table_files import column_names
-from hiercos.errors import DataError, RowName
+from hiercos.errors import DataError, HiercosWarning, RowName, listed
 from hiercos.limits import limit, limit_fault
 from hiercos.options import check_count
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 CHECKED_AT_ONCE = 1024  # vectors checked at a time
+MOST_NAMED = 5  # blank lines of standard input that a warning names
 ALL_COLUMNS = "all"  # stands for all columns of an input table
 
 NumberedText = tuple[int, str]
@@ -114,12 +116,13 @@ class UnlabelledInputs:
 
 
 def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
-    """Lines that are not blank, with their numbers, as they are read.
+    """Lines that are not blank, with their numbers, as they are read; at the end a `HiercosWarning` counts the others.
 
     Raises:
         DataError: for text that is not UTF-8, or at the end if all lines are blank.
     """
-    found = False
+    found, count = False, 0
+    blank: list[str] = []  # the first numbers of blank lines
     most = limit("text_characters")
     try:
         for number, line in enumerate(iter(lambda: stream.readline(most + 2), ""), 1):
@@ -128,10 +131,20 @@ def numbered_lines(stream: TextIO) -> Iterator[NumberedText]:
             if line.strip():
                 found = True
                 yield number, line.rstrip("\r\n")
+            else:
+                count += 1
+                blank += [str(number)] * (count <= MOST_NAMED + 1)
     except UnicodeDecodeError as error:
         raise DataError(f"standard input: expected text in UTF-8 ({error.reason})") from error
     if not found:
         raise DataError("standard input: expected at least one line of text, got none")
+    if blank:
+        left_out = "1 blank line is left out, row" if count == 1 else f"{count:,} blank lines are left out, rows"
+        warnings.warn(
+            f"standard input: {left_out} {listed(blank, MOST_NAMED)}; the other rows keep their numbers",
+            HiercosWarning,
+            stacklevel=2,
+        )
 
 
 def texts_of_lines(stream: TextIO) -> UnlabelledInputs:
