@@ -10,7 +10,7 @@ from sklearn.svm import LinearSVC
 
 from blobs import cloud
 from hiercos import Taxonomy
-from hiercos.methods import METHODS, LabelledFeatures, Model
+from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
 from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
 from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.logistic import choose_prior, held_out_loss
@@ -253,3 +253,11 @@ def test_a_clear_gain_is_beyond_its_standard_error_and_costs_no_right_class(
 ) -> None:
     before, after = Outcome(np.ones(4), 0.5), Outcome(1 - np.array(gains), top1)
     assert (is_gain(before, after), is_clear_gain(before, after)) == expected
+
+
+def test_samples_of_inner_nodes_alone_are_refused() -> None:
+    train = data(TOY17, 60)
+    inner = LabelledFeatures(train.features, np.full(60, TOY17.num_classes))  # the first node
+    model = Model(TOY17, train.features.shape[1], "default", {})
+    with pytest.raises(MethodError, match="every training sample is labelled with an inner node: expected some"):
+        model.solve(inner, None, seed=0, train_member=no_member)

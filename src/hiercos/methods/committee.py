@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.logistic import held_out_loss, log_probabilities
 from hiercos.methods.model import Model
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.registry import METHODS, Method, MethodError, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.nn import Projection
 from hiercos.options import check_count
@@ -298,10 +298,16 @@ class CommitteeTraining:
         return bool((self.train[True].labels >= self.head.taxonomy.num_classes).any())
 
     def _for_method(self, data: LabelledFeatures, method: str) -> LabelledFeatures:
-        """The samples that a method can learn from."""
+        """The samples that a method can learn from; a MethodError if there are none."""
         if not self.has_inner_labels or METHODS.takes_inner_labels(method):
             return data
-        return data.rows(data.labels < self.head.taxonomy.num_classes)
+        found = data.rows(data.labels < self.head.taxonomy.num_classes)
+        if not len(found):
+            raise MethodError(
+                "every training sample is labelled with an inner node: expected some labelled with a class, or a "
+                "method that learns from inner nodes alone, such as 'path-softmax'"
+            )
+        return found
 
     def refit(self) -> None:
         """Solve the members that have a solver again, on all samples, with the settings chosen before."""
