@@ -22,6 +22,7 @@ class MetricSuite(TreeMetric):
         specs: rows of the metric table; the default suite by default.
 
     Example:
+        >>> import torch
         >>> suite = MetricSuite(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
         >>> suite.update(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2]]), torch.tensor([0, 2]))
         >>> suite.compute()["top1"].item(), suite.compute()["mistake_severity"].item()

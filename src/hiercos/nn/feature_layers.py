@@ -9,7 +9,6 @@ import torch
 from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
-FARTHEST = 10.0  # deviations from the mean; a feature that hardly varies in training could be at thousands
 CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding or a single sample
 
@@ -17,7 +16,7 @@ SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
 
 
 class Standardize(nn.Module):
-    """Scale every feature to mean 0 and variance 1, with statistics set once; values beyond ±10 are cut off.
+    """Scale every feature to mean 0 and variance 1, with statistics set once.
 
     Shape:
         features: (B, F). Output: (B, F).
@@ -39,7 +38,7 @@ class Standardize(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """Standardize features, shape (B, F)."""
-        return ((features - self.mean) / self.scale).clamp(-FARTHEST, FARTHEST)
+        return (features - self.mean) / self.scale
 
 
 def feature_scale(features: Tensor) -> tuple[Tensor, Tensor]:
