@@ -17,9 +17,7 @@ if TYPE_CHECKING:
     from hiercos.taxonomy import Taxonomy
 
 
-OPTION_OF_PARAMETER = {
-    "level_confidences": "--confidence"
-}  # options that are not called like their parameter of a rule
+OPTION_OF_PARAMETER = {"level_confidences": "--confidence"}  # where it is not called like the parameter of a rule
 HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 
