@@ -34,7 +34,7 @@ from hiercos.metric_table import AVERAGE_PRECISION
 from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
 
 LOG = "log.csv"
-MOST_TIME_WRITING = 0.05  # largest share of the time that goes into checkpoints
+MOST_TIME_WRITING = 0.03  # largest share of the time that goes into checkpoints
 SHA256 = "sha256"  # metadata key of the checksum
 
 
