@@ -157,10 +157,10 @@ def models(asked: argparse.Namespace) -> None:
         print_row("method", "taxonomy", *columns)
         print_row(*["---"] * 2, *["---:"] * len(columns))
         kind, finished = "cut to a tree" if asked.cut else "graph", Records(asked.records)
-        settings = [asked.under, asked.split, *training_settings(asked)]
         for method in asked.methods.split(","):
+            settings = [method, kind, asked.under, asked.split, *training_settings(method, asked)]
             measure = partial(trained, method, folder, taxonomy, table, asked)
-            print_row(f"`{method}`", kind, *finished.result([method, kind, *settings], measure))
+            print_row(f"`{method}`", kind, *finished.result(settings, measure))
 
 
 def write_data(folder: Path, taxonomy: Taxonomy, table: Sequence[tuple[str, str, str]]) -> None:
