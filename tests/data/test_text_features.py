@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from hiercos.data import Dataset, load_dataset
 from hiercos.data import text_features as module
-from hiercos.data.text_features import CHARACTERS, WORDS, NgramKind, TextFeatures
+from hiercos.data.text_features import CHARACTERS, CHARACTERS_OF_NAMES, WORDS, NgramKind, TextFeatures
 
 TEXTS = ["acute bronchitis", "chronic bronchitis", "asthma", "acute asthma", "fracture of femur", "open fracture"]
 
@@ -27,7 +27,7 @@ def grams(text: str, kind: NgramKind) -> list[str]:
     for word in (f" {word} " for word in words):
         for n in lengths:
             found += [word] if len(word) < n else [word[start : start + n] for start in range(len(word) - n + 1)]
-            if len(word) < n:
+            if len(word) <= n:  # it has no longer n-gram
                 break
     return found
 
@@ -43,7 +43,7 @@ def slow_vector(text: str, kind: NgramKind) -> dict[str, float]:
     return {gram: weight / length for gram, weight in weights.items()}
 
 
-@pytest.mark.parametrize("kind", [WORDS, CHARACTERS])
+@pytest.mark.parametrize("kind", [WORDS, CHARACTERS, CHARACTERS_OF_NAMES])
 def test_weights_are_those_of_a_slow_loop(kind: NgramKind) -> None:
     features = TextFeatures.fit(TEXTS, [kind])
     vocabulary = features.parts[0].vocabulary
@@ -51,6 +51,18 @@ def test_weights_are_those_of_a_slow_loop(kind: NgramKind) -> None:
         row = features.transform([text]).tocoo()
         found = {vocabulary[column]: value for column, value in zip(row.col, row.data, strict=True)}
         assert found == pytest.approx(slow_vector(text, kind), rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("texts", "characters"),
+    [
+        (["Norway", "South Korea"], CHARACTERS_OF_NAMES),
+        (["fracture of femur", "open fracture"], CHARACTERS_OF_NAMES),
+        (["fracture of the femur", "open fracture"], CHARACTERS),
+    ],
+)
+def test_names_have_single_letters_and_longer_endings(texts: list[str], characters: NgramKind) -> None:
+    assert [part.kind for part in TextFeatures.fit(texts).parts] == [WORDS, characters]
 
 
 def test_both_kinds_have_an_equal_share_of_a_row() -> None:
@@ -62,7 +74,7 @@ def test_both_kinds_have_an_equal_share_of_a_row() -> None:
 
 
 def test_similar_texts_are_near_and_unknown_ones_are_zero() -> None:
-    features = TextFeatures.fit(TEXTS)
+    features = TextFeatures.fit(TEXTS, [WORDS, CHARACTERS])
     bronchitis, fracture, unknown = features.transform(["Bronchitis (acute)", "fractured femur", "??"]).toarray()
     chronic, femur = features.transform(["chronic bronchitis", "fracture of femur"]).toarray()
     assert bronchitis @ chronic > 10 * abs(bronchitis @ femur)

@@ -11,6 +11,7 @@ from sklearn.svm import LinearSVC
 from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
+from hiercos.methods import default as default_module
 from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
 from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.logistic import choose_prior, held_out_loss
@@ -165,6 +166,28 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
     again = Model(TOY17, train.features.shape[1], "default", model.options)
     again.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
+
+
+@pytest.mark.parametrize(
+    ("effort", "room", "first"),
+    [("normal", 0, "3 of at most 8"), ("normal", -1, "2 of at most 7"), ("best", -1, "3 of 12")],
+)
+def test_many_classes_leave_the_support_vectors_to_the_best_effort(
+    effort: str, room: int, first: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train, val = (
+        LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
+        for part in (data(TOY17, 680), data(TOY17, 500, seed=1))
+    )
+    monkeypatch.setattr(default_module, "MOST_SPARSE", train.features.nnz * TOY17.num_classes + room)
+    names: list[str] = []
+
+    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+        names.append(name)
+
+    model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
+    model.solve(train, val, seed=0, train_member=no_steps)
+    assert names[0] == f"member {first} (cross-entropy-mlp)"
 
 
 def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_out_once() -> None:

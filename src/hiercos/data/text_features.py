@@ -70,6 +70,14 @@ class NgramKind:
 
 
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
+CHARACTERS_OF_NAMES = NgramKind("char_wb", 1, 5)
+LONGEST_NAMES = 2.5  # words of a text on average, up to which texts are names
+
+
+def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
+    """Kinds of n-grams that suit texts: in names of one or two words, single letters and long endings tell more."""
+    words = sum(len(text.split()) for text in texts)
+    return WORDS, CHARACTERS_OF_NAMES if words <= LONGEST_NAMES * len(texts) else CHARACTERS
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +145,7 @@ class TextFeatures:
         parts: n-grams of each kind; their columns follow each other.
 
     Example:
-        >>> features = TextFeatures.fit(["red car", "red cat", "blue car"])
+        >>> features = TextFeatures.fit(["the red car", "the red cat", "the blue car"])
         >>> vectors = features.transform(["a red car", "???"])
         >>> vectors.shape == (2, features.width), vectors[[1]].nnz
         (True, 0)
@@ -146,9 +154,9 @@ class TextFeatures:
     parts: tuple[Ngrams, ...]
 
     @classmethod
-    def fit(cls, texts: Sequence[str], kinds: Sequence[NgramKind] = (WORDS, CHARACTERS)) -> "TextFeatures":
-        """Learn vocabulary and weights from training texts."""
-        return cls(tuple(Ngrams.fit(kind, texts) for kind in kinds))
+    def fit(cls, texts: Sequence[str], kinds: Sequence[NgramKind] | None = None) -> "TextFeatures":
+        """Learn vocabulary and weights from training texts, of `suitable_kinds` of n-grams unless kinds are given."""
+        return cls(tuple(Ngrams.fit(kind, texts) for kind in kinds or suitable_kinds(texts)))
 
     @property
     def width(self) -> int:

@@ -10,6 +10,7 @@ well, and no step makes the order worse. The first position is fixed: it holds t
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,8 @@ from hiercos.taxonomy import (
     rank_profiles,
     reversed_disorder,
 )
+
+Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -81,42 +84,75 @@ def label_ranks(taxonomy: Taxonomy, labels: IntArray) -> IntArray:
     return np.take_along_axis(ranks, distance_block(taxonomy, labels), axis=1)
 
 
-def graph_costs(taxonomy: Taxonomy, labels: IntArray, probabilities: FloatArray) -> "ExpectedCosts":
-    """Expected costs of all classes of a graph; classes of equal ranks for all labels are interchangeable.
+class ExpectedCosts(Protocol):
+    """Expected costs of groups of interchangeable classes at positions."""
 
-    Args:
-        taxonomy: graph of the classes.
-        labels: possible true labels, shape (U,).
-        probabilities: probability of each of these labels, shape (U,).
-    """
-    profiles = rank_profiles(distance_counts(taxonomy, labels))
-    preferred = preferred_ranks(profiles)  # (U, C)
-    weights = decay_weights(profiles, preferred)
-    worst = reversed_disorder(preferred, weights)[:, None]
-    weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0) * probabilities[:, None]
-    ranks, groups = np.unique(label_ranks(taxonomy, labels), axis=1, return_inverse=True)  # (U, G)
-    costs = np.zeros((ranks.shape[1], taxonomy.num_classes))
-    for own, wanted, shares in zip(ranks, preferred, weights, strict=True):
-        costs += shares * np.abs(wanted - own[:, None])
-    return ExpectedCosts(groups.reshape(-1), costs)
+    @property
+    def groups(self) -> Positions:
+        """Group of each class, shape (C,)."""
+        ...
+
+    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+        """Costs of groups at positions, shape (number of positions, number of groups)."""
+        ...
 
 
 @dataclass(frozen=True)
-class ExpectedCosts:
-    """Expected costs of groups of interchangeable classes.
+class TreeCosts:
+    """Expected costs in a tree: classes that leave the labels' paths at the same node are interchangeable.
 
     Attributes:
-        groups: group of each class, shape (C,).
+        groups: see `ExpectedCosts`.
         costs: expected cost of each group at each position, shape (G, C).
     """
 
-    groups: NDArray[np.intp]
+    groups: Positions
     costs: FloatArray
+
+    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+        """See `ExpectedCosts`."""
+        return self.costs[:, positions][groups].T  # an assignment is several times faster with positions as rows
+
+
+@dataclass(frozen=True)
+class GraphCosts:
+    """Expected costs in a graph: classes of equal ranks for all labels are interchangeable.
+
+    Attributes:
+        groups: see `ExpectedCosts`.
+        ranks: rank of each group for each label, shape (U, G).
+        preferred: rank that each label prefers at each position, shape (U, C).
+        weights: weight of each position for each label, shape (U, C).
+    """
+
+    groups: Positions
+    ranks: IntArray
+    preferred: IntArray
+    weights: FloatArray
+
+    @classmethod
+    def over_labels(cls, taxonomy: Taxonomy, labels: IntArray, probabilities: FloatArray) -> "GraphCosts":
+        """Expected costs over possible true labels, shape (U,), with their probabilities, shape (U,)."""
+        profiles = rank_profiles(distance_counts(taxonomy, labels))
+        preferred = preferred_ranks(profiles)  # (U, C)
+        weights = decay_weights(profiles, preferred)
+        worst = reversed_disorder(preferred, weights)[:, None]
+        weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0) * probabilities[:, None]
+        ranks, groups = np.unique(label_ranks(taxonomy, labels), axis=1, return_inverse=True)
+        return cls(groups.reshape(-1), ranks, preferred, weights)
+
+    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+        """See `ExpectedCosts`."""
+        costs = np.zeros((len(positions), len(groups)))
+        sides = zip(self.ranks[:, groups], self.preferred[:, positions], self.weights[:, positions], strict=True)
+        for own, wanted, shares in sides:
+            costs += shares[:, None] * np.abs(wanted[:, None] - own)
+        return costs
 
 
 def expected_costs(
     taxonomy: Taxonomy, paths: IntArray, table: CostSteps, labels: IntArray, probabilities: FloatArray
-) -> ExpectedCosts:
+) -> TreeCosts:
     """Expected costs of all classes at all positions, over the possible true labels.
 
     Args:
@@ -137,7 +173,7 @@ def expected_costs(
         costs[start:end] += costs[parents[start - 1 : end - 1]]
     group_of_node = np.zeros(taxonomy.num_nodes + 1, dtype=np.intp)  # the last entry stands for -1
     group_of_node[nodes[1:]] = np.arange(1, len(nodes))
-    return ExpectedCosts(groups=group_of_node[paths].max(axis=1), costs=costs)  # deeper nodes have larger numbers
+    return TreeCosts(groups=group_of_node[paths].max(axis=1), costs=costs)  # deeper nodes have larger numbers
 
 
 MOST_EXACT = 256  # classes for an exact assignment, which takes milliseconds; time grows with the cube
@@ -145,8 +181,6 @@ SPREAD, STRIDED, FIRST = 256, 64, 128  # most positions of each kind of partial 
 MOST_LABELS = 64  # most labels considered in the approximation
 NEGLIGIBLE = 1e-3  # probability of the labels that the approximation may leave out
 TABLE = 1 << 24  # entries in the table of costs: 128 MiB
-
-Positions = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -213,7 +247,7 @@ def _costs_of_rows(probabilities: FloatArray, taxonomy: Taxonomy, plan: Assignme
     if not taxonomy.is_tree:
         for row in probabilities:
             own = likely_labels(row, min(plan.labels, MOST_LABELS), plan.negligible)
-            yield graph_costs(taxonomy, own, row[own])
+            yield GraphCosts.over_labels(taxonomy, own, row[own])
         return
     paths = taxonomy.path_table(taxonomy.leaves)
     all_fit = taxonomy.num_classes * label_entries(taxonomy) <= TABLE
@@ -239,16 +273,15 @@ def _improved_order(start: IntArray, costs: ExpectedCosts, plan: AssignmentPlan)
     """Improved order of the classes, shape (C,); classes of a group keep their relative order."""
     groups = costs.groups[start]  # group at each position
     for positions in plan.assignments:
-        groups[positions] = _assigned_groups(groups[positions], costs.costs, positions)
+        groups[positions] = _assigned_groups(groups[positions], costs, positions)
     order = np.empty_like(start)
     order[np.argsort(groups, kind="stable")] = start[np.argsort(costs.groups[start], kind="stable")]
     return order
 
 
-def _assigned_groups(groups: Positions, costs: FloatArray, positions: Positions) -> Positions:
+def _assigned_groups(groups: Positions, costs: ExpectedCosts, positions: Positions) -> Positions:
     """The same groups, assigned to the positions so that the sum of costs is smallest."""
     from scipy.optimize import linear_sum_assignment  # late: predictions without it start sooner
 
-    by_position = costs[:, positions][groups].T  # several times faster with positions as rows
-    chosen: Positions = linear_sum_assignment(by_position)[1]
+    chosen: Positions = linear_sum_assignment(costs.at(groups, positions))[1]
     return groups[chosen]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse import issparse
@@ -27,6 +27,7 @@ FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose fe
 
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = "tree-logistic", "linear-svm"  # the second on sparse features only
+MOST_SPARSE = 10**9  # stored entries times classes beyond which it takes many minutes, for hardly any weight
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
@@ -91,7 +92,7 @@ class DefaultSolver(CommitteeSolver):
     def candidates(self, training: CommitteeTraining) -> list[Candidate]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""
         is_sparse = issparse(training.train[True].features)
-        names = [LINEAR, SPARSE] if is_sparse else [LINEAR]
+        names = self._linear_heads(training.train[True].features)
         places = self._wide_places(len(training.train[True]))
         stops = self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS)
         others = _allowed(BY_TURNS if stops else TREE_HEADS, training.head.taxonomy)
@@ -104,6 +105,13 @@ class DefaultSolver(CommitteeSolver):
         if stops:
             return until_no_gain(training, found, wide, criterion=is_clear_gain if is_sparse else is_gain)
         return [*found, *wide]
+
+    def _linear_heads(self, features: Any) -> list[str]:
+        """Linear heads for training features: a support vector machine on sparse ones, if it takes minutes at most."""
+        if not issparse(features):
+            return [LINEAR]
+        is_affordable = self.effort == "best" or features.nnz * self.head.taxonomy.num_classes <= MOST_SPARSE
+        return [LINEAR, SPARSE] if is_affordable else [LINEAR]
 
     def _wide_places(self, samples: int) -> tuple[int, ...]:
         """Place of the first head of each set of wide heads, on a number of training samples; none on few."""
