@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,8 @@ from hiercos.engine import (
     save_model,
 )
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Committee, MethodError, Model
+from hiercos.methods import METHODS, Committee, LabelledFeatures, LogisticSolver, MethodError, Model
+from hiercos.methods.convex import Prior
 from hiercos.taxonomy import taxonomy_change
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -122,6 +124,31 @@ def test_data_without_a_sample_to_validate_on_are_refused(remembered: Memory | N
         grown_data(stored, dataset, taxonomy_change(OLD, grown), remembered, config)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+def test_logistic_regression_departs_from_its_old_weights_as_far_as_its_prior_allows(kind: Any) -> None:
+    model = Model(OLD, 5, "tree-logistic")
+    torch.manual_seed(3)
+    model.head.set(torch.randn(OLD.num_classes, 5), torch.randn(OLD.num_classes))
+    extended = extended_model(model, taxonomy_change(OLD, NEW))
+    assert isinstance(extended.solver, LogisticSolver)
+    start = extended.head.weight.detach().clone()
+    torch.testing.assert_close(start[OLD_CLASSES], model.head.weight.detach())
+    labels = np.repeat(np.arange(5), 6)
+    noise = 0.1 * np.random.default_rng(0).normal(size=(30, 5))
+    samples = LabelledFeatures(kind((np.eye(5)[labels] + noise).astype(np.float32)), labels)
+    assert (extended.array_scores(samples.features).argmax(axis=1) != labels).any()
+    extended.solver.prior = Prior(1e-8)
+    extended.solve(samples, None, seed=0, train_member=no_member)
+    torch.testing.assert_close(extended.head.weight.detach(), start, atol=1e-3, rtol=0)
+    extended.solver.prior = None  # to be chosen
+    extended.solve(samples, samples, seed=0, train_member=no_member)
+    assert (extended.array_scores(samples.features).argmax(axis=1) == labels).all()
+
+
+def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
+    raise AssertionError(f"{name}: {len(train)}, {len(val)}")
+
+
 def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:
     torch.manual_seed(2)
     model = Model(OLD, 4, "default", {"members": ["tree-logistic", "cross-entropy-mlp", "haframe"], "width": 6})
@@ -134,6 +161,8 @@ def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_thei
     old, new = model.head.models(), extended.head.models()
     assert [member.method for member in new] == [member.method for member in old]
     features = torch.randn(5, 4)
+    assert isinstance(new[0].solver, LogisticSolver)
+    assert new[0].solver.earlier is not None
     torch.testing.assert_close(new[1].eval()(features)[:, OLD_CLASSES], old[1].eval()(features))
     torch.testing.assert_close(new[2].standardize.mean, old[2].standardize.mean)
     with pytest.raises(MethodError, match=r"^method 'haframe' cannot be extended; methods that can: "):

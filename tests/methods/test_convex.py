@@ -25,28 +25,30 @@ def samples(taxonomy: Taxonomy, count: int = 60, width: int = 5, seed: int = 0) 
 
 
 def slow_value(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, nodes: np.ndarray, bias: np.ndarray) -> float:
-    """The objective with one loop per sample and class; nodes are (F, N), already divided by their deviation."""
+    """The objective with one loop per sample and class; nodes are (F, N), bias is (C,), or (M, C) with offsets."""
     return sum(
         np.log(sum(np.exp(score) for score in scores)) - scores[label]
-        for row, label in zip(rows, labels, strict=True)
+        for row, label, biases in zip(rows, labels, np.broadcast_to(bias, (len(rows), bias.shape[-1])), strict=True)
         for scores in [
             [
-                bias[place] + sum(row @ nodes[:, node] for node in taxonomy.ancestors.list(int(leaf)))
+                biases[place] + sum(row @ nodes[:, node] for node in taxonomy.ancestors.list(int(leaf)))
                 for place, leaf in enumerate(taxonomy.leaves)
             ]
         ]
     )
 
 
-def slow_solution(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, prior: Prior) -> np.ndarray:
-    """Class weights (F, C) at the optimum, sought in the weights of the nodes by SciPy."""
+def slow_solution(
+    taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, prior: Prior, offsets: np.ndarray
+) -> np.ndarray:
+    """Class weights (F, C) at the optimum beside offsets (M, C), sought in the weights of the nodes by SciPy."""
     deviations = np.sqrt(prior.node_variances(taxonomy))
     width, nodes = rows.shape[1], taxonomy.num_nodes
 
     def value(flat: np.ndarray) -> float:
         weights = flat[: width * nodes].reshape(width, nodes)
         penalty = 0.5 * float(np.square(weights).sum())
-        return slow_value(taxonomy, rows, labels, weights * deviations, flat[width * nodes :]) + penalty
+        return slow_value(taxonomy, rows, labels, weights * deviations, flat[width * nodes :] + offsets) + penalty
 
     found = minimize(value, np.zeros(width * nodes + taxonomy.num_classes), method="BFGS", options={"gtol": 1e-4})
     weights = found.x[: width * nodes].reshape(width, nodes) * deviations
@@ -55,13 +57,15 @@ def slow_solution(taxonomy: Taxonomy, rows: np.ndarray, labels: np.ndarray, prio
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
 @settings(max_examples=8, deadline=None)
-@given(taxonomy=taxonomies(7) | graphs(7), shared=st.sampled_from([0.0, 0.5, 0.9]))
-def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: float) -> None:
+@given(taxonomy=taxonomies(7) | graphs(7), shared=st.sampled_from([0.0, 0.5, 0.9]), spread=st.sampled_from([0, 2]))
+def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: float, spread: int) -> None:
     features, labels = samples(taxonomy, 7, 3)
-    problem, prior = PathProblem(problem_features(kind(features)), labels, taxonomy), Prior(4.0, shared)
+    offsets = spread * np.random.default_rng(1).normal(size=(7, taxonomy.num_classes))
+    problem = PathProblem(problem_features(kind(features)), labels, taxonomy, offsets=offsets if spread else None)
+    prior = Prior(4.0, shared)
     weight, bias = problem.layer(problem.solve(prior))
     scaled = ((torch.as_tensor(features) - problem.features.shift) / problem.features.scale).double().numpy()
-    expected = slow_solution(taxonomy, scaled, labels, prior)
+    expected = slow_solution(taxonomy, scaled, labels, prior, offsets)
     np.testing.assert_allclose((weight * problem.features.scale).numpy().T, expected, atol=0.01)
     assert bias.shape == (taxonomy.num_classes,)
 

@@ -83,19 +83,26 @@ class Solution:
 
 
 class PathProblem:
-    """Σ_i weight_i · -log softmax(w x_i + b)_{y_i} + Σ_v |u_v|² / (2 variance_v), minimised over u and b.
+    """Σ_i weight_i · -log softmax(w x_i + b + o_i)_{y_i} + Σ_v |u_v|² / (2 variance_v), minimised over u and b.
 
     Args:
         features: features of M samples.
         labels: class of each sample, shape (M,).
         taxonomy: the tree or graph.
         weights: weight of each sample, shape (M,); equal weights by default.
+        offsets: logits o of an earlier model, shape (M, C); zeros by default.
     """
 
     def __init__(
-        self, features: ProblemFeatures, labels: IntArray, taxonomy: Taxonomy, weights: Floats | None = None
+        self,
+        features: ProblemFeatures,
+        labels: IntArray,
+        taxonomy: Taxonomy,
+        weights: Floats | None = None,
+        offsets: Floats | None = None,
     ) -> None:
         self.features, self.taxonomy = features, taxonomy
+        self.offsets = None if offsets is None else torch.as_tensor(offsets.T, dtype=torch.float32)  # (C, M)
         self.labels = torch.as_tensor(labels)[None]  # (1, M)
         self.weights = torch.ones(features.count) if weights is None else torch.as_tensor(weights, dtype=torch.float32)
 
@@ -118,8 +125,8 @@ class PathProblem:
         return Descent(self.features, covariance, self.value, coefficients=coefficients, bias=bias)
 
     def value(self, logits: Tensor) -> tuple[float, Tensor]:
-        """Loss over M of logits (C, M), without the penalty, and the slopes of the logits, shape (C, M)."""
-        logs = logits.log_softmax(dim=0)
+        """Loss over M of logits w x + b, shape (C, M), without the penalty, and their slopes, shape (C, M)."""
+        logs = (logits if self.offsets is None else logits + self.offsets).log_softmax(dim=0)
         own = logs.gather(0, self.labels)
         loss = -float((own * self.weights).sum(dtype=torch.float64)) / self.features.count
         slopes = logs.exp_()

@@ -48,7 +48,25 @@ class RawLinear(nn.Module):
         self.bias.copy_(bias)
 
 
-@METHODS.register("logistic", uses_tree=False, graphs=True, solved=True, raw_inputs=True)
+@dataclass(frozen=True, eq=False)
+class EarlierLayer:
+    """Weights of an earlier model, from which a solution departs.
+
+    Attributes:
+        weight: shape (C, F).
+        bias: shape (C,).
+    """
+
+    weight: Tensor
+    bias: Tensor
+
+    def logits(self, data: LabelledFeatures) -> Floats:
+        """Logits of samples, shape (M, C)."""
+        values: Floats = data.features @ self.weight.numpy().T + self.bias.numpy()
+        return values
+
+
+@METHODS.register("logistic", uses_tree=False, graphs=True, grows=True, solved=True, raw_inputs=True)
 def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Flat logistic regression, solved to its optimum, with the strength of the penalty chosen on held-out samples.
 
@@ -59,7 +77,7 @@ def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     return _logistic(taxonomy, in_features, (0.0,))
 
 
-@METHODS.register("tree-logistic", graphs=True, solved=True, raw_inputs=True)
+@METHODS.register("tree-logistic", graphs=True, grows=True, solved=True, raw_inputs=True)
 def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Logistic regression whose class weights are sums over the class and its ancestors [gopal2013].
 
@@ -95,12 +113,18 @@ class LogisticSolver:
         taxonomy: the tree.
         shares: shares of the variance in inner nodes to choose from.
         prior: chosen prior; None before the first call.
+        earlier: weights that the prior is centred at; None for zeros.
     """
 
     head: RawLinear
     taxonomy: Taxonomy
     shares: Sequence[float]
     prior: Prior | None = None
+    earlier: EarlierLayer | None = None
+
+    def depart_from_weights(self) -> None:
+        """Centre the prior at the weights that the head has now, those of a model over fewer classes for example."""
+        self.earlier = EarlierLayer(self.head.weight.detach().clone(), self.head.bias.detach().clone())
 
     def __call__(
         self,
@@ -113,16 +137,31 @@ class LogisticSolver:
         """See `Solver`; without enough validation samples, small data are cross-validated."""
         start = None
         if self.prior is None:
-            self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed)
+            self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed, earlier=self.earlier)
         prior = self.prior
-        problem = PathProblem(problem_features(train.features), train.labels, self.taxonomy, train.weights)
-        self.head.set(*problem.layer(problem.solve(prior, start)))
+        problem = path_problem(train, self.taxonomy, self.earlier)
+        weight, bias = problem.layer(problem.solve(prior, start))
+        if self.earlier is not None:
+            weight, bias = weight + self.earlier.weight, bias + self.earlier.bias
+        self.head.set(weight, bias)
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
         return Solved(f"variance of the weights {prior.variance:g}{shared}")
 
 
+def path_problem(train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None) -> PathProblem:
+    """The problem of training samples, in weights beside the earlier ones."""
+    offsets = None if earlier is None else earlier.logits(train)
+    return PathProblem(problem_features(train.features), train.labels, taxonomy, train.weights, offsets)
+
+
 def choose_prior(
-    train: LabelledFeatures, val: LabelledFeatures | None, taxonomy: Taxonomy, shares: Sequence[float], *, seed: int
+    train: LabelledFeatures,
+    val: LabelledFeatures | None,
+    taxonomy: Taxonomy,
+    shares: Sequence[float],
+    *,
+    seed: int,
+    earlier: EarlierLayer | None = None,
 ) -> tuple[Prior, Solution | None]:
     """The prior with the smallest log-loss on validation samples; if these are few, plus that of a cross-validation.
 
@@ -144,7 +183,7 @@ def choose_prior(
         parts.append((train, val, 1 / len(val)))
     if not parts:  # too few samples to choose by
         return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None
-    searches = [(PriorSearch(learned, held_out, taxonomy), weight) for learned, held_out, weight in parts]
+    searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:
         return sum(weight * search.loss(prior) for search, weight in searches)
@@ -181,18 +220,21 @@ class PriorSearch:
         train: samples to solve on.
         val: held-out samples of the loss.
         taxonomy: the tree.
+        earlier: weights that the priors are centred at; None for zeros.
     """
 
-    def __init__(self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy) -> None:
-        self.problem = PathProblem(problem_features(train.features), train.labels, taxonomy, train.weights)
-        self.val = val
+    def __init__(
+        self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None = None
+    ) -> None:
+        self.problem = path_problem(train, taxonomy, earlier)
+        self.val, self.offsets = val, 0 if earlier is None else earlier.logits(val)
         self.last: Solution | None = None
 
     def loss(self, prior: Prior) -> float:
         """Sum of the held-out samples' -log p, see `held_out_loss`."""
         self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
         weight, bias = (part.numpy() for part in self.problem.layer(self.last))
-        logits = self.val.features @ weight.T + bias
+        logits = self.val.features @ weight.T + bias + self.offsets
         return held_out_loss(logits, self.val.labels, self.val.weights)
 
 
