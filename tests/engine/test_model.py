@@ -34,8 +34,10 @@ def test_features_are_scaled_to_mean_zero_and_variance_one() -> None:
     assert standardize(features).tolist() == [[-1, -1], [1, 1]]
 
 
-def test_a_feature_that_varies_by_rounding_alone_is_not_magnified() -> None:
+def test_a_feature_that_varies_by_rounding_alone_is_zero_also_where_unseen_samples_differ() -> None:
     features = torch.tensor([[100.0, 1e-9], [100.0 + 2**-16, 3e-9]])
     standardize = Standardize(2)
     standardize.fit(features)
-    assert standardize.scale.tolist() == pytest.approx([1, 1e-9])
+    unseen = torch.tensor([[1e4, 4e-9], [-1e4, 0.0]])
+    assert standardize(unseen)[:, 0].tolist() == pytest.approx([0, 0], abs=1e-20)
+    assert standardize(unseen)[:, 1].tolist() == pytest.approx([2, -2])

@@ -1,6 +1,14 @@
 """Modules: the transformation module, the Hier-COS head, level classifiers, and a projection of sparse vectors."""
 
-from hiercos.nn.feature_layers import CONSTANT, Projection, SparseMatrix, Standardize, csr_tensor, feature_scale
+from hiercos.nn.feature_layers import (
+    NEVER_VARIES,
+    Projection,
+    SparseMatrix,
+    Standardize,
+    csr_tensor,
+    feature_scale,
+    scale_of,
+)
 from hiercos.nn.heads import (
     Activation,
     Basis,
@@ -17,7 +25,7 @@ from hiercos.nn.heads import (
 )
 
 __all__ = [
-    "CONSTANT",
+    "NEVER_VARIES",
     "Activation",
     "Basis",
     "Columns",
@@ -35,4 +43,5 @@ __all__ = [
     "hidden_layer",
     "linear_head",
     "node_columns",
+    "scale_of",
 ]

@@ -10,20 +10,21 @@ from scipy.sparse import csr_matrix
 from torch import Tensor, nn
 
 CONSTANT = 1e-6  # deviation over largest magnitude below which a feature varies only by float32 rounding
+NEVER_VARIES = 1e30  # scale of such a feature: it becomes 0, whatever its values in unseen samples
 SMALLEST = 2e-2  # smallest singular value kept, relative to the largest: below it is rounding or a single sample
 
 SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
 
 
 class Standardize(nn.Module):
-    """Scale every feature to mean 0 and variance 1, with statistics set once.
+    """Scale every feature to mean 0 and variance 1, with statistics set once; one that never varies becomes 0.
 
     Shape:
         features: (B, F). Output: (B, F).
     """
 
     mean: Tensor  # (F,)
-    scale: Tensor  # (F,), 1 for a feature that never varies
+    scale: Tensor  # (F,)
 
     def __init__(self, in_features: int) -> None:
         super().__init__()
@@ -42,10 +43,18 @@ class Standardize(nn.Module):
 
 
 def feature_scale(features: Tensor) -> tuple[Tensor, Tensor]:
-    """Mean and deviation of each feature, shape (F,) each, from (M, F); 1 for a feature that never varies."""
+    """Mean and scale of each feature, shape (F,) each, from (M, F)."""
     deviation = features.std(dim=0, correction=0)
-    varies = deviation > CONSTANT * features.abs().amax(dim=0)
-    return features.mean(dim=0), deviation.where(varies, 1)
+    return features.mean(dim=0), scale_of(deviation, features.abs().amax(dim=0))
+
+
+def scale_of(deviation: Tensor, largest: Tensor) -> Tensor:
+    """Scale of features from their deviation and largest magnitude, shape (F,) each.
+
+    A feature that never varies has nothing to learn from: the weights that lead from it are as random as at the start,
+    and an unseen sample in which it differs would get random scores.
+    """
+    return deviation.where(deviation > CONSTANT * largest, NEVER_VARIES)
 
 
 class Projection(nn.Module):

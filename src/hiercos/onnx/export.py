@@ -16,7 +16,7 @@ from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, JoinedEncod
 from hiercos.files import check_writable, write_atomically
 from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
-from hiercos.nn import Projection
+from hiercos.nn import NEVER_VARIES, Projection
 from hiercos.nn.backbones import Backbone, OnnxBackbone
 from hiercos.onnx.format import (
     FEATURES,
@@ -185,7 +185,8 @@ def _feature_sample(stored: StoredModel, projection: Projection | None) -> Tenso
     scaling = stored.model.standardize  # not fitted, so of mean 0 and deviation 1, for a method that takes raw inputs
     width = stored.model.in_features if projection is None else projection.in_features
     noise = torch.randn(max(CHECKED), width, generator=torch.Generator().manual_seed(0))
-    return scaling.mean + scaling.scale * noise if projection is None else noise
+    deviation = scaling.scale.where(scaling.scale < NEVER_VARIES, 0)
+    return scaling.mean + deviation * noise if projection is None else noise
 
 
 def to_int8(export: OnnxExport) -> OnnxExport:

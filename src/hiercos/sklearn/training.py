@@ -26,7 +26,7 @@ from hiercos.engine import (
     train_epoch,
 )
 from hiercos.methods import METHODS, Model
-from hiercos.nn import CONSTANT, Projection
+from hiercos.nn import Projection, scale_of
 from hiercos.sklearn.validation import LabelledArrays, fitted_projection
 from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels, taxonomy_change
 
@@ -258,9 +258,8 @@ class Moments:
 
     def scale(self, model: Model) -> None:
         """Set the standardisation of a model from these moments."""
-        deviation = self.variance.sqrt()
         model.standardize.mean.copy_(self.mean)
-        model.standardize.scale.copy_(deviation.where(deviation > CONSTANT * self.largest, 1))
+        model.standardize.scale.copy_(scale_of(self.variance.sqrt(), self.largest))
 
 
 @dataclass
