@@ -10,20 +10,25 @@ from hiercos import Taxonomy
 from hiercos.data import Dataset, Vectors
 from hiercos.engine import (
     GrowthAccuracy,
+    LabelledVectors,
     Memory,
     ModelError,
     ReadConfig,
     SingleDevice,
     StoredModel,
+    TrainConfig,
     extended_model,
+    fit,
     grown_data,
     grown_model,
+    launched,
     load_model,
     save_model,
 )
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Committee, LabelledFeatures, LogisticSolver, MethodError, Model
+from hiercos.methods import METHODS, Committee, LabelledFeatures, MethodError, Model
 from hiercos.methods.convex import Prior
+from hiercos.methods.logistic import LogisticSolver
 from hiercos.taxonomy import taxonomy_change
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -125,7 +130,7 @@ def test_data_without_a_sample_to_validate_on_are_refused(remembered: Memory | N
 
 
 @pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
-def test_logistic_regression_departs_from_its_old_weights_as_far_as_its_prior_allows(kind: Any) -> None:
+def test_logistic_regression_leaves_its_old_weights_as_far_as_its_prior_allows(kind: Any) -> None:
     model = Model(OLD, 5, "tree-logistic")
     torch.manual_seed(3)
     model.head.set(torch.randn(OLD.num_classes, 5), torch.randn(OLD.num_classes))
@@ -145,6 +150,35 @@ def test_logistic_regression_departs_from_its_old_weights_as_far_as_its_prior_al
     assert (extended.array_scores(samples.features).argmax(axis=1) == labels).all()
 
 
+def test_an_old_class_without_samples_keeps_its_bias() -> None:
+    model = Model(OLD, 5, "logistic")
+    model.head.set(torch.eye(3, 5), torch.tensor([0.5, 1.0, 1.5]))
+    extended = extended_model(model, taxonomy_change(OLD, NEW))
+    labels = np.repeat([1, 2, 3, 4], 6)  # no car
+    noise = 0.1 * np.random.default_rng(0).normal(size=(24, 5))
+    samples = LabelledFeatures((np.eye(5)[labels] + noise).astype(np.float32), labels)
+    extended.solver.prior = Prior(1e-8)
+    extended.solve(samples, None, seed=0, train_member=no_member)
+    bias = extended.head.bias.detach()
+    assert bias[OLD_CLASSES[2]] == pytest.approx(1.5, abs=1e-3)
+    assert not torch.isclose(bias[OLD_CLASSES[:2]], torch.tensor([0.5, 1.0]), atol=1e-2).any()
+
+
+@pytest.mark.parametrize("method", ["cross-entropy", "path-softmax"])
+def test_a_feature_that_varies_in_new_samples_alone_is_learnt_from(method: str) -> None:
+    old, new = Taxonomy.from_paths([("cat",), ("dog",)]), Taxonomy.from_paths([("cat",), ("dog",), ("fish",)])
+    model = Model(old, 2, method)
+    model.standardize.fit(torch.tensor([[1.0, 0.0], [-1.0, 0.0]]))
+    extended = extended_model(model, taxonomy_change(old, new))
+    seen = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [1.0, 7.0]]).repeat(20, 1)
+    train = LabelledVectors(seen, torch.arange(3).repeat(20))
+    config = TrainConfig(method, epochs=60, batch_size=30, learning_rate=0.1, standardize=False)
+    fit(launched("cpu"), extended, train, train, config)
+    assert (extended.array_scores(seen.numpy()).argmax(axis=1) == train.labels.numpy()).all()
+    scaled = extended.standardize(torch.tensor([[3.0, 0.0]])).tolist()[0]
+    assert scaled == pytest.approx([3, 0])
+
+
 def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
     raise AssertionError(f"{name}: {len(train)}, {len(val)}")
 
@@ -153,6 +187,7 @@ def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_thei
     torch.manual_seed(2)
     model = Model(OLD, 4, "default", {"members": ["tree-logistic", "cross-entropy-mlp", "haframe"], "width": 6})
     assert isinstance(model.head, Committee)
+    model.head.models()[0].head.set(torch.randn(OLD.num_classes, 4), torch.randn(OLD.num_classes))
     for member in model.head.models():
         member.standardize.fit(torch.randn(20, 4) * 3 + 1)
     extended = extended_model(model, taxonomy_change(OLD, NEW))
@@ -163,6 +198,7 @@ def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_thei
     features = torch.randn(5, 4)
     assert isinstance(new[0].solver, LogisticSolver)
     assert new[0].solver.earlier is not None
+    torch.testing.assert_close(new[0].solver.earlier.weight[OLD_CLASSES], old[0].head.weight.detach())
     torch.testing.assert_close(new[1].eval()(features)[:, OLD_CLASSES], old[1].eval()(features))
     torch.testing.assert_close(new[2].standardize.mean, old[2].standardize.mean)
     with pytest.raises(MethodError, match=r"^method 'haframe' cannot be extended; methods that can: "):

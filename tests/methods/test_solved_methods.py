@@ -172,14 +172,14 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
     ("effort", "room", "first"),
     [("normal", 0, "3 of at most 8"), ("normal", -1, "2 of at most 7"), ("best", -1, "3 of 12")],
 )
-def test_many_classes_leave_the_support_vectors_to_the_best_effort(
+def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effort(
     effort: str, room: int, first: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     train, val = (
         LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
         for part in (data(TOY17, 680), data(TOY17, 500, seed=1))
     )
-    monkeypatch.setattr(default_module, "MOST_SPARSE", train.features.nnz * TOY17.num_classes + room)
+    monkeypatch.setattr(default_module, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
     names: list[str] = []
 
     def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:

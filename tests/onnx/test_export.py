@@ -147,6 +147,17 @@ def test_a_file_of_the_first_version_is_still_read() -> None:
     assert read_description(values, "old.onnx", checked=False).rule == rule("crm")
 
 
+def test_a_feature_that_never_varied_is_ignored_by_the_graph_too() -> None:
+    features = cloud(TOY17, 34)[0]
+    features[:, 0] = 2
+    export = export_onnx(StoredModel(untrained(TOY17, features, "cross-entropy"), None))
+    assert (export.sample[:, 0] == 2).all()
+    changed = features.clone()
+    changed[:, 0] = 9
+    before, after = (export.opened().outputs(part.numpy())["leaf_scores"] for part in (features, changed))
+    np.testing.assert_array_equal(before, after)
+
+
 def test_a_tree_of_one_level_is_exported_too() -> None:
     flat = Taxonomy.from_paths([("a",), ("b",), ("c",)])
     model = untrained(flat, torch.eye(2), "cross-entropy")

@@ -44,6 +44,18 @@ def test_a_feature_that_never_varies_is_zero() -> None:
     assert model.standardize(torch.tensor([[9.0, 3.0]])).tolist()[0] == pytest.approx([0, 1], abs=1e-20)
 
 
+@pytest.mark.parametrize("method", ["cross-entropy", "path-softmax", "logistic"])
+def test_a_new_class_is_learnt_by_a_feature_that_never_varied_before(method: str) -> None:
+    features = np.float32([[1, 0], [-1, 0]] * 20)
+    model = HierarchicalClassifier(method=method, learning_rate=0.1, random_state=0)
+    model.fit(features, ["cat", "dog"] * 20)
+    features, labels = np.float32([[1, 0], [-1, 0], [1, 9]] * 20), ["cat", "dog", "fish"] * 20
+    model.partial_fit(features, labels, classes=["fish"])
+    for _ in range(60):
+        model.partial_fit(features, labels)
+    assert model.predict(features).tolist() == labels
+
+
 @pytest.mark.parametrize("estimator", [HierarchicalClassifier, HierCOSClassifier])
 def test_batches_teach_as_much_as_all_samples_at_once(estimator: type) -> None:
     model = streamed(estimator(UNEVEN, random_state=0), NAMES[LABELS], passes=10)

@@ -71,13 +71,13 @@ class NgramKind:
 
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
 CHARACTERS_OF_NAMES = NgramKind("char_wb", 1, 5)
-LONGEST_NAMES = 2.5  # words of a text on average, up to which texts are names
+MOST_WORDS_IN_NAMES = 2.5  # mean words of a text up to which texts count as names
 
 
 def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
     """Kinds of n-grams that suit texts: in names of one or two words, single letters and long endings tell more."""
     words = sum(len(text.split()) for text in texts)
-    return WORDS, CHARACTERS_OF_NAMES if words <= LONGEST_NAMES * len(texts) else CHARACTERS
+    return WORDS, CHARACTERS_OF_NAMES if words <= MOST_WORDS_IN_NAMES * len(texts) else CHARACTERS
 
 
 @dataclass(frozen=True, eq=False)

@@ -30,7 +30,7 @@ from hiercos.taxonomy import (
     reversed_disorder,
 )
 
-Positions = NDArray[np.intp]
+Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)
@@ -88,11 +88,11 @@ class ExpectedCosts(Protocol):
     """Expected costs of groups of interchangeable classes at positions."""
 
     @property
-    def groups(self) -> Positions:
+    def groups(self) -> Indices:
         """Group of each class, shape (C,)."""
         ...
 
-    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+    def at(self, groups: Indices, positions: Indices) -> FloatArray:
         """Costs of groups at positions, shape (number of positions, number of groups)."""
         ...
 
@@ -106,10 +106,10 @@ class TreeCosts:
         costs: expected cost of each group at each position, shape (G, C).
     """
 
-    groups: Positions
+    groups: Indices
     costs: FloatArray
 
-    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+    def at(self, groups: Indices, positions: Indices) -> FloatArray:
         """See `ExpectedCosts`."""
         return self.costs[:, positions][groups].T  # an assignment is several times faster with positions as rows
 
@@ -125,7 +125,7 @@ class GraphCosts:
         weights: weight of each position for each label, shape (U, C).
     """
 
-    groups: Positions
+    groups: Indices
     ranks: IntArray
     preferred: IntArray
     weights: FloatArray
@@ -141,13 +141,14 @@ class GraphCosts:
         ranks, groups = np.unique(label_ranks(taxonomy, labels), axis=1, return_inverse=True)
         return cls(groups.reshape(-1), ranks, preferred, weights)
 
-    def at(self, groups: Positions, positions: Positions) -> FloatArray:
+    def at(self, groups: Indices, positions: Indices) -> FloatArray:
         """See `ExpectedCosts`."""
-        costs = np.zeros((len(positions), len(groups)))
-        sides = zip(self.ranks[:, groups], self.preferred[:, positions], self.weights[:, positions], strict=True)
-        for own, wanted, shares in sides:
-            costs += shares[:, None] * np.abs(wanted[:, None] - own)
-        return costs
+        distinct, places = np.unique(groups, return_inverse=True)
+        costs = np.zeros((len(positions), len(distinct)))
+        by_label = zip(self.ranks[:, distinct], self.preferred[:, positions], self.weights[:, positions], strict=True)
+        for ranks, preferred, weights in by_label:
+            costs += weights[:, None] * np.abs(preferred[:, None] - ranks)
+        return costs[:, places]
 
 
 def expected_costs(
@@ -195,7 +196,7 @@ class AssignmentPlan:
 
     labels: int
     negligible: float
-    assignments: list[Positions]
+    assignments: list[Indices]
 
     @classmethod
     def whole(cls, taxonomy: Taxonomy) -> "AssignmentPlan":
@@ -279,9 +280,9 @@ def _improved_order(start: IntArray, costs: ExpectedCosts, plan: AssignmentPlan)
     return order
 
 
-def _assigned_groups(groups: Positions, costs: ExpectedCosts, positions: Positions) -> Positions:
+def _assigned_groups(groups: Indices, costs: ExpectedCosts, positions: Indices) -> Indices:
     """The same groups, assigned to the positions so that the sum of costs is smallest."""
     from scipy.optimize import linear_sum_assignment  # late: predictions without it start sooner
 
-    chosen: Positions = linear_sum_assignment(costs.at(groups, positions))[1]
+    chosen: Indices = linear_sum_assignment(costs.at(groups, positions))[1]
     return groups[chosen]

@@ -21,7 +21,7 @@ from hiercos.engine.prediction import model_features, stacked_features
 from hiercos.engine.run_data import dataset_summary
 from hiercos.engine.scoring import class_scores
 from hiercos.errors import DataError
-from hiercos.methods import METHODS, Committee, LogisticSolver, MethodError, Model
+from hiercos.methods import METHODS, Committee, MethodError, Model
 from hiercos.nn import SparseMatrix
 from hiercos.taxonomy import IntArray, NodeLists, Taxonomy, TaxonomyChange
 
@@ -68,9 +68,9 @@ class GrowingAxis:
 def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
     """A model over the new taxonomy that is to be trained on new data and a memory of old ones.
 
-    See `grown_model`; but where a solver finds weights that do not grow, they are found anew. A committee keeps its
-    members: those that grow start from their weights, the others are solved or trained anew on the same scale of
-    features.
+    See `grown_model`. Logistic regression is solved again, under a prior centred at the grown weights; where a solver
+    finds weights that do not grow, they are found anew. A committee keeps its members: those that grow start from their
+    weights, the others are solved or trained anew on the same scale of features.
 
     Args:
         model: trained model over the old taxonomy, on the CPU.
@@ -82,7 +82,7 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model
     """
     METHODS.check_extendable(model.method)
     if METHODS.grows(model.method):
-        return grown_model(model, change, seed)
+        return _kept_model(model, change, seed)
     extended = Model(change.new, model.in_features, model.method, model.options, projection=model.projection)
     if isinstance(model.head, Committee) and isinstance(extended.head, Committee):
         torch.manual_seed(seed)
@@ -94,10 +94,17 @@ def extended_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model
 def _member(member: Model, change: TaxonomyChange, seed: int) -> Model:
     """A member of a committee over the new taxonomy."""
     if METHODS.grows(member.method):
-        return grown_model(member, change, seed)
+        return _kept_model(member, change, seed)
     fresh = Model(change.new, member.in_features, member.method, member.options)
     fresh.standardize.load_state_dict(member.standardize.state_dict())
     return fresh
+
+
+def _kept_model(model: Model, change: TaxonomyChange, seed: int) -> Model:
+    """A grown model whose solver, if it has one, stays near the grown weights."""
+    grown = grown_model(model, change, seed)
+    grown.keep_weights()
+    return grown
 
 
 def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
@@ -105,7 +112,6 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
 
     Axes of matched nodes keep their weights, a new axis starts from that of its nearest old ancestor, and a class
     without an axis of its own nodes from the mean of the old classes below that ancestor. At the top, weights are new.
-    Logistic regression departs from these weights, under a prior centred at them.
 
     Args:
         model: trained model over the old taxonomy, on the CPU.
@@ -129,8 +135,6 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
         for dim in reversed(growing_dims):  # the first dimension last, where the new weights have the final shape
             weights[name] = axes[weights[name].shape[dim]].expanded(weights[name], dim, fresh)
     grown.load_state_dict(weights)
-    if isinstance(grown.solver, LogisticSolver):
-        grown.solver.depart_from_weights()
     return grown
 
 

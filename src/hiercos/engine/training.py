@@ -96,9 +96,10 @@ def fit(
     METHODS.check_labels(model.method, train.labels, model.taxonomy)
     if len(train) < 2:
         raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
-    if config.standardize and model.backbone is None and not model.raw_inputs:
+    if model.backbone is None and not model.raw_inputs:
         (features,) = train.batches([torch.arange(len(train))])
-        model.standardize.fit(features)
+        set_scale = model.standardize.fit if config.standardize else model.standardize.fit_unvaried
+        set_scale(features)
         check_scale(model)
     model.prepare(train.labels, weights)
     if model.solver is not None:

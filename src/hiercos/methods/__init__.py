@@ -22,7 +22,6 @@ from hiercos.methods import (  # imported to register
 from hiercos.methods.committee import Committee
 from hiercos.methods.default import DEFAULT_RULE, FINE_TUNED_DEFAULT
 from hiercos.methods.hier_cos import LeafScores, NodeScores
-from hiercos.methods.logistic import LogisticSolver
 from hiercos.methods.model import Model
 from hiercos.methods.registry import DEFAULT, METHODS, Between, Method, MethodError, MethodTraits, Space, build_method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
@@ -36,7 +35,6 @@ __all__ = [
     "Committee",
     "LabelledFeatures",
     "LeafScores",
-    "LogisticSolver",
     "MemberTraining",
     "Method",
     "MethodError",

@@ -91,7 +91,8 @@ class Committee(nn.Module):
         """Start from members of an earlier committee: the solver trains these and weighs them anew.
 
         Args:
-            members: members over the taxonomy of this committee; those with a solver are solved again.
+            members: members over the taxonomy of this committee; those with a solver are solved again, see
+                `Model.keep_weights`.
             projection: projection of sparse inputs that the members are trained on; None for dense inputs.
         """
         self.members, self.projection, self.continues = nn.ModuleList(members), projection, True

@@ -90,7 +90,8 @@ class PathProblem:
         labels: class of each sample, shape (M,).
         taxonomy: the tree or graph.
         weights: weight of each sample, shape (M,); equal weights by default.
-        offsets: logits o of an earlier model, shape (M, C); zeros by default.
+        offsets: logits o of an earlier model, shape (M, C); zeros by default. With them, the bias of a class without
+            samples stays 0: these samples say nothing about it, and no penalty would hold it.
     """
 
     def __init__(
@@ -104,6 +105,9 @@ class PathProblem:
         self.features, self.taxonomy = features, taxonomy
         self.offsets = None if offsets is None else torch.as_tensor(offsets.T, dtype=torch.float32)  # (C, M)
         self.labels = torch.as_tensor(labels)[None]  # (1, M)
+        self.free_bias = torch.ones(taxonomy.num_classes, dtype=torch.bool)
+        if offsets is not None:
+            self.free_bias = torch.isin(torch.arange(taxonomy.num_classes), self.labels)
         self.weights = torch.ones(features.count) if weights is None else torch.as_tensor(weights, dtype=torch.float32)
 
     def solve(self, prior: Prior, start: Solution | None = None, *, most_steps: int = MOST_STEPS) -> Solution:
@@ -122,7 +126,9 @@ class PathProblem:
         else:  # the weights shrink and grow with their deviation
             coefficients, bias = start.coefficients * (start.prior.variance / prior.variance) ** 0.5, start.bias
         covariance = Covariance(self.taxonomy, prior)
-        return Descent(self.features, covariance, self.value, coefficients=coefficients, bias=bias)
+        return Descent(
+            self.features, covariance, self.value, coefficients=coefficients, bias=bias, free_bias=self.free_bias
+        )
 
     def value(self, logits: Tensor) -> tuple[float, Tensor]:
         """Loss over M of logits w x + b, shape (C, M), without the penalty, and their slopes, shape (C, M)."""

@@ -27,7 +27,7 @@ FINE_TUNED_DEFAULT = "path-softmax"  # where a backbone is trained too, whose fe
 
 Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = "tree-logistic", "linear-svm"  # the second on sparse features only
-MOST_SPARSE = 10**9  # stored entries times classes beyond which it takes many minutes, for hardly any weight
+MOST_SVM_PRODUCTS = 10**9  # stored entries times classes beyond which it takes many minutes, for hardly any weight
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
 FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
@@ -110,7 +110,7 @@ class DefaultSolver(CommitteeSolver):
         """Linear heads for training features: a support vector machine on sparse ones, if it takes minutes at most."""
         if not issparse(features):
             return [LINEAR]
-        is_affordable = self.effort == "best" or features.nnz * self.head.taxonomy.num_classes <= MOST_SPARSE
+        is_affordable = self.effort == "best" or features.nnz * self.head.taxonomy.num_classes <= MOST_SVM_PRODUCTS
         return [LINEAR, SPARSE] if is_affordable else [LINEAR]
 
     def _wide_places(self, samples: int) -> tuple[int, ...]:

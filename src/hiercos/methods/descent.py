@@ -103,6 +103,7 @@ class Descent:
         value: loss over M of logits (C, M), without the penalty, and the slopes of the logits, shape (C, M).
         coefficients: A to start from, shape (C, R); changed in place.
         bias: bias of each class to start from, shape (C,).
+        free_bias: classes whose bias may change, shape (C,).
     """
 
     def __init__(
@@ -113,8 +114,9 @@ class Descent:
         *,
         coefficients: Tensor,
         bias: Tensor,
+        free_bias: Tensor,
     ) -> None:
-        self.features, self.covariance, self.value = features, covariance, value
+        self.features, self.covariance, self.value, self.free_bias = features, covariance, value, free_bias
         with cpu_turn():
             self.point = self._vector(coefficients, bias / features.bias_scale)
             self.logits = self._logits(self.point)
@@ -158,7 +160,7 @@ class Descent:
     def _gradient(self, slopes: Tensor) -> SolverVector:
         """The gradient from the slopes of the logits, shape (C, M)."""
         coefficients = self.features.coefficients(slopes).add(self.point.coefficients, alpha=1 / self.features.count)
-        return self._vector(coefficients, slopes.sum(dim=1) * self.features.bias_scale)
+        return self._vector(coefficients, slopes.sum(dim=1) * self.features.bias_scale * self.free_bias)
 
     def _direction(self) -> SolverVector:
         """The direction of the next step: the gradient times an estimate of the inverse Hessian, downwards."""

@@ -50,7 +50,7 @@ class RawLinear(nn.Module):
 
 @dataclass(frozen=True, eq=False)
 class EarlierLayer:
-    """Weights of an earlier model, from which a solution departs.
+    """Weights of an earlier model, at which a prior is centred.
 
     Attributes:
         weight: shape (C, F).
@@ -93,12 +93,14 @@ def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
 
 def _logistic(taxonomy: Taxonomy, in_features: int, shares: Sequence[float]) -> Method:
     head = RawLinear(in_features, taxonomy.num_classes)
+    solver = LogisticSolver(head, taxonomy, shares)
     return Method(
         head=head,
         loss=CrossEntropyLoss(),
         class_scores=nn.Identity(),
         node_scores=SummedProbabilities(taxonomy),
-        solver=LogisticSolver(head, taxonomy, shares),
+        solver=solver,
+        keep_weights=solver.centre_prior_at_weights,
     )
 
 
@@ -122,7 +124,7 @@ class LogisticSolver:
     prior: Prior | None = None
     earlier: EarlierLayer | None = None
 
-    def depart_from_weights(self) -> None:
+    def centre_prior_at_weights(self) -> None:
         """Centre the prior at the weights that the head has now, those of a model over fewer classes for example."""
         self.earlier = EarlierLayer(self.head.weight.detach().clone(), self.head.bias.detach().clone())
 
@@ -149,7 +151,7 @@ class LogisticSolver:
 
 
 def path_problem(train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None) -> PathProblem:
-    """The problem of training samples, in weights beside the earlier ones."""
+    """The problem of training samples, whose solution is added to earlier weights."""
     offsets = None if earlier is None else earlier.logits(train)
     return PathProblem(problem_features(train.features), train.labels, taxonomy, train.weights, offsets)
 
@@ -167,6 +169,14 @@ def choose_prior(
 
     Validation samples may differ from training samples as later ones do, photographs of another shop for example, so
     that they count as much as the cross-validation, however few they are.
+
+    Args:
+        train: training samples.
+        val: validation samples; None if there are none.
+        taxonomy: the tree or graph.
+        shares: shares of the variance in inner nodes to choose from.
+        seed: seed of the folds.
+        earlier: weights that the prior is centred at; None for zeros.
 
     Returns:
         The prior, and a solution on all training samples to start from; None without validation samples.

@@ -57,7 +57,7 @@ class Model(nn.Module):
         self.head, self.loss = parts.head, parts.loss
         self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
-        self._prepare = parts.prepare
+        self._prepare, self._keep_weights = parts.prepare, parts.keep_weights
 
     @property
     def raw_inputs(self) -> bool:
@@ -78,6 +78,11 @@ class Model(nn.Module):
         """Show the method the labels (M,) and weights (M,) of all training samples, before training."""
         if self._prepare is not None:
             self._prepare(labels, weights)
+
+    def keep_weights(self) -> None:
+        """Let the method's solver, if it has one, stay near the weights of now; some start anew, see `Method`."""
+        if self._keep_weights is not None:
+            self._keep_weights()
 
     def forward(self, inputs: Any) -> Tensor:
         """Outputs of the method; see the class for the inputs."""

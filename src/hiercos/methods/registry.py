@@ -101,6 +101,8 @@ class Method:
         solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
         prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
             training; it may set constants of the loss, such as class shares. Nothing by default.
+        keep_weights: function that tells a solver to stay near the weights that the head has now, those of a model
+            over fewer classes; by default a solver starts anew.
     """
 
     head: nn.Module
@@ -110,6 +112,7 @@ class Method:
     energies: nn.Module | None = None
     solver: Solver | None = None
     prepare: Callable[[Tensor, Tensor | None], None] | None = None
+    keep_weights: Callable[[], None] | None = None
 
     def __repr__(self) -> str:
         modules = ((name, part) for name, part in vars(self).items() if isinstance(part, nn.Module))

@@ -37,6 +37,15 @@ class Standardize(nn.Module):
         self.mean.copy_(mean)
         self.scale.copy_(scale)
 
+    def fit_unvaried(self, features: Tensor) -> None:
+        """Set the scale of the features that never varied before but do in these samples, shape (M, F).
+
+        Their mean stays, so that the samples seen before are scaled as they were.
+        """
+        away = (features - self.mean).square().mean(dim=0).sqrt()
+        found = scale_of(away, features.abs().amax(dim=0))
+        self.scale.copy_(self.scale.where(self.scale < NEVER_VARIES, found))
+
     def forward(self, features: Tensor) -> Tensor:
         """Standardize features, shape (B, F)."""
         return (features - self.mean) / self.scale

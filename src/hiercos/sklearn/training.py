@@ -288,9 +288,12 @@ class OnlineTraining:
         """Train for one pass over the samples, in batches of the configured size, at a constant learning rate."""
         fabric = launched(device)
         vectors = data.vectors(self.model.projection, raw_inputs=self.model.raw_inputs)
-        if self.moments is not None and isinstance(vectors.features, Tensor):
-            self.moments.add(vectors.features)
-            self.moments.scale(self.model)
+        if isinstance(vectors.features, Tensor):
+            if self.moments is None:
+                self.model.standardize.fit_unvaried(vectors.features)
+            else:
+                self.moments.add(vectors.features)
+                self.moments.scale(self.model)
         self.calls += 1
         optimizer = make_optimizer(parameter_groups(self.model, config), config)
         if self.optimizer:
