@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from hiercos.data import Dataset, load_dataset
 from hiercos.data import text_features as module
-from hiercos.data.text_features import CHARACTERS, CHARACTERS_OF_NAMES, WORDS, NgramKind, TextFeatures
+from hiercos.data.text_features import CHARACTERS, NAMES, WORDS, NgramKind, TextFeatures
 
 TEXTS = ["acute bronchitis", "chronic bronchitis", "asthma", "acute asthma", "fracture of femur", "open fracture"]
 
@@ -20,7 +20,7 @@ def chapter() -> Dataset:
 
 def grams(text: str, kind: NgramKind) -> list[str]:
     """All n-grams of a text without punctuation, by the definition."""
-    words, lengths = text.lower().split(), range(kind.shortest, kind.longest + 1)
+    words, lengths = (text.lower() if kind.lowercase else text).split(), range(kind.shortest, kind.longest + 1)
     if kind.analyzer == "word":
         return [" ".join(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)]
     found = []
@@ -43,30 +43,36 @@ def slow_vector(text: str, kind: NgramKind) -> dict[str, float]:
     return {gram: weight / length for gram, weight in weights.items()}
 
 
-@pytest.mark.parametrize("kind", [WORDS, CHARACTERS, CHARACTERS_OF_NAMES])
+@pytest.mark.parametrize("kind", [WORDS, CHARACTERS, NAMES])
 def test_weights_are_those_of_a_slow_loop(kind: NgramKind) -> None:
     features = TextFeatures.fit(TEXTS, [kind])
     vocabulary = features.parts[0].vocabulary
-    for text in ("acute fracture of fracture", "an open bronchitis a"):
+    for text in ("acute fracture of fracture", "an open bronchitis a", "Open fracture"):
         row = features.transform([text]).tocoo()
         found = {vocabulary[column]: value for column, value in zip(row.col, row.data, strict=True)}
         assert found == pytest.approx(slow_vector(text, kind), rel=1e-5)
 
 
 @pytest.mark.parametrize(
-    ("texts", "characters"),
+    ("texts", "kinds"),
     [
-        (["Norway", "South Korea"], CHARACTERS_OF_NAMES),
-        (["fracture of femur", "open fracture"], CHARACTERS_OF_NAMES),
-        (["fracture of the femur", "open fracture"], CHARACTERS),
+        (["Norway", "South Korea"], [NAMES]),
+        (["fracture of femur", "open fracture"], [NAMES]),
+        (["fracture of the femur", "open fracture"], [WORDS, CHARACTERS]),
     ],
 )
-def test_names_have_single_letters_and_longer_endings(texts: list[str], characters: NgramKind) -> None:
-    assert [part.kind for part in TextFeatures.fit(texts).parts] == [WORDS, characters]
+def test_names_have_an_own_kind(texts: list[str], kinds: list[NgramKind]) -> None:
+    assert [part.kind for part in TextFeatures.fit(texts).parts] == kinds
+
+
+def test_only_names_tell_capital_letters_apart() -> None:
+    for features, same in ((TextFeatures.fit(["SIGTERM", "sigterm"]), False), (TextFeatures.fit(TEXTS, [WORDS]), True)):
+        upper, lower = features.transform(["SIGTERM acute", "sigterm ACUTE"]).toarray()
+        assert np.array_equal(upper, lower) is same
 
 
 def test_both_kinds_have_an_equal_share_of_a_row() -> None:
-    features = TextFeatures.fit(TEXTS)
+    features = TextFeatures.fit(TEXTS, [WORDS, CHARACTERS])
     row, words = features.transform(["open asthma"]), len(features.parts[0].vocabulary)
     assert row.dtype == np.float32
     assert np.square(row[:, :words].data).sum() == pytest.approx(0.5, rel=1e-5)
@@ -83,7 +89,7 @@ def test_similar_texts_are_near_and_unknown_ones_are_zero() -> None:
 
 
 def test_texts_without_any_word_have_no_columns_of_words() -> None:
-    features = TextFeatures.fit(["??!", "!!?"])
+    features = TextFeatures.fit(["??!", "!!?"], [WORDS, CHARACTERS])
     assert features.parts[0].vocabulary == ()
     assert features.transform(["!!?", "word"]).shape == (2, features.width)
 

@@ -214,7 +214,8 @@ def test_old_and_new_classes_are_reported_apart() -> None:
     assert found.lines() == [
         "New classes: top-1 50.00% of 2 test rows.",
         "Old classes: top-1 100.00% of 1 test row; the old model: 0.00%.",
-        "Old classes: top-1 75.00% of 4 remembered samples kept for validation.",
+        "Old classes: top-1 75.00% of 4 remembered samples kept for validation, which the old model was trained on: "
+        "expect less on others.",
     ]
 
 

@@ -132,6 +132,32 @@ def test_a_eliminated_variant_that_the_recommended_one_does_not_beat_is_named() 
     assert found.statements[0].reason.startswith("hier-cos is significantly worse than another variant. It ties with ")
 
 
+def test_an_eliminated_variant_that_is_better_than_what_remains_is_recommended() -> None:
+    records = [
+        record("cross-entropy", ahd_at_1=0.4, hops=0.7),
+        record("hier-cos", ahd_at_1=0.2, hops=0.5),
+        record("hier-cos", rule="crm", ahd_at_1=0.3, hops=0.8),
+    ]
+    beats = {
+        "ahd_at_1": significant_pairs(("hier-cos", "hier-cos + crm")),
+        "hops": significant_pairs(  # more is better here, so the worse variant is first
+            ("hier-cos", "cross-entropy"),
+            ("hier-cos", "hier-cos + crm"),
+            ("cross-entropy", "hier-cos + crm"),
+            metric="hops",
+        ),
+    }
+
+    def rows(ours: str, reference: str, name: str) -> tuple[float, float, float]:
+        return beats[name](ours, reference, name) if name in beats else (0.0, -0.05, 0.05)
+
+    found = recommend(summarize(records), rows, most_frequent=0.25, tests=TESTS)
+    assert (found.variant.name, found.tied) == ("hier-cos + crm", ())
+    assert found.statements[0].reason == (
+        "Over the 3 test rows its order of the classes (HOPS) is significantly better than that of all others."
+    )
+
+
 def test_a_single_variant_is_said_to_be_the_only_one() -> None:
     variants = summarize([record("hier-cos")])
     found = recommend(variants, significant_pairs(), most_frequent=0.25, tests=TESTS)

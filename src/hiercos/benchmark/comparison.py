@@ -213,7 +213,8 @@ def ship_model(fabric: Fabric, data: RunData, record: Record, folder: Path, targ
     with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.resolve().parent) as place:
         made = Path(place) / target.name
         made.mkdir()
-        for name in {RECORD_FILE, record_file(record.rule), SCORES, LOG}:
+        epochs = {LOG} if (run / LOG).exists() else set()  # a solver has none
+        for name in {RECORD_FILE, record_file(record.rule), SCORES} | epochs:
             shutil.copyfile(run / name, made / name)
         save_model(made, replace(stored, model=stored.model.cpu(), rule=fitted))
         made.rename(target)

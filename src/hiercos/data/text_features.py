@@ -34,11 +34,13 @@ class NgramKind:
         analyzer: "word", or "char_wb" for characters within words that are padded with spaces.
         shortest: length of the shortest n-gram, in words or characters.
         longest: length of the longest n-gram.
+        lowercase: whether capital letters count as small ones.
     """
 
     analyzer: Analyzer
     shortest: int
     longest: int
+    lowercase: bool = True
 
     def vectorizer(self, **options: Any) -> Any:
         """TfidfVectorizer of scikit-learn for these n-grams."""
@@ -48,19 +50,20 @@ class NgramKind:
             analyzer=self.analyzer,
             token_pattern=WORD if self.analyzer == "word" else None,
             ngram_range=(self.shortest, self.longest),
+            lowercase=self.lowercase,
             sublinear_tf=True,
             dtype=np.float32,
             **options,
         )
 
     def of(self, text: str) -> list[str]:
-        """N-grams of a text in lower case, as often as they occur; a word too short for its n-gram is one itself."""
-        lengths = range(self.shortest, self.longest + 1)
+        """N-grams of a text, as often as they occur; a word too short for its n-gram is one itself."""
+        lengths, text = range(self.shortest, self.longest + 1), text.lower() if self.lowercase else text
         if self.analyzer == "word":
-            words = re.findall(WORD, text.lower())
+            words = re.findall(WORD, text)
             return [" ".join(words[start : start + n]) for n in lengths for start in range(len(words) - n + 1)]
         found = []
-        for word in text.lower().split():
+        for word in text.split():
             padded = f" {word} "
             for n in lengths:
                 found += [padded[start : start + n] for start in range(max(1, len(padded) - n + 1))]
@@ -70,14 +73,17 @@ class NgramKind:
 
 
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
-CHARACTERS_OF_NAMES = NgramKind("char_wb", 1, 5)
+NAMES = NgramKind("char_wb", 1, 5, lowercase=False)
 MOST_WORDS_IN_NAMES = 2.5  # mean words of a text up to which texts count as names
 
 
 def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
-    """Kinds of n-grams that suit texts: in names of one or two words, single letters and long endings tell more."""
+    """Kinds of n-grams that suit texts.
+
+    In names of one or two words single letters, capitals and long endings tell more, and most words occur once.
+    """
     words = sum(len(text.split()) for text in texts)
-    return WORDS, CHARACTERS_OF_NAMES if words <= MOST_WORDS_IN_NAMES * len(texts) else CHARACTERS
+    return (NAMES,) if words <= MOST_WORDS_IN_NAMES * len(texts) else (WORDS, CHARACTERS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,7 +195,10 @@ class TextFeatures:
         """
         with reading("expected n-grams with their weights", DataError):
             described = values["parts"] if "parts" in values else [_only_part(values)]
-            kinds = [NgramKind(part["analyzer"], part["shortest"], part["longest"]) for part in described]
+            kinds = [
+                NgramKind(part["analyzer"], part["shortest"], part["longest"], part.get("lowercase", True))
+                for part in described
+            ]
             vocabularies = [part["vocabulary"] for part in described]
             ends = np.cumsum([len(vocabulary) for vocabulary in vocabularies])
             idf = arrays["idf"]
@@ -215,6 +224,8 @@ def _faults(kind: NgramKind, vocabulary: Any) -> Iterator[str]:
     """Faults of the n-grams of one kind that a stranger may have written."""
     if kind.analyzer not in get_args(Analyzer):
         yield f"analyzer: expected one of {', '.join(get_args(Analyzer))}, got {kind.analyzer!r}"
+    if not isinstance(kind.lowercase, bool):
+        yield f"lowercase: expected true or false, got {kind.lowercase!r}"
     lengths = (kind.shortest, kind.longest)
     if not all(type(length) is int for length in lengths) or not 1 <= kind.shortest <= kind.longest <= LONGEST_NGRAM:
         yield f"expected n-grams of 1 to {LONGEST_NGRAM} words or characters, got {kind.shortest!r} to {kind.longest!r}"

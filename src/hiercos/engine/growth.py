@@ -304,7 +304,10 @@ class GrowthAccuracy:
         if self.old.size:
             lines.append(f"Old classes: {_share(self.old[0], 'test row')}; the old model: {_percent(self.old[1])}.")
         if self.remembered.size:
-            lines.append(f"Old classes: {_share(self.remembered, 'remembered sample')} kept for validation.")
+            share = _share(self.remembered, "remembered sample")
+            lines.append(
+                f"Old classes: {share} kept for validation, which the old model was trained on: expect less on others."
+            )
         if not self.old.size and not self.remembered.size:
             lines.append(
                 "Old classes: not measured, there are no test rows or remembered samples of them; hiercos evaluate "

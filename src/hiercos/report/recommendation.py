@@ -1,7 +1,7 @@
 """Recommendation of a variant of a comparison, with its reasons in words."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from hiercos.metric_table import metric_spec
@@ -48,7 +48,8 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
     The metrics are AHD@1, top-1, HOPS and log loss, compared row by row of the test split. At each step a variant is
     eliminated if some remaining variant is significantly better. Of those that remain at the end, one without tree and
     rule goes before one with a rule, that before one with the tree, and that before one with both; of equals, the one
-    with the lower AHD@1.
+    with the lower AHD@1. Significant differences are not transitive: if an eliminated variant is as good as that one or
+    better in all four means, and significantly better in one, it is recommended instead.
 
     Args:
         variants: variants of a comparison.
@@ -57,10 +58,15 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
         tests: number of the test rows labelled with a class.
     """
     left, eliminated = _selected(variants, rows)
+    lost = [variant for own in eliminated.values() for variant in own]
     chosen = min(left, key=lambda variant: (*_complexity(variant), _rank(variant, "ahd_at_1")))
+    if better := [variant for variant in lost if _dominates(variant, chosen, rows)]:
+        chosen = min(better, key=lambda variant: [_rank(variant, name) for name in CRITERIA])
+        left = [variant for variant in variants if _ties(variant, chosen, rows)]
+        lost = [variant for variant in variants if variant is not chosen and variant not in left]
     tied = tuple(variant for variant in left if variant is not chosen)
     figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
-    why = _reason(chosen, tied, eliminated, rows, tests)
+    why = _reason(chosen, tied, lost, rows, tests)
     statements = [
         Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
         *few_rows(chosen.estimate("top1").mean, tests),
@@ -91,12 +97,12 @@ def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Va
 def _reason(
     chosen: Variant,
     tied: Sequence[Variant],
-    eliminated: Mapping[str, Sequence[Variant]],
+    lost: Sequence[Variant],
     rows: RowDifference,
     tests: int,
 ) -> str:
-    """Sentences on what a variant is significantly better in, and on those that tie or were eliminated, each once."""
-    left, found = [variant for own in eliminated.values() for variant in own], []
+    """Sentences on what a variant is significantly better in, and on those that tie or lost, each once."""
+    left, found = list(lost), []
     others = len(left) + len(tied)
     for name, words in CRITERIA.items():
         beaten = [variant for variant in left if _is_better(chosen, variant, name, rows)]
@@ -236,6 +242,18 @@ def _is_better(ours: Variant, reference: Variant, name: str, rows: RowDifference
     """Whether a variant is significantly better than another in a metric."""
     mean, _, _ = rows(ours.name, reference.name, name)
     return (mean > 0) == metric_spec(name).higher_is_better and _is_significant(ours, reference, name, rows)
+
+
+def _dominates(ours: Variant, reference: Variant, rows: RowDifference) -> bool:
+    """Whether a variant is as good as another or better in the means of all `CRITERIA`, and significantly so in one."""
+    return all(_rank(ours, name) <= _rank(reference, name) for name in CRITERIA) and any(
+        _is_better(ours, reference, name, rows) for name in CRITERIA
+    )
+
+
+def _ties(ours: Variant, reference: Variant, rows: RowDifference) -> bool:
+    """Whether two variants have no significant difference in any of `CRITERIA`."""
+    return not any(_is_significant(ours, reference, name, rows) for name in CRITERIA)
 
 
 def _rank(variant: Variant, name: str) -> float:

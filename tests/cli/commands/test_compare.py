@@ -189,11 +189,12 @@ def test_shots_that_cannot_be_drawn_are_refused(
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("methods", [[], ["--methods", "tree-logistic"]])
 def test_the_recommended_model_is_shipped_with_its_rule_and_the_printed_command_trains_it(
-    data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    methods: list[str], data: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, ship = tmp_path / "out", tmp_path / "shipped"
-    command = [*arguments(data, out, epochs=2, seeds=1), "--ship", str(ship)]
+    command = [*arguments(data, out, epochs=2, seeds=1), *methods, "--ship", str(ship)]
     assert run(command) == 0
     shown = capsys.readouterr().out
     (line,) = [line for line in shown.splitlines() if line.startswith("Ship ")]
