@@ -69,7 +69,7 @@ def test_a_new_axis_starts_from_its_parents_and_a_new_class_from_the_mean_beside
 
 @pytest.mark.parametrize("name", [name for name in METHODS if not METHODS.grows(name)])
 def test_a_method_whose_weights_follow_from_the_tree_is_refused(name: str) -> None:
-    with pytest.raises(MethodError, match=f"^method '{name}' cannot be extended; methods that can: "):
+    with pytest.raises(MethodError, match=f"^method '{name}' cannot take new classes from its weights alone; "):
         grown_model(Model(OLD, 4, name), taxonomy_change(OLD, NEW))
 
 

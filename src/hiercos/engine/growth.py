@@ -123,7 +123,9 @@ def grown_model(model: Model, change: TaxonomyChange, seed: int = 0) -> Model:
     """
     if not METHODS.grows(model.method):
         growing = ", ".join(name for name in METHODS if METHODS.grows(name))
-        raise MethodError(f"method {model.method!r} cannot be extended; methods that can: {growing}")
+        again = "; hiercos extend solves it again, with a memory" if METHODS.traits(model.method).solved else ""
+        named = f"method {model.method!r} cannot take new classes from its weights alone"
+        raise MethodError(f"{named}; methods that can: {growing}{again}")
     torch.manual_seed(seed)
     grown = Model(change.new, model.in_features, model.method, model.options, projection=model.projection)
     axes = {change.old.num_nodes: _node_axis(change), change.old.num_classes: _class_axis(change)}

@@ -342,9 +342,11 @@ class CommitteeTraining:
         dim = None if self.head.projection is None else self.head.projection.num_features
         best = int(np.argmin(alone))
         names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
-        choice = f"{names}: log-loss {loss:.4f} on validation, {candidates[best].method} alone {alone[best]:.4f}"
-        if loss > alone[best]:
-            choice += " (with few validation samples, weights near equal ones are safer)"
+        choice = f"{names}: log-loss {loss:.4f} on validation"
+        if names != candidates[best].method:
+            choice += f", {candidates[best].method} alone {alone[best]:.4f}"
+            if loss > alone[best]:
+                choice += " (with few validation samples, weights near equal ones are safer)"
         return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
 
 
