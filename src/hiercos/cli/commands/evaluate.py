@@ -96,7 +96,10 @@ class BreakdownOptions:
             if files.scores is None and given is not None:
                 raise OptionError(f"{option}: expected --scores with it; a model and its data have their own")
         if files.scores is not None and (answers != AnswerOptions() or self.reliability or self.curve is not None):
-            raise OptionError("--scores: expected no option for answers with it; the order of the classes is given")
+            raise OptionError(
+                "--scores: expected no --rule or other option for answers with it, since the order of its scores is "
+                "measured; in Python every rule takes Posterior(probabilities, taxonomy)"
+            )
 
 
 @grouped
