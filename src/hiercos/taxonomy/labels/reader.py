@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, row_name
+from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, listed, row_name
 from hiercos.taxonomy.checks import same_form
 from hiercos.taxonomy.labels.paths import (
     ROOT_LABEL,
@@ -22,6 +22,7 @@ from hiercos.taxonomy.labels.paths import (
 from hiercos.taxonomy.operations import ancestor_sums, descendant_sums
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
+MOST_SHOWN = 3  # nodes of one name in a message
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
 
 
@@ -149,7 +150,7 @@ class LabelReader:
             return "the label is empty"
         if nodes and (inner or nodes[0] in self._leaves):
             kind = "classes" if nodes[0] in self._leaves else "nodes"
-            shown = "; ".join(self._description(node) for node in nodes[:MOST_FAULTS])
+            shown = listed(map(self._description, nodes), MOST_SHOWN, "; ")
             return f"{text!r} is the name of {len(nodes)} {kind}: expected the path or id of one of {shown}"
         if nodes:
             children = int(self.taxonomy.child_counts[nodes[0]])
