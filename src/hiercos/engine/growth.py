@@ -258,7 +258,8 @@ def grown_data(
 
     Raises:
         MethodError: if a model of the method cannot be extended.
-        ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is no memory.
+        ModelError: if the model contains a fine-tuned backbone, or its weights are solved and there is neither a memory
+            nor a training sample of every old class.
         DataError: if the inputs are of another kind or width than the model takes, samples have several labels, or
             there is nothing to validate on.
     """
@@ -274,12 +275,18 @@ def grown_data(
         )
     method = stored.model.method
     METHODS.check_extendable(method)
-    if METHODS.traits(method).solved and memory is None:
+    if METHODS.traits(method).solved and memory is None and not _has_all_old_classes(dataset, change):
         raise ModelError(
-            f"method {method!r} finds its weights from all samples at once, so extending it needs a memory of old "
-            "ones; hiercos train --memory keeps one"
+            f"method {method!r} finds its weights from all samples at once, so extending it needs training rows of "
+            "every old class, or a memory of them; hiercos train --memory keeps one"
         )
     return GrownData(dataset, model_features(stored, dataset.inputs, config), stored, change, memory)
+
+
+def _has_all_old_classes(dataset: Dataset, change: TaxonomyChange) -> bool:
+    """Whether new data have training samples of every class that the old taxonomy has."""
+    old = np.flatnonzero(change.old_nodes[change.new.leaves] >= 0)
+    return bool(np.isin(old, dataset.labels[dataset.training_rows]).all())
 
 
 @dataclass(frozen=True)

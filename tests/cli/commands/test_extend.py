@@ -212,7 +212,7 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     told = capsys.readouterr().err
     shares = re.search(
         r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered samples kept for "
-        r"validation\.\n",
+        r"validation, which the old model was trained on: expect less on others\.\n",
         told,
     )
     assert shares is not None
@@ -296,7 +296,7 @@ def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
     assert f"of 24 test rows; the old model: {100 * found['top1']:.2f}%." in told
 
 
-def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
+def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     OLD.write(tmp_path / "old.csv")
@@ -304,7 +304,7 @@ def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"])
     for method, message in (
-        ("default", "method 'default' finds its weights from all samples at once, so extending it needs a memory"),
+        ("default", "method 'default' finds its weights from all samples at once, so extending it needs training rows"),
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
     ):
         train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *FAST]
@@ -314,6 +314,9 @@ def test_a_model_whose_weights_are_solved_needs_a_memory_to_be_extended(
         assert run([*extend, "--out", str(tmp_path / "out")]) == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
+    every = write_data(tmp_path / "every.npz", ["cat", "dog", "car", "fish", "oak"])
+    extend = ["extend", str(tmp_path / "default"), str(every), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+    assert run([*extend, "--out", str(tmp_path / "out")]) == 0
 
 
 def test_what_cannot_be_extended_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
