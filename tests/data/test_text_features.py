@@ -57,6 +57,8 @@ def test_weights_are_those_of_a_slow_loop(kind: NgramKind) -> None:
     ("texts", "kinds"),
     [
         (["Norway", "South Korea"], [NAMES]),
+        (["north one", "north two", "north three"], [WORDS, NAMES]),
+        (["north one", "north two", "three four"], [NAMES]),
         (["fracture of femur", "open fracture"], [NAMES]),
         (["fracture of the femur", "open fracture"], [WORDS, CHARACTERS]),
     ],

@@ -75,15 +75,20 @@ class NgramKind:
 WORDS, CHARACTERS = NgramKind("word", 1, 2), NgramKind("char_wb", 3, 4)
 NAMES = NgramKind("char_wb", 1, 5, lowercase=False)
 MOST_WORDS_IN_NAMES = 2.5  # mean words of a text up to which texts count as names
+LEAST_SHARED_WORDS = 0.5  # share of the words of names that other names must have, too, for words to count
 
 
 def suitable_kinds(texts: Sequence[str]) -> tuple[NgramKind, ...]:
     """Kinds of n-grams that suit texts.
 
-    In names of one or two words single letters, capitals and long endings tell more, and most words occur once.
+    In names of one or two words single letters, capitals and long endings tell more, and words that occur in one name
+    alone, as those of identifiers do, tell nothing.
     """
-    words = sum(len(text.split()) for text in texts)
-    return (NAMES,) if words <= MOST_WORDS_IN_NAMES * len(texts) else (WORDS, CHARACTERS)
+    if sum(len(text.split()) for text in texts) > MOST_WORDS_IN_NAMES * len(texts):
+        return WORDS, CHARACTERS
+    counts = Counter(word for text in texts for word in set(re.findall(WORD, text.lower()))).values()
+    shared = sum(count for count in counts if count > 1)
+    return (WORDS, NAMES) if shared >= LEAST_SHARED_WORDS * sum(counts) else (NAMES,)
 
 
 @dataclass(frozen=True, eq=False)
