@@ -55,11 +55,7 @@ def label_entries(taxonomy: Taxonomy) -> int:
 def cost_steps(taxonomy: Taxonomy, labels: IntArray) -> CostSteps:
     """Cost steps of labels, shape (U,), in O(U H C)."""
     counts = distance_counts(taxonomy, labels)
-    profiles = rank_profiles(counts)
-    preferred = preferred_ranks(profiles)
-    weights = decay_weights(profiles, preferred)
-    worst = reversed_disorder(preferred, weights)[:, None]
-    weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0)
+    preferred, weights = wanted_ranks(counts)
     paths = taxonomy.path_table(taxonomy.leaves[labels])
     nodes = np.column_stack([np.full(len(paths), -1), paths])
     ranks = ranks_along_path(counts, taxonomy.depths[taxonomy.leaves[labels]])
@@ -70,6 +66,19 @@ def cost_steps(taxonomy: Taxonomy, labels: IntArray) -> CostSteps:
         np.subtract(cost, above, out=steps[:, level])
         above = cost
     return CostSteps(nodes, steps.reshape(-1, taxonomy.num_classes))
+
+
+def wanted_ranks(counts: IntArray) -> tuple[IntArray, FloatArray]:
+    """Rank that each label prefers at each position, and the weight of a rank beside it, shape (U, C) each.
+
+    Args:
+        counts: number of classes at each distance from each label, see `distance_counts`.
+    """
+    profiles = rank_profiles(counts)
+    preferred = preferred_ranks(profiles)
+    weights = decay_weights(profiles, preferred)
+    worst = reversed_disorder(preferred, weights)[:, None]
+    return preferred, np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0)
 
 
 def ranks_along_path(counts: IntArray, depths: IntArray) -> IntArray:
@@ -133,13 +142,9 @@ class GraphCosts:
     @classmethod
     def over_labels(cls, taxonomy: Taxonomy, labels: IntArray, probabilities: FloatArray) -> "GraphCosts":
         """Expected costs over possible true labels, shape (U,), with their probabilities, shape (U,)."""
-        profiles = rank_profiles(distance_counts(taxonomy, labels))
-        preferred = preferred_ranks(profiles)  # (U, C)
-        weights = decay_weights(profiles, preferred)
-        worst = reversed_disorder(preferred, weights)[:, None]
-        weights = np.divide(weights, worst, out=np.zeros_like(weights), where=worst > 0) * probabilities[:, None]
+        preferred, weights = wanted_ranks(distance_counts(taxonomy, labels))
         ranks, groups = np.unique(label_ranks(taxonomy, labels), axis=1, return_inverse=True)
-        return cls(groups.reshape(-1), ranks, preferred, weights)
+        return cls(groups.reshape(-1), ranks, preferred, weights * probabilities[:, None])
 
     def at(self, groups: Indices, positions: Indices) -> FloatArray:
         """See `ExpectedCosts`."""

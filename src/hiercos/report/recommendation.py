@@ -57,8 +57,7 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
         most_frequent: top-1 of always answering the most frequent training class.
         tests: number of the test rows labelled with a class.
     """
-    left, eliminated = _selected(variants, rows)
-    lost = [variant for own in eliminated.values() for variant in own]
+    left, lost = _selected(variants, rows)
     chosen = min(left, key=lambda variant: (*_complexity(variant), _rank(variant, "ahd_at_1")))
     if better := [variant for variant in lost if _dominates(variant, chosen, rows)]:
         chosen = min(better, key=lambda variant: [_rank(variant, name) for name in CRITERIA])
@@ -80,9 +79,9 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
     return Recommendation(chosen, tied, tuple(statements))
 
 
-def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Variant], dict[str, list[Variant]]]:
-    """Variants that are left after all of `CRITERIA`, at least one, and those eliminated by each."""
-    left, eliminated = list(variants), {}
+def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Variant], list[Variant]]:
+    """Variants that are left after all of `CRITERIA`, at least one, and those eliminated, the first ones first."""
+    left, lost = list(variants), []
     for name in CRITERIA:
         ranked = sorted(left, key=lambda variant: _rank(variant, name))  # called at once; the best eliminates the most
         worse = [
@@ -90,8 +89,9 @@ def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Va
             for variant in left
             if any(_is_better(other, variant, name, rows) for other in ranked if other is not variant)
         ]
-        left, eliminated[name] = [variant for variant in left if variant not in worse], worse
-    return left, eliminated
+        left = [variant for variant in left if variant not in worse]
+        lost += worse
+    return left, lost
 
 
 def _reason(
