@@ -1,5 +1,6 @@
 """Hier-COS as published."""
 
+import numpy as np
 from torch import Tensor, nn
 
 from hiercos.geometry import energy_shares, leaf_scores, node_scores
@@ -9,7 +10,7 @@ from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
 ALPHA = 0.05  # weight of the penalty
-SUITED_CLASSES = 250  # number of classes up to which it suits
+SUITED_SPREAD = 32.0  # spread of a tree up to which it suits, see `suitable_alpha`
 
 
 @METHODS.register(
@@ -48,7 +49,7 @@ def hier_cos(
         momentum: batch-norm momentum, see `HierCOSHead`.
         activation: activation of the nodes, see `HierCOSHead`.
         basis: "identity" or "random", see `HierCOSHead`.
-        alpha: weight of the sparsity penalty, see `HierCOSLoss`; None for one that suits the number of classes, see
+        alpha: weight of the sparsity penalty, see `HierCOSLoss`; None for one that suits the tree, see
             `suitable_alpha`.
         exponent: exponent of the level weights, see `HierCOSLoss`.
         direction: end of the path with the largest target, see `HierCOSLoss`.
@@ -85,17 +86,18 @@ def hier_cos(
 
 
 def suitable_alpha(taxonomy: Taxonomy) -> float:
-    """Weight of the sparsity penalty: 0.05 up to 250 classes, and 0.05 (250 / C)^1.5 for more.
+    """Weight of the sparsity penalty: 0.05 on small trees, less on wide and deep ones.
 
-    The penalty of a level adds up over its nodes, so that on wide levels 0.05 takes top-1 for cosine. The published
-    weights are smaller on wide trees, too: 0.1 and 0.05 for 100 classes, 0.0001 for 608 and 0.001 for 1,010.
+    The penalty adds up over the levels, and that of a level of n nodes is at most 1 + √n. So what counts is the spread
+    S, the sum of √n over the levels: 0.05 up to S = 32, and 0.05 (32 / S)³ beyond. There 0.05 takes top-1 and HOPS for
+    cosine. The published weights fall likewise: 0.1 and 0.05 for S = 21 and 24, 0.001 for 60, 0.0001 for 87.
 
     Example:
         >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
         0.05
     """
-    share = min(1.0, SUITED_CLASSES / taxonomy.num_classes)
-    return float(ALPHA * share**1.5)
+    spread = float(np.sqrt(np.diff(taxonomy.level_starts)).sum())
+    return ALPHA * min(1.0, SUITED_SPREAD / spread) ** 3
 
 
 class LeafScores(nn.Module):
