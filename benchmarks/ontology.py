@@ -179,7 +179,8 @@ def training_settings(method: str, asked: argparse.Namespace) -> list[str]:
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
     rate = ["--learning-rate", str(asked.learning_rate)]
     effort = ["--effort", asked.effort] if "effort" in METHODS.options(method) else []
-    return [*length, *rate, "--width", "512", *effort, "--seed", str(asked.seed)]
+    alpha = [] if asked.alpha is None or method != "hier-cos" else ["--set", f"alpha={asked.alpha}"]
+    return [*length, *rate, "--width", "512", *effort, *alpha, "--seed", str(asked.seed)]
 
 
 def trained(
@@ -248,6 +249,7 @@ def main() -> None:
     options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
     options.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
     options.add_argument("--learning-rate", type=float, default=0.003)
+    options.add_argument("--alpha", type=float, help="weight of the penalty of hier-cos; by default it suits the graph")
     options.add_argument("--effort", choices=("quick", "normal", "best"), default="normal", help="of the default")
     options.add_argument("--split", choices=("val", "test"), default="test")
     options.add_argument("--records", type=Path)

@@ -20,6 +20,7 @@ from .evaluation import model_metrics as model_metrics
 from .evaluation import node_answer_rows as node_answer_rows
 from .evaluation import node_answer_values as node_answer_values
 from .evaluation import node_rows as node_rows
+from .evaluation import posterior_metrics as posterior_metrics
 from .evaluation import reliability_rows as reliability_rows
 from .evaluation import sample_metrics as sample_metrics
 from .evaluation import values_by_rule as values_by_rule

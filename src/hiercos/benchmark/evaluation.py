@@ -92,13 +92,34 @@ def model_metrics(
 
 
 def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor, request: AnswerRequest) -> FloatArray:
-    taxonomy = stored.model.taxonomy
     posterior = request.restricted(stored.posterior(scores.classes.cpu().numpy()))
     is_own = stored.rule.name == "none" and stored.class_weights is None and not posterior.restricted
-    node_scores = scores.nodes.cpu() if is_own else None
-    given = ruled_tensors(stored.rule, posterior)
-    values = suite_values(labels=labels.cpu(), taxonomy=taxonomy, node_scores=node_scores, **given)
+    return _ruled_values(stored.rule, posterior, labels.cpu(), scores.nodes.cpu() if is_own else None)
+
+
+def _ruled_values(
+    decided: Rule, posterior: Posterior, labels: torch.Tensor, node_scores: torch.Tensor | None = None
+) -> FloatArray:
+    """The suite's values of samples under a rule, shape (M, K); `node_scores` are the method's own, if they count."""
+    given = ruled_tensors(decided, posterior)
+    values = suite_values(labels=labels, taxonomy=posterior.taxonomy, node_scores=node_scores, **given)
     return np.asarray(values.numpy(), dtype=np.float64)
+
+
+def posterior_metrics(posterior: Posterior, labels: IntArray, decided: Rule) -> SampleMetrics:
+    """The suite's values of each sample under a rule, from probabilities.
+
+    Args:
+        posterior: probabilities of M samples.
+        labels: label of each sample, a class index or C + node, shape (M,).
+        decided: rule that orders the classes; the prediction at each level is the ancestor of the first one.
+    """
+    parts, start = [], 0
+    for batch in posterior.batches():
+        own = labels[start : start + len(batch)]
+        parts.append(_ruled_values(decided, batch, torch.from_numpy(own)))
+        start += len(batch)
+    return SampleMetrics(suite_names(posterior.taxonomy), np.concatenate(parts), labels)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.data import PARQUET, delimited_file, length_fault, parquet_file, read_table
+from hiercos.decisions import Posterior
 from hiercos.errors import DataError, RowName
-from hiercos.taxonomy import IntArray
+from hiercos.taxonomy import IntArray, Taxonomy
 
 ScoreArray = NDArray[np.floating[Any]]
 
@@ -32,8 +33,30 @@ class ScoreSet:
     depth: int | IntArray
     notes: tuple[str, ...] = ()
 
+    def posterior(self, taxonomy: Taxonomy, source: str) -> Posterior:
+        """The scores as probabilities, brought to a sum of 1.
+
+        Args:
+            taxonomy: taxonomy of the classes.
+            source: name of the file in messages.
+
+        Raises:
+            DataError: for ranked names, and for the first sample whose scores are not probabilities.
+        """
+        if np.min(self.depth) < taxonomy.num_classes:
+            raise DataError(f"{source}: expected a probability for every class, got a ranking of some classes")
+        sums = self.scores.sum(axis=1)
+        faults = (self.scores < 0).any(axis=1) | ~(np.abs(sums - 1) <= ROUNDING)
+        for row in np.flatnonzero(faults)[:1]:
+            raise DataError(
+                f"{source}: sample {row + 1}: expected probabilities, at least 0 and with a sum of 1, got scores from "
+                f"{self.scores[row].min():g} to {self.scores[row].max():g} with a sum of {sums[row]:g}"
+            )
+        return Posterior(self.scores / sums[:, None], taxonomy)
+
 
 LABEL = "label"
+ROUNDING = 0.01  # by which the sum of rounded probabilities may differ from 1
 
 
 def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:

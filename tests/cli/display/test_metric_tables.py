@@ -16,6 +16,7 @@ from trees import TOY, TOY17
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2], [0.1, 0.0, 0.9]])  # cat, cat, car
 LABELS = np.array(["cat", "dog", "car"])
+RULED = ("none", "crm", "default")
 
 
 def scores_file(folder: Path, name: str = "scores.npz", scores: np.ndarray = SCORES) -> Path:
@@ -214,6 +215,8 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
         (["--scores", "s.npz", "--format", "xml"], "--format xml: expected one of csv, json, parquet, table, latex"),
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
         (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
+        (["--scores", "s.npz", "--against", "o.npz", "--rule", "crm"], "--against: expected no --rule, --curve or"),
+        (["--scores", "s.npz", "--target-precision", "0.9"], "no held-out samples to reach a target on; expected a"),
         (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
         (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
         (
@@ -229,6 +232,43 @@ def test_options_that_do_not_go_together_are_refused(
 ) -> None:
     assert run(["evaluate", *arguments]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_rule_answers_the_probabilities_of_a_file(tmp_path: Path) -> None:
+    spread = np.array([[0.3, 0.3, 0.4], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])  # a pet is likelier than a car in the first
+    path = scores_file(tmp_path, scores=spread)
+    values = {
+        name: {row["metric"]: row["value"] for row in written_csv(tmp_path, path, "--rule", name)} for name in RULED
+    }
+    assert [float(values[name]["top1"]) for name in RULED] == pytest.approx([1 / 3, 2 / 3, 1 / 3])
+    assert float(values["none"]["log_loss"]) == pytest.approx(-np.log([0.3, 0.3, 0.8]).mean())
+    answers = {row["metric"]: float(row["value"]) for row in written_csv(tmp_path, path, "--confidence", "0.55")}
+    assert answers["precision"] == pytest.approx(2 / 3)  # pet, cat, car
+    assert answers["answered"] == 1
+    rows = written_csv(tmp_path, path, "--within", "pet")
+    assert float({row["metric"]: row["value"] for row in rows}["top1"]) == pytest.approx(1 / 3)
+    assert {row["level"] for row in written_csv(tmp_path, path, "--reliability")} == {"1", "2"}
+    assert evaluate(path, "--curve", tmp_path / "curve.csv") == 0
+    assert (tmp_path / "curve.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("scores", "fault"),
+    [
+        ([[0.7, 0.2, 0.1], [2.0, -1.0, 0.0]], "sample 2: expected probabilities, at least 0 and with a sum of 1, got"),
+        ([[0.7, 0.7, 0.1]], "got scores from 0.1 to 0.7 with a sum of 1.5"),
+    ],
+)
+def test_a_rule_needs_probabilities(
+    scores: list[list[float]], fault: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = scores_file(tmp_path, scores=np.array(scores))
+    assert evaluate(path, "--rule", "crm", "--output", tmp_path / "out.csv") == 2
+    assert fault in capsys.readouterr().err
+    assert not (tmp_path / "out.csv").exists()
+    np.savez(path, ranked=np.array([["cat", "dog"]]), labels=np.array(["cat"]))
+    assert evaluate(path, "--rule", "crm") == 2
+    assert "expected a probability for every class, got a ranking of some classes" in capsys.readouterr().err
 
 
 def test_metrics_that_are_equal_for_all_samples_have_no_interval_of_zero_width() -> None:

@@ -1,5 +1,6 @@
 """`hiercos evaluate`: metrics of a model, or of predictions in a file."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,6 +14,7 @@ from hiercos.cli.display.metric_tables import (
     check_same_samples,
     difference_rows,
     metric_rows,
+    read_predictions,
     read_sample_metrics,
     write_rows,
 )
@@ -27,9 +29,10 @@ from hiercos.metric_table import AVERAGE_PRECISION
 
 if TYPE_CHECKING:
     from hiercos.benchmark import LabelledPosterior, SampleMetrics
+    from hiercos.decisions import Posterior
     from hiercos.engine import DeviceContext, LabelledSamples, ReadConfig, StoredModel
     from hiercos.predictions import LabelledImages
-    from hiercos.taxonomy import Taxonomy
+    from hiercos.taxonomy import IntArray, Taxonomy
 
 
 LEVEL_OPTIONS = {"level": "--per-level", "reliability": "--reliability"}
@@ -95,11 +98,14 @@ class BreakdownOptions:
         for option, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
             if files.scores is None and given is not None:
                 raise OptionError(f"{option}: expected --scores with it; a model and its data have their own")
-        if files.scores is not None and (answers != AnswerOptions() or self.reliability or self.curve is not None):
-            raise OptionError(
-                "--scores: expected no --rule or other option for answers with it, since the order of its scores is "
-                "measured; in Python every rule takes Posterior(probabilities, taxonomy)"
-            )
+        if files.against is not None and self.needs_probabilities(answers):
+            raise OptionError("--against: expected no --rule, --curve or other option for answers with it")
+        if files.scores is not None and answers.has_target:
+            raise OptionError("--scores: a file has no held-out samples to reach a target on; expected a --confidence")
+
+    def needs_probabilities(self, answers: AnswerOptions) -> bool:
+        """Whether scores must be probabilities, because answers are chosen or their confidence is measured."""
+        return answers != AnswerOptions() or self.reliability or self.curve is not None
 
 
 @grouped
@@ -139,16 +145,19 @@ def evaluate(
             "value, and --output names the file to write"
         )
     check_target("--output", output)
-    if files.scores is not None:
+    if files.scores is not None and not breakdown.needs_probabilities(answers):
         rows = _file_rows(files, columns, breakdown.name, seed)
-    elif files.against is None and model is not None and data is not None:
-        read_config = partial(device_options.read_config, batch_size, workers)
-        opened = _open(opened_model_folder(model), loading, data, columns, answers, read_config)
+    else:
+        if files.scores is not None:
+            opened: OpenedPredictor = _open_probabilities(files, columns, answers)
+        elif files.against is None and model is not None and data is not None:
+            read_config = partial(device_options.read_config, batch_size, workers)
+            opened = _open(opened_model_folder(model), loading, data, columns, answers, read_config)
+        else:
+            raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
         rows = opened.rows(breakdown.name, seed)
         if breakdown.curve is not None:
             _write_curve(opened, breakdown.curve, seed)
-    else:
-        raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
     write_rows(rows if breakdown.name else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
 
 
@@ -181,8 +190,39 @@ def _metric_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | No
     return node_rows(samples, tree) if breakdown == "level" else metric_rows(samples, seed=seed)
 
 
+class OpenedPredictor(ABC):
+    """Predictions for labelled samples, and how they are to be answered."""
+
+    bound: BoundRequest
+
+    def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
+        """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
+        from hiercos.benchmark import node_answer_rows, reliability_rows
+        from hiercos.decisions import NodeRule
+
+        _check_levels(self.taxonomy, breakdown)
+        if breakdown == "reliability":
+            return reliability_rows(self.tested())
+        if isinstance(self.bound.rule, NodeRule) and breakdown is None:
+            return node_answer_rows(self.tested(), self.bound.rule, seed=seed)
+        return _metric_rows(self.metrics(), self.taxonomy, breakdown, seed)
+
+    @property
+    @abstractmethod
+    def taxonomy(self) -> "Taxonomy":
+        """The label tree."""
+
+    @abstractmethod
+    def tested(self) -> "LabelledPosterior":
+        """Probabilities of the samples."""
+
+    @abstractmethod
+    def metrics(self) -> "SampleMetrics":
+        """The metrics of each sample under a rule that orders the classes."""
+
+
 @dataclass(frozen=True)
-class OpenedModel:
+class OpenedModel(OpenedPredictor):
     """A model with the samples to test it on, and how it is to answer."""
 
     context: "DeviceContext"
@@ -191,18 +231,18 @@ class OpenedModel:
     bound: BoundRequest
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
-        """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
-        from hiercos.benchmark import model_metrics, node_answer_rows, reliability_rows
+        """See `OpenedPredictor`; with several labels of a sample, also the average precision of the nodes."""
         from hiercos.decisions import NodeRule
 
-        _check_levels(self.stored.model.taxonomy, breakdown)
-        if breakdown == "reliability":
-            return reliability_rows(self.tested())
-        if isinstance(self.bound.rule, NodeRule) and breakdown is None:
-            return node_answer_rows(self.tested(), self.bound.rule, seed=seed)
-        samples = model_metrics(self.context, self.stored, self.data, self.bound.request)
-        rows = _metric_rows(samples, self.stored.model.taxonomy, breakdown, seed)
-        return rows if breakdown or self.data.label_sets is None else [*rows, self.average_precision()]
+        rows = super().rows(breakdown, seed)
+        if breakdown or self.data.label_sets is None or isinstance(self.bound.rule, NodeRule):
+            return rows
+        return [*rows, self.average_precision()]
+
+    @property
+    def taxonomy(self) -> "Taxonomy":
+        """The label tree."""
+        return self.stored.model.taxonomy
 
     def average_precision(self) -> "Row":
         """Row of the average precision of the nodes, over the samples with one or several labels."""
@@ -219,6 +259,51 @@ class OpenedModel:
         from hiercos.benchmark import labelled_posterior
 
         return labelled_posterior(self.context, self.stored, self.data, self.bound.request)
+
+    def metrics(self) -> "SampleMetrics":
+        """The metrics of each sample under the rule."""
+        from hiercos.benchmark import model_metrics
+
+        return model_metrics(self.context, self.stored, self.data, self.bound.request)
+
+
+@dataclass(frozen=True)
+class OpenedProbabilities(OpenedPredictor):
+    """Probabilities of labelled samples in a file, and how they are to be answered."""
+
+    posterior: "Posterior"
+    labels: "IntArray"
+    bound: BoundRequest
+
+    @property
+    def taxonomy(self) -> "Taxonomy":
+        """The label tree."""
+        return self.posterior.taxonomy
+
+    def tested(self) -> "LabelledPosterior":
+        """Probabilities of the samples."""
+        from hiercos.benchmark import LabelledPosterior
+        from hiercos.taxonomy import nodes_of_labels
+
+        return LabelledPosterior(self.posterior, nodes_of_labels(self.labels, self.taxonomy))
+
+    def metrics(self) -> "SampleMetrics":
+        """The metrics of each sample under the rule."""
+        from hiercos.benchmark import posterior_metrics
+
+        return posterior_metrics(self.posterior, self.labels, self.bound.rule)
+
+
+def _open_probabilities(files: ScoreFiles, columns: ColumnOptions, answers: AnswerOptions) -> OpenedProbabilities:
+    """The probabilities in a file of predictions, over the classes that the options allow."""
+    from hiercos.decisions import rule
+
+    assert files.scores is not None
+    tree, labels = files.read(columns)
+    bound = BoundRequest.of(answers.request(tree), rule("none"), None)
+    found = read_predictions(files.scores, tree, labels)
+    posterior = bound.request.restricted(found.posterior(tree, str(files.scores)))
+    return OpenedProbabilities(posterior, found.labels, bound)
 
 
 def _open(  # noqa: PLR0917  # all are needed, and it is called once
@@ -242,7 +327,7 @@ def _open(  # noqa: PLR0917  # all are needed, and it is called once
     return OpenedModel(config.context, replace(stored, rule=bound.rule), tested, bound)
 
 
-def _write_curve(opened: OpenedModel, path: Path, seed: int) -> None:
+def _write_curve(opened: OpenedPredictor, path: Path, seed: int) -> None:
     """Write the operating points of every rule as a table, the areas to stderr, and a figure beside the table."""
     from hiercos.benchmark import curve_areas, curve_rows
     from hiercos.cli.display.output import emit

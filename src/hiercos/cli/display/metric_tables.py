@@ -15,21 +15,27 @@ from hiercos.metric_table import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
 
 if TYPE_CHECKING:
     from hiercos.benchmark import SampleMetrics
-    from hiercos.predictions import LabelledImages
+    from hiercos.predictions import LabelledImages, ScoreSet
     from hiercos.taxonomy import Taxonomy
 
 TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are rounded
 
 
-def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
-    """The metrics of each sample in a file of predictions, see `read_scores`; its notes go to stderr."""
-    from hiercos.benchmark import sample_metrics
+def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "ScoreSet":
+    """The predictions in a file, see `read_scores`; its notes go to stderr."""
     from hiercos.predictions import read_scores
 
     found = read_scores(scores, taxonomy, labels)
     for note in found.notes:
         typer.echo(note, err=True)
-    return sample_metrics(found, taxonomy)
+    return found
+
+
+def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
+    """The metrics of each sample in a file of predictions."""
+    from hiercos.benchmark import sample_metrics
+
+    return sample_metrics(read_predictions(scores, taxonomy, labels), taxonomy)
 
 
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:

@@ -105,8 +105,13 @@ class AnswerOptions:
     @property
     def backs_off(self) -> bool:
         """Whether answers stop where a confidence, a level or a target says."""
+        return bool(self.confidence) or self.min_level != "0" or self.has_target
+
+    @property
+    def has_target(self) -> bool:
+        """Whether the confidence is to be found on held-out samples."""
         targets = (self.target_containment, self.target_precision, self.max_overshoot)
-        return bool(self.confidence) or self.min_level != "0" or any(target is not None for target in targets)
+        return any(target is not None for target in targets)
 
     def check(self, model: Path | None) -> None:
         """Raise for impossible values, and for unknown names if the taxonomy of a model folder can be read.
