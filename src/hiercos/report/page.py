@@ -181,8 +181,14 @@ def _facts(results: Results) -> str:
     return (
         f"{tree['classes']} classes, {tree['nodes']} nodes, height {tree['height']}; "
         f"{sizes['train']} training, {sizes['val']} validation and {sizes['test']} test samples; "
-        f"{data['features']} features; {seeds} {'draw' if results.points else 'seed'}{'s' if seeds > 1 else ''}"
+        f"{_feature_text(data)}; {seeds} {'draw' if results.points else 'seed'}{'s' if seeds > 1 else ''}"
     )
+
+
+def _feature_text(data: Mapping[str, Any]) -> str:
+    """The features in words; methods on sparse inputs read the n-grams of texts themselves."""
+    has_ngrams = data.get("kind") == "texts" and ("backbone" not in data or "beside" in data["backbone"])
+    return f"n-grams, {data['features']} dense features of them" if has_ngrams else f"{data['features']} features"
 
 
 def _origin(records: Sequence[Record]) -> str:
