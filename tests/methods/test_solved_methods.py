@@ -170,7 +170,7 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
 
 @pytest.mark.parametrize(
     ("effort", "room", "first"),
-    [("normal", 0, "3 of at most 8"), ("normal", -1, "2 of at most 7"), ("best", -1, "3 of 12")],
+    [("normal", 0, "3 of at most 6"), ("normal", -1, "2 of at most 7"), ("best", -1, "3 of 12")],
 )
 def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effort(
     effort: str, room: int, first: str, monkeypatch: pytest.MonkeyPatch
