@@ -96,7 +96,7 @@ class DefaultSolver(CommitteeSolver):
         stops = self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS)
         others = _allowed(TREE_HEADS, training.head.taxonomy)
         if stops:
-            others = [*others[:1], FLAT_HEAD]
+            others = [*others[:1], FLAT_HEAD, FLAT_HEAD]
         most = len(names) + training.has_inner_labels + len(places) * (len(self.dropouts) + len(others))
         training.total = f"at most {most}" if stops and places else str(most)
         found = [training.trained(name, place) for place, name in enumerate(names)]
