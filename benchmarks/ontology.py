@@ -179,7 +179,7 @@ def training_settings(method: str, asked: argparse.Namespace) -> list[str]:
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
     rate = ["--learning-rate", str(asked.learning_rate)]
     effort = ["--effort", asked.effort] if "effort" in METHODS.options(method) else []
-    alpha = [] if asked.alpha is None or method != "hier-cos" else ["--set", f"alpha={asked.alpha}"]
+    alpha = ["--set", f"alpha={asked.alpha}"] if method == "hier-cos" and asked.alpha is not None else []
     return [*length, *rate, "--width", "512", *effort, *alpha, "--seed", str(asked.seed)]
 
 
@@ -249,7 +249,9 @@ def main() -> None:
     options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
     options.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
     options.add_argument("--learning-rate", type=float, default=0.003)
-    options.add_argument("--alpha", type=float, help="weight of the penalty of hier-cos; by default it suits the graph")
+    options.add_argument(
+        "--alpha", type=float, help="weight of the penalty of hier-cos; by default chosen by the sizes of the levels"
+    )
     options.add_argument("--effort", choices=("quick", "normal", "best"), default="normal", help="of the default")
     options.add_argument("--split", choices=("val", "test"), default="test")
     options.add_argument("--records", type=Path)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from hiercos.benchmark import LabelledPosterior, curve_areas, curve_rows, node_answer_rows, reliability_rows
-from hiercos.benchmark.evaluation import class_rows, node_rows, sample_metrics
-from hiercos.decisions import Posterior, rule
+from hiercos.benchmark.evaluation import class_rows, node_rows, posterior_metrics, sample_metrics
+from hiercos.decisions import ROWS_AT_ONCE, Posterior, rule
 from hiercos.predictions.scores import ScoreSet
 from hiercos.taxonomy import IntArray, Taxonomy, label_indices
 from trees import TOY, TOY17, random_tree
@@ -24,6 +24,17 @@ def test_values_that_need_more_ranked_classes_are_unknown() -> None:
     known = {name for name, column in zip(samples.names, samples.values.T, strict=True) if not np.isnan(column).all()}
     assert {"hops_at_5", "ahd_at_5", "correct_order_at_5", "top1", "fpa", "accuracy_level_4"} <= known
     assert not known & {"hops", "hops_at_20", "ahd_at_20", "correct_order_at_10", "correct_order_all", "mrr"}
+
+
+def test_probabilities_in_several_batches_have_the_metrics_of_their_order() -> None:
+    random, count = np.random.default_rng(0), ROWS_AT_ONCE + 300
+    scores, labels = random.dirichlet(np.ones(17), count), random.integers(17, size=count)
+    found = posterior_metrics(Posterior(scores, TOY17), labels, rule("none"))
+    expected = sample_metrics(ScoreSet(scores, labels, 17), TOY17)
+    known = [column for column, name in enumerate(found.names) if name != "log_loss"]
+    np.testing.assert_array_equal(found.values[:, known], expected.values[:, known])
+    own = scores[np.arange(count), labels]
+    np.testing.assert_allclose(found.columns(["log_loss"])[:, 0], -np.log(own), rtol=1e-6)
 
 
 def test_samples_may_be_ranked_to_different_depths_and_count_where_they_are_deep_enough() -> None:

@@ -21,9 +21,10 @@ def test_the_span_of_the_subspaces_changes_the_scores_and_never_the_loss() -> No
 
 def test_the_penalty_of_wide_and_of_deep_trees_weighs_less_unless_alpha_is_given() -> None:
     wide = Taxonomy.from_paths([(f"branch {child % 64}", f"class {child}") for child in range(1024)])
-    assert suitable_alpha(wide) == pytest.approx(0.05 * (32 / (8 + 32)) ** 3)
+    assert suitable_alpha(wide) == pytest.approx(0.0256)  # 8 + 32 in place of 32
     deep = Taxonomy.from_paths([[f"{level}.{path}" for level in range(40)] for path in range(4)])
-    assert suitable_alpha(deep) == pytest.approx(0.05 * (32 / (40 * 2)) ** 3)
+    assert suitable_alpha(deep) == pytest.approx(0.0032)  # 40 levels of 2
+    assert suitable_alpha(Taxonomy.from_paths([[f"class {leaf}"] for leaf in range(1024)])) == 0.05  # 32 exactly
     z, labels = torch.randn(4, wide.num_nodes), torch.arange(4)
     plain, given, chosen = (METHODS["hier-cos"](wide, 5, width=4, alpha=each).loss for each in (0.0, 0.0256, None))
     torch.testing.assert_close(chosen(z, labels), given(z, labels))

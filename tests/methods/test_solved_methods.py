@@ -251,6 +251,27 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
     assert seen[:2] == ["cross-entropy-mlp"] * 2
 
 
+@pytest.mark.parametrize(("graph", "tree_head"), [(False, "barz-denzler"), (True, "hier-cos")])
+def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
+    graph: bool, tree_head: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(default_module, "is_gain", lambda before, after: True)
+    taxonomy = Taxonomy.from_edges([("a", "x"), ("b", "x"), ("b", "y"), ("a", "z")]) if graph else TOY17
+    random = np.random.default_rng(0)
+    train, val = (
+        LabelledFeatures(random.normal(size=(count, 6)).astype(np.float32), np.arange(count) % taxonomy.num_classes)
+        for count in (680, 500)
+    )
+    seen: list[str] = []
+
+    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+        seen.append(member.method)
+
+    model = Model(taxonomy, train.features.shape[1], "default", {"width": 16})
+    model.solve(train, val, seed=0, train_member=no_steps)
+    assert seen == [*["cross-entropy-mlp"] * 2, tree_head, *["cross-entropy-mlp"] * 2]
+
+
 def test_wide_heads_follow_while_they_help() -> None:
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     table, noise = 3 * np.eye(TOY17.num_classes)[val.labels], np.random.default_rng(0).normal

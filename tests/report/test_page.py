@@ -89,13 +89,17 @@ def test_the_verdict_says_where_the_variant_errs_and_shows_its_reasons_before_th
 def test_texts_have_ngrams_and_dense_features_of_them() -> None:
     vectors = record("hier-cos")
     texts = replace(vectors, data={**vectors.data, "kind": "texts"})
-    sentences = replace(texts, data={**texts.data, "backbone": {"name": "minilm", "options": {}}})
-    pages = [report_html(comparison_results([each])) for each in (vectors, texts, sentences)]
-    assert [("; 5 features; " in page, "; n-grams, 5 dense features of them; " in page) for page in pages] == [
-        (True, False),
-        (False, True),
-        (True, False),
-    ]
+    minilm = {"name": "minilm", "options": {}}
+    sentences = replace(texts, data={**texts.data, "backbone": minilm})
+    both = replace(texts, data={**texts.data, "backbone": {**minilm, "beside": "tfidf"}})
+    words = (
+        "5 features",
+        "n-grams, 5 dense features of them",
+        "5 features",
+        "n-grams and minilm vectors, 5 dense features of them",
+    )
+    for shown, text in zip((vectors, texts, sentences, both), words, strict=True):
+        assert f"test samples; {text}; 1 seed" in report_html(comparison_results([shown]))
 
 
 def test_the_page_is_whole_and_links_to_its_own_sections() -> None:

@@ -11,7 +11,7 @@ import torch
 
 from hiercos.benchmark.reliability import BINS, level_answers, reliability_bins
 from hiercos.benchmark.resampling import ClassAverages, bootstrap_interval, sample_means
-from hiercos.decisions import AnswerRequest, Posterior, Rule, rule
+from hiercos.decisions import ROWS_AT_ONCE, AnswerRequest, Posterior, Rule, rule
 from hiercos.engine import LabelledSamples, Scores, StoredModel, batch_scores, class_scores, ruled_tensors
 from hiercos.metric_table import RESULTS, in_shown_order, metric_spec
 from hiercos.metrics import functional as HF
@@ -98,28 +98,29 @@ def _batch_values(stored: StoredModel, scores: Scores, labels: torch.Tensor, req
 
 
 def _ruled_values(
-    decided: Rule, posterior: Posterior, labels: torch.Tensor, node_scores: torch.Tensor | None = None
+    chosen: Rule, posterior: Posterior, labels: torch.Tensor, node_scores: torch.Tensor | None = None
 ) -> FloatArray:
-    """The suite's values of samples under a rule, shape (M, K); `node_scores` are the method's own, if they count."""
-    given = ruled_tensors(decided, posterior)
+    """The suite's values of samples under a rule, shape (M, K).
+
+    Without the method's own scores of nodes, the prediction at each level is the ancestor of the top-ranked class.
+    """
+    given = ruled_tensors(chosen, posterior)
     values = suite_values(labels=labels, taxonomy=posterior.taxonomy, node_scores=node_scores, **given)
     return np.asarray(values.numpy(), dtype=np.float64)
 
 
-def posterior_metrics(posterior: Posterior, labels: IntArray, decided: Rule) -> SampleMetrics:
+def posterior_metrics(posterior: Posterior, labels: IntArray, chosen: Rule) -> SampleMetrics:
     """The suite's values of each sample under a rule, from probabilities.
 
     Args:
-        posterior: probabilities of M samples.
+        posterior: probabilities of M samples, at least one.
         labels: label of each sample, a class index or C + node, shape (M,).
-        decided: rule that orders the classes; the prediction at each level is the ancestor of the first one.
+        chosen: rule that orders the classes; the prediction at each level is the ancestor of the first one.
     """
-    parts, start = [], 0
-    for batch in posterior.batches():
-        own = labels[start : start + len(batch)]
-        parts.append(_ruled_values(decided, batch, torch.from_numpy(own)))
-        start += len(batch)
-    return SampleMetrics(suite_names(posterior.taxonomy), np.concatenate(parts), labels)
+    parts = torch.split(torch.from_numpy(labels), ROWS_AT_ONCE)
+    batches = zip(posterior.batches(ROWS_AT_ONCE), parts, strict=True)
+    values = np.concatenate([_ruled_values(chosen, batch, part) for batch, part in batches])
+    return SampleMetrics(suite_names(posterior.taxonomy), values, labels)
 
 
 def class_rows(samples: SampleMetrics, taxonomy: Taxonomy) -> list[MetricRow]:

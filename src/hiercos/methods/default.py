@@ -29,8 +29,9 @@ Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = "tree-logistic", "linear-svm"  # the second on sparse features only
 MOST_SVM_PRODUCTS = 10**9  # stored entries times classes beyond which it takes many minutes, for hardly any weight
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
-FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate
-TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree; the first one adds most
+FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate, and again behind a tree head
+TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
+LAST_FLAT_HEADS = 2  # behind one tree head, where held-out samples tell when to stop; more tree heads add nothing there
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 PATIENCE_HEADS = 2  # wide heads in a row that must help, for the next one to be trained
@@ -94,9 +95,8 @@ class DefaultSolver(CommitteeSolver):
         names = self._linear_heads(training.train[True].features)
         places = self._wide_places(len(training.train[True]))
         stops = self.effort == "normal" and (is_sparse or len(training.labels) >= ENOUGH_TO_COMPARE_HEADS)
-        others = _allowed(TREE_HEADS, training.head.taxonomy)
-        if stops:
-            others = [*others[:1], FLAT_HEAD, FLAT_HEAD]
+        tree_heads = _allowed(TREE_HEADS, training.head.taxonomy)
+        others = [*tree_heads[:1], *[FLAT_HEAD] * LAST_FLAT_HEADS] if stops else tree_heads
         most = len(names) + training.has_inner_labels + len(places) * (len(self.dropouts) + len(others))
         training.total = f"at most {most}" if stops and places else str(most)
         found = [training.trained(name, place) for place, name in enumerate(names)]

@@ -10,7 +10,7 @@ from hiercos.nn import Activation, Basis, HierCOSHead
 from hiercos.taxonomy import Taxonomy
 
 ALPHA = 0.05  # weight of the penalty
-SUITED_SPREAD = 32.0  # spread of a tree up to which it suits, see `suitable_alpha`
+LARGEST_WIDTH_SUM = 32.0  # sum of √(level size) up to which ALPHA suits, see `suitable_alpha`
 
 
 @METHODS.register(
@@ -18,7 +18,7 @@ SUITED_SPREAD = 32.0  # spread of a tree up to which it suits, see `suitable_alp
     inner_labels=True,
     graphs=True,
     grows=True,
-    search={"alpha": Between(0.001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
+    search={"alpha": Between(0.0001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
     recommended={"activation": "norm-prelu", "alpha": None},
 )
 def hier_cos(
@@ -88,16 +88,17 @@ def hier_cos(
 def suitable_alpha(taxonomy: Taxonomy) -> float:
     """Weight of the sparsity penalty: 0.05 on small trees, less on wide and deep ones.
 
-    The penalty adds up over the levels, and that of a level of n nodes is at most 1 + √n. So what counts is the spread
-    S, the sum of √n over the levels: 0.05 up to S = 32, and 0.05 (32 / S)³ beyond. There 0.05 takes top-1 and HOPS for
-    cosine. The published weights fall likewise: 0.1 and 0.05 for S = 21 and 24, 0.001 for 60, 0.0001 for 87.
+    The penalty adds up over the levels; in a tree, a level of n nodes on the path of the class adds at most 1 + √n. So
+    the weight depends on S, the sum of √n over all levels: 0.05 up to S = 32, and 0.05 (32 / S)³ beyond, where 0.05
+    would raise the cosine and lower top-1. The published weights fall even faster: 0.05 and 0.1 for S = 21 and 24,
+    0.001 for 60, 0.0001 for 87.
 
     Example:
         >>> suitable_alpha(Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")]))
         0.05
     """
-    spread = float(np.sqrt(np.diff(taxonomy.level_starts)).sum())
-    return ALPHA * min(1.0, SUITED_SPREAD / spread) ** 3
+    width_sum = float(np.sqrt(np.diff(taxonomy.level_starts)).sum())
+    return ALPHA * min(1.0, LARGEST_WIDTH_SUM / width_sum) ** 3
 
 
 class LeafScores(nn.Module):

@@ -205,7 +205,8 @@ def prediction_scores(
     if not depth.any():
         raise DataError([f"{source}: no prediction is a class of the taxonomy", *notes])
     notes += inner_label_notes(labelled.labels, taxonomy, source=labelled.source)
-    return ScoreSet(_falling(ranked, taxonomy.num_classes), labelled.labels, depth, tuple(notes))
+    scores = _falling(ranked, taxonomy.num_classes)
+    return ScoreSet(scores, labelled.labels, depth, tuple(notes), is_ranking=True)
 
 
 def _falling(ranked: Sequence[Sequence[int]], count: int) -> ScoreArray:

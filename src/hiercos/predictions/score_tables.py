@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from hiercos.data import PARQUET, delimited_file, length_fault, parquet_file, read_table
 from hiercos.decisions import Posterior
-from hiercos.errors import DataError, RowName
+from hiercos.errors import DataError, RowName, row_name
 from hiercos.taxonomy import IntArray, Taxonomy
 
 ScoreArray = NDArray[np.floating[Any]]
+
+LABEL = "label"
+ROUNDING = 0.01  # by which the sum of rounded probabilities may differ from 1
 
 
 @dataclass(frozen=True)
@@ -26,37 +29,40 @@ class ScoreSet:
         depth: number of ranked classes, one for all samples or shape (M,): C for scores, K for K names; the other
             classes share the lowest score.
         notes: sentences for the user about predictions and images that were left out.
+        is_ranking: whether the scores only tell an order, because class names were ranked.
+        row_name: name of a sample in messages.
     """
 
     scores: ScoreArray
     labels: IntArray
     depth: int | IntArray
     notes: tuple[str, ...] = ()
+    is_ranking: bool = False
+    row_name: RowName = row_name
 
     def posterior(self, taxonomy: Taxonomy, source: str) -> Posterior:
-        """The scores as probabilities, brought to a sum of 1.
+        """The scores as probabilities, normalised to a sum of 1; classes without scores have probability 0.
 
         Args:
             taxonomy: taxonomy of the classes.
             source: name of the file in messages.
 
         Raises:
-            DataError: for ranked names, and for the first sample whose scores are not probabilities.
+            DataError: for a ranking, and for the first sample whose scores are below 0, or whose sum differs from 1 by
+                more than 0.01.
         """
-        if np.min(self.depth) < taxonomy.num_classes:
-            raise DataError(f"{source}: expected a probability for every class, got a ranking of some classes")
-        sums = self.scores.sum(axis=1)
-        faults = (self.scores < 0).any(axis=1) | ~(np.abs(sums - 1) <= ROUNDING)
-        for row in np.flatnonzero(faults)[:1]:
+        if self.is_ranking:
+            raise DataError(f"{source}: expected probabilities of the classes, got a ranking of them")
+        scores = np.where(np.isneginf(self.scores), 0, self.scores).astype(np.float64)
+        sums = scores.sum(axis=1)
+        faults = (scores < 0).any(axis=1) | ~(np.abs(sums - 1) <= ROUNDING)
+        if faults.any():
+            row = int(faults.argmax())
             raise DataError(
-                f"{source}: sample {row + 1}: expected probabilities, at least 0 and with a sum of 1, got scores from "
-                f"{self.scores[row].min():g} to {self.scores[row].max():g} with a sum of {sums[row]:g}"
+                f"{source}: {self.row_name(row)}: expected probabilities, at least 0 and with a sum of 1, got scores "
+                f"from {scores[row].min():g} to {scores[row].max():g} with a sum of {sums[row]:g}"
             )
-        return Posterior(self.scores / sums[:, None], taxonomy)
-
-
-LABEL = "label"
-ROUNDING = 0.01  # by which the sum of rounded probabilities may differ from 1
+        return Posterior(scores / sums[:, None], taxonomy)
 
 
 def read_score_columns(path: Path, names: Sequence[str]) -> tuple[list[str], ScoreArray, RowName]:

@@ -10,6 +10,7 @@ these come from a separate table.
 
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from reprlib import repr as shortened
 from typing import Any
@@ -108,7 +109,8 @@ def _from_npz(path: Path, taxonomy: Taxonomy) -> ScoreSet:
         raise DataError(f"{path}: expected an array 'scores' (M, C) or 'ranked' (M, K) beside 'labels'")
     if len(scores) != len(nodes):
         raise DataError(f"{path}: expected one label for each of {len(scores)} rows, got {len(nodes)}")
-    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
+    found = _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
+    return replace(found, is_ranking="scores" not in arrays, row_name=array_row_name)
 
 
 def _order_note(path: Path, taxonomy: Taxonomy) -> str:
@@ -135,7 +137,7 @@ def _from_rank_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> 
     nodes = reader.read(table.columns[LABEL], source=str(path), row_name=table.row_name, inner=True)
     ranked = np.column_stack([np.array(table.columns[name], dtype=object) for name in columns])
     scores, depth = _scores_of_ranked(path, ranked, reader, table.row_name)
-    return _score_set(path, scores, nodes, depth, taxonomy)
+    return replace(_score_set(path, scores, nodes, depth, taxonomy), is_ranking=True, row_name=table.row_name)
 
 
 def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) -> ScoreSet:
@@ -147,7 +149,7 @@ def _from_score_columns(path: Path, names: Sequence[str], taxonomy: Taxonomy) ->
     nodes = reader.read(texts, source=str(path), row_name=row_name, inner=True)
     columns = _score_matrix(path, columns, len(named), row_name)
     scores, depth, notes = _in_class_order(path, columns, named, taxonomy)
-    return _score_set(path, scores, nodes, depth, taxonomy, notes=notes)
+    return replace(_score_set(path, scores, nodes, depth, taxonomy, notes=notes), row_name=row_name)
 
 
 def _named_classes(path: Path, classes: AnyArray, reader: LabelReader) -> IntArray:

@@ -186,9 +186,12 @@ def _facts(results: Results) -> str:
 
 
 def _feature_text(data: Mapping[str, Any]) -> str:
-    """The features in words; methods on sparse inputs read the n-grams of texts themselves."""
-    has_ngrams = data.get("kind") == "texts" and ("backbone" not in data or "beside" in data["backbone"])
-    return f"n-grams, {data['features']} dense features of them" if has_ngrams else f"{data['features']} features"
+    """The features in words; of texts, methods on sparse inputs read the n-grams and others the dense features."""
+    count, backbone = data["features"], data.get("backbone")
+    if data.get("kind") != "texts" or (backbone is not None and "beside" not in backbone):
+        return f"{count} features"
+    beside = "" if backbone is None else f" and {backbone['name']} vectors"
+    return f"n-grams{beside}, {count} dense features of them"
 
 
 def _origin(records: Sequence[Record]) -> str:

@@ -16,7 +16,8 @@ from trees import TOY, TOY17
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2], [0.1, 0.0, 0.9]])  # cat, cat, car
 LABELS = np.array(["cat", "dog", "car"])
-RULED = ("none", "crm", "default")
+SPREAD = np.array([[0.3, 0.3, 0.4], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])  # in the first a pet is likelier than a car
+WITHIN = ("--within", "pet")
 
 
 def scores_file(folder: Path, name: str = "scores.npz", scores: np.ndarray = SCORES) -> Path:
@@ -216,7 +217,7 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
         (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
         (["--scores", "s.npz", "--against", "o.npz", "--rule", "crm"], "--against: expected no --rule, --curve or"),
-        (["--scores", "s.npz", "--target-precision", "0.9"], "no held-out samples to reach a target on; expected a"),
+        (["--scores", "s.npz", "--target-precision", "0.9"], "--scores: expected --confidence in place of a target"),
         (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
         (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
         (
@@ -234,28 +235,69 @@ def test_options_that_do_not_go_together_are_refused(
     assert message in capsys.readouterr().err
 
 
-def test_a_rule_answers_the_probabilities_of_a_file(tmp_path: Path) -> None:
-    spread = np.array([[0.3, 0.3, 0.4], [0.6, 0.3, 0.1], [0.1, 0.1, 0.8]])  # a pet is likelier than a car in the first
-    path = scores_file(tmp_path, scores=spread)
-    values = {
-        name: {row["metric"]: row["value"] for row in written_csv(tmp_path, path, "--rule", name)} for name in RULED
-    }
-    assert [float(values[name]["top1"]) for name in RULED] == pytest.approx([1 / 3, 2 / 3, 1 / 3])
-    assert float(values["none"]["log_loss"]) == pytest.approx(-np.log([0.3, 0.3, 0.8]).mean())
-    answers = {row["metric"]: float(row["value"]) for row in written_csv(tmp_path, path, "--confidence", "0.55")}
-    assert answers["precision"] == pytest.approx(2 / 3)  # pet, cat, car
-    assert answers["answered"] == 1
-    rows = written_csv(tmp_path, path, "--within", "pet")
-    assert float({row["metric"]: row["value"] for row in rows}["top1"]) == pytest.approx(1 / 3)
-    assert {row["level"] for row in written_csv(tmp_path, path, "--reliability")} == {"1", "2"}
+def values(rows: list[dict[str, str]]) -> dict[str, float]:
+    return {row["metric"]: float(row["value"]) for row in rows if row["value"]}
+
+
+def test_a_rule_orders_the_classes_by_the_probabilities_of_a_file(tmp_path: Path) -> None:
+    path = scores_file(tmp_path, scores=SPREAD)
+    found = {name: values(written_csv(tmp_path, path, "--rule", name)) for name in ("none", "crm", "default")}
+    assert [found[name]["top1"] for name in found] == pytest.approx([1 / 3, 2 / 3, 1 / 3])
+    assert found["none"]["log_loss"] == pytest.approx(-np.log([0.3, 0.3, 0.8]).mean())
+    by_class = written_csv(tmp_path, path, "--rule", "crm", "--per-class")
+    assert [(row["class"], float(row["top1"])) for row in by_class] == [("cat", 1), ("dog", 0), ("car", 1)]
+
+
+def test_a_confidence_answers_the_probabilities_of_a_file_at_any_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = scores_file(tmp_path, scores=SPREAD)
+    found = values(written_csv(tmp_path, path, "--confidence", "0.55"))
+    assert (found["precision"], found["answered"]) == (pytest.approx(2 / 3), 1)  # pet, cat, car
+    assert evaluate(path, "--confidence", "0.55", "--per-class") == 2
+    assert "--per-class: expected no --confidence, target or --rule that answers at any" in capsys.readouterr().err
+
+
+def test_the_probabilities_of_a_file_are_restricted_to_the_allowed_classes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = scores_file(tmp_path, scores=SPREAD)
+    levels = [values(written_csv(tmp_path, path, *more))["accuracy_level_1"] for more in (("--rule", "none"), WITHIN)]
+    assert levels == pytest.approx([2 / 3, 2 / 3])  # the first row is a pet within pets, the last one no car
+    assert values(written_csv(tmp_path, path, *WITHIN))["top1"] == pytest.approx(1 / 3)
+    assert values(written_csv(tmp_path, path, *WITHIN))["log_loss"] > 100  # the car is not allowed
+    assert evaluate(scores_file(tmp_path, scores=np.array([[0.0, 0.0, 1.0]])), *WITHIN) == 2
+    assert "scores.npz: row 1 (index 0): " in capsys.readouterr().err
+
+
+def test_reliability_and_operating_curves_of_the_probabilities_of_a_file(tmp_path: Path) -> None:
+    path = scores_file(tmp_path, scores=SPREAD)
+    rows = written_csv(tmp_path, path, "--reliability")
+    classes = [row for row in rows if row["level"] == "2" and row["confidence"] == "(all)"]
+    assert [float(row["mean_confidence"]) for row in classes] == pytest.approx([0.6])
     assert evaluate(path, "--curve", tmp_path / "curve.csv") == 0
+    with (tmp_path / "curve.csv").open(newline="", encoding="utf-8") as file:
+        precisions = {row["rule"]: float(row["precision"]) for row in csv.DictReader(file)}
+    assert precisions["majority"] == pytest.approx(2 / 3)
     assert (tmp_path / "curve.html").exists()
+
+
+def test_a_label_at_an_inner_node_and_classes_without_a_column_go_with_a_rule(tmp_path: Path) -> None:
+    path = tmp_path / "scores.npz"
+    labels, classes = np.array(["pet", "dog"]), np.array(["dog", "cat"])
+    np.savez(path, scores=np.array([[0.75, 0.25], [0.5, 0.5]]), labels=labels, classes=classes)
+    found = values(written_csv(tmp_path, path, "--rule", "none"))
+    assert found["accuracy_level_1"] == 1
+    assert found["log_loss"] == pytest.approx(-np.log(0.5) / 2)  # a pet for certain, and a dog
 
 
 @pytest.mark.parametrize(
     ("scores", "fault"),
     [
-        ([[0.7, 0.2, 0.1], [2.0, -1.0, 0.0]], "sample 2: expected probabilities, at least 0 and with a sum of 1, got"),
+        (
+            [[0.7, 0.2, 0.1], [2.0, -1.0, 0.0]],
+            "row 2 (index 1): expected probabilities, at least 0 and with a sum of 1",
+        ),
         ([[0.7, 0.7, 0.1]], "got scores from 0.1 to 0.7 with a sum of 1.5"),
     ],
 )
@@ -266,9 +308,14 @@ def test_a_rule_needs_probabilities(
     assert evaluate(path, "--rule", "crm", "--output", tmp_path / "out.csv") == 2
     assert fault in capsys.readouterr().err
     assert not (tmp_path / "out.csv").exists()
-    np.savez(path, ranked=np.array([["cat", "dog"]]), labels=np.array(["cat"]))
+
+
+@pytest.mark.parametrize("ranked", [["cat"], ["cat", "dog", "car"]])
+def test_a_rule_refuses_ranked_names(ranked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "ranked.npz"
+    np.savez(path, ranked=np.array([ranked]), labels=np.array(["cat"]))
     assert evaluate(path, "--rule", "crm") == 2
-    assert "expected a probability for every class, got a ranking of some classes" in capsys.readouterr().err
+    assert "expected probabilities of the classes, got a ranking of them" in capsys.readouterr().err
 
 
 def test_metrics_that_are_equal_for_all_samples_have_no_interval_of_zero_width() -> None:

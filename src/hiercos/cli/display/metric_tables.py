@@ -32,7 +32,7 @@ def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages
 
 
 def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
-    """The metrics of each sample in a file of predictions."""
+    """The metrics of each sample in a file of predictions; its notes go to stderr."""
     from hiercos.benchmark import sample_metrics
 
     return sample_metrics(read_predictions(scores, taxonomy, labels), taxonomy)

@@ -61,7 +61,7 @@ class AnswerOptions:
         typer.Option(
             help="Decision rule: none, crm, hops, default, hie; or one that answers at any level: back-off, majority, "
             "plurality, darts, hf-beta, speciesnet.",
-            show_default="the model's rule",
+            show_default="the model's rule; none for --scores",
         ),
     ] = None
     rule_option: Annotated[
@@ -109,7 +109,7 @@ class AnswerOptions:
 
     @property
     def has_target(self) -> bool:
-        """Whether the confidence is to be found on held-out samples."""
+        """Whether a target is given, for which a confidence is fitted on held-out samples."""
         targets = (self.target_containment, self.target_precision, self.max_overshoot)
         return any(target is not None for target in targets)
 
@@ -214,7 +214,7 @@ class RowOptions:
 
 @dataclass(frozen=True)
 class BoundRequest:
-    """A model's rule under a request, and the classes allowed in each row.
+    """The rule under a request, and the classes allowed in each row.
 
     Attributes:
         request: request of the options.
