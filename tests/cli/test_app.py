@@ -531,3 +531,8 @@ def test_a_stopped_command_finds_what_resume_would_continue(tmp_path: Path, name
     for arguments in spellings:
         expected = "Interrupted. Rerun the command with --resume to continue."
         assert _stop_message("Interrupted", arguments, []) == expected
+
+
+def test_a_group_of_commands_without_a_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["taxonomy"]) == 2
+    assert "error: expected a command; see hiercos taxonomy --help" in capsys.readouterr().err

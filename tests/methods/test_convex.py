@@ -13,7 +13,9 @@ from sklearn.linear_model import LogisticRegression
 
 from hiercos import Taxonomy
 from hiercos.methods.convex import PathProblem, Prior, Solution
+from hiercos.methods.logistic import choose_prior
 from hiercos.methods.problem_features import DenseFeatures, SparseFeatures, SparseSamples, problem_features
+from hiercos.methods.solver import LabelledFeatures
 from trees import TOY17, graphs, random_tree, taxonomies
 
 
@@ -68,6 +70,31 @@ def test_the_solution_equals_a_slow_one(kind: Any, taxonomy: Taxonomy, shared: f
     expected = slow_solution(taxonomy, scaled, labels, prior, offsets)
     np.testing.assert_allclose((weight * problem.features.scale).numpy().T, expected, atol=0.01)
     assert bias.shape == (taxonomy.num_classes,)
+
+
+@pytest.mark.parametrize("scaling", [0.0, 0.5, 1.0])
+def test_features_are_divided_by_a_power_of_their_deviations(scaling: float) -> None:
+    features = np.random.default_rng(0).normal(size=(50, 4)) * [1.0, 4.0, 16.0, 0.0]
+    found = DenseFeatures(features, scaling)
+    centred = features - features.mean(axis=0)
+    expected = centred[:, :3] / centred[:, :3].std(axis=0) ** scaling
+    expected /= np.sqrt(np.square(expected).sum(axis=1).mean())
+    np.testing.assert_allclose(found.rows[:, :3].numpy(), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_array_equal(found.rows[:, 3].numpy(), 0)
+    np.testing.assert_allclose(((torch.as_tensor(features) - found.shift) / found.scale).numpy(), found.rows, atol=1e-6)
+
+
+@pytest.mark.parametrize(("loud", "scaling"), [("meaning", 0.0), ("noise", 1.0)])
+def test_the_scaling_of_features_is_chosen_on_held_out_samples(loud: str, scaling: float) -> None:
+    random = np.random.default_rng(0)
+    labels = np.arange(400) % TOY17.num_classes
+    meaning, noise = np.eye(17)[labels] + 0.3 * random.normal(size=(400, 17)), random.normal(size=(400, 100))
+    features = np.hstack([meaning, 0.05 * noise] if loud == "meaning" else [0.05 * meaning, noise]).astype(np.float32)
+    parts = [LabelledFeatures(features[part], labels[part]) for part in (slice(200), slice(200, 400))]
+    prior, start = choose_prior(*parts, TOY17, (0.5, 0.0), seed=0)
+    assert prior.scaling == scaling
+    assert start is not None
+    assert start.prior.scaling == scaling
 
 
 @settings(max_examples=20, deadline=None)

@@ -76,7 +76,7 @@ def test_classes_without_a_column_are_ranked_last(tmp_path: Path) -> None:
         found = read_scores(path, TOY)
         assert found.scores.tolist() == [[-np.inf, 0.7, 0.1], [-np.inf, 0.2, 0.4]]
         assert found.depth == 2
-        assert "1 of 3 classes have no score column (such as 'cat'); they are ranked last" in found.notes[0]
+        assert "1 of 3 classes have no score column (such as 'pet > cat'): they are ranked last" in found.notes[0]
 
 
 def test_unnamed_columns_of_some_classes_are_refused_with_a_way_out(tmp_path: Path) -> None:

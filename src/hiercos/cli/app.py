@@ -238,8 +238,9 @@ def _notes(error: BaseException | None) -> list[str]:
 
 
 def _message(error: typer.TyperException) -> str:
-    """The parser's message about the wrong usage."""
-    return error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+    """The parser's message about the wrong usage; it has none where only the name of a group of commands is given."""
+    message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
+    return message or "expected a command"
 
 
 def _help(error: typer.TyperException) -> str:

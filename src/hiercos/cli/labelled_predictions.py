@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import typer
+
 from hiercos.cli.display.metric_tables import metric_rows, read_predictions
 from hiercos.cli.display.output import Row
 from hiercos.cli.model_loading import held_out_samples
@@ -157,7 +159,25 @@ def open_probabilities(
     found = read_predictions(path, taxonomy, labels)
     posterior = found.posterior(taxonomy, str(path))
     restricted = bound.request.restricted(posterior, row_name=lambda row: f"{path}: {found.row_name(row)}")
+    _note_labels_outside(bound, found.labels, taxonomy)
     return FileProbabilities(restricted, found.labels, bound)
+
+
+def _note_labels_outside(bound: BoundRequest, labels: "IntArray", taxonomy: "Taxonomy") -> None:
+    """Say how many samples are labelled outside the classes that may be answered."""
+    from hiercos.decisions import Posterior
+    from hiercos.taxonomy import nodes_of_labels
+
+    if not bound.request.restricts:
+        return
+    shares = Posterior([bound.request.allowed(taxonomy)], taxonomy).nodes[0]  # allowed classes below each node
+    nodes = nodes_of_labels(labels, taxonomy)
+    outside = int(((nodes >= 0) & (shares[nodes] == 0)).sum())
+    if outside:
+        typer.echo(
+            f"{outside} of {len(labels)} samples are labelled outside the allowed classes: no answer to them is right.",
+            err=True,
+        )
 
 
 def open_model(  # noqa: PLR0917  # all are needed, and it is called once
@@ -179,4 +199,5 @@ def open_model(  # noqa: PLR0917  # all are needed, and it is called once
     sets = None if samples.label_sets is None else torch.tensor(samples.label_sets)
     tested = LabelledInputs(model_samples(stored, samples.inputs, config), torch.tensor(samples.labels), sets)
     bound = BoundRequest.of(answers.request(stored.model.taxonomy), stored.rule, stored.calibration)
+    _note_labels_outside(bound, samples.labels, stored.model.taxonomy)
     return ModelPredictions(config.context, replace(stored, rule=bound.rule), tested, bound)

@@ -32,10 +32,12 @@ class Prior:
     Attributes:
         variance: variance of a class's weights, with all its ancestors; large for little regularisation.
         shared: largest share of the variance that the ancestors of a class carry, from 0 (flat) to below 1.
+        scaling: exponent of the deviations of dense features that the weights are meant for, see `DenseFeatures`.
     """
 
     variance: float
     shared: float = 0.0
+    scaling: float = 1.0
 
     def node_variances(self, taxonomy: Taxonomy) -> Floats:
         """Variance of each node's weights, shape (N,); over a class and its ancestors they sum to `variance`."""

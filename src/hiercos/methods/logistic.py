@@ -1,7 +1,7 @@
 """Logistic regression on the features, flat or along the tree, with a strength chosen on held-out samples."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -18,6 +18,7 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
+SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; chosen first, with the first variance and share
 ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
 CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
@@ -141,19 +142,24 @@ class LogisticSolver:
         if self.prior is None:
             self.prior, start = choose_prior(train, val, self.taxonomy, self.shares, seed=seed, earlier=self.earlier)
         prior = self.prior
-        problem = path_problem(train, self.taxonomy, self.earlier)
+        problem = path_problem(train, self.taxonomy, self.earlier, prior.scaling)
         weight, bias = problem.layer(problem.solve(prior, start))
         if self.earlier is not None:
             weight, bias = weight + self.earlier.weight, bias + self.earlier.bias
         self.head.set(weight, bias)
         shared = f", {prior.shared:.0%} of it shared by siblings" if len(self.shares) > 1 else ""
-        return Solved(f"variance of the weights {prior.variance:g}{shared}")
+        scaled = (
+            "" if prior.scaling == 1 else f", of features divided by their deviation to the power of {prior.scaling:g}"
+        )
+        return Solved(f"variance of the weights {prior.variance:g}{shared}{scaled}")
 
 
-def path_problem(train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None) -> PathProblem:
-    """The problem of training samples, whose solution is added to earlier weights."""
+def path_problem(
+    train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None, scaling: float
+) -> PathProblem:
+    """The problem of training samples, whose solution is added to earlier weights; see `Prior` for the scaling."""
     offsets = None if earlier is None else earlier.logits(train)
-    return PathProblem(problem_features(train.features), train.labels, taxonomy, train.weights, offsets)
+    return PathProblem(problem_features(train.features, scaling), train.labels, taxonomy, train.weights, offsets)
 
 
 def choose_prior(
@@ -199,9 +205,12 @@ def choose_prior(
         return sum(weight * search.loss(prior) for search, weight in searches)
 
     first, *others = shares if taxonomy.height > 1 else (0.0,)
-    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(usual))
+    scalings = SCALINGS[:1] if issparse(train.features) else SCALINGS
+    scaling = min(scalings, key=lambda each: loss(Prior(usual, first, each)))
+    priors = [Prior(variance, first, scaling) for variance in VARIANCES]
+    best, least = lowest(loss, priors, VARIANCES.index(usual))
     for share in others:
-        prior = Prior(best.variance, share)
+        prior = replace(best, shared=share)
         if (found := loss(prior)) < least:
             best, least = prior, found
     return best, None if val is None else searches[-1][0].last
@@ -236,12 +245,16 @@ class PriorSearch:
     def __init__(
         self, train: LabelledFeatures, val: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None = None
     ) -> None:
-        self.problem = path_problem(train, taxonomy, earlier)
+        self.train, self.taxonomy, self.earlier = train, taxonomy, earlier
         self.val, self.offsets = val, 0 if earlier is None else earlier.logits(val)
+        self.problem: PathProblem | None = None  # for the scaling of the last prior
         self.last: Solution | None = None
 
     def loss(self, prior: Prior) -> float:
         """Sum of the held-out samples' -log p, see `held_out_loss`."""
+        if self.problem is None or self.last is None or self.last.prior.scaling != prior.scaling:
+            self.problem = path_problem(self.train, self.taxonomy, self.earlier, prior.scaling)
+            self.last = None
         self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
         weight, bias = (part.numpy() for part in self.problem.layer(self.last))
         logits = self.val.features @ weight.T + bias + self.offsets

@@ -49,19 +49,24 @@ class ProblemFeatures(Protocol):
 
 
 class DenseFeatures:
-    """Dense features, standardized; the directions are the features. See `ProblemFeatures`.
+    """Dense features, centred and divided by a power of their deviations; the directions are the features.
+
+    See `ProblemFeatures`.
 
     Args:
         features: shape (M, F).
+        scaling: exponent of the deviations: 1 standardizes the features, 0 keeps their proportions.
     """
 
     bias_scale = 1.0  # features are centred
 
-    def __init__(self, features: Floats) -> None:
+    def __init__(self, features: Floats, scaling: float = 1.0) -> None:
         dense = torch.as_tensor(np.asarray(features), dtype=torch.float32)
         self.shift, deviation = feature_scale(dense)
-        self.scale = deviation * dense.shape[1] ** 0.5
+        self.scale = deviation**scaling
         self.rows = (dense - self.shift) / self.scale
+        norm = float(self.rows.square().sum(dim=1).mean()) ** 0.5 or 1.0
+        self.scale, self.rows = self.scale * norm, self.rows.div_(norm)
         self.count, self.directions = int(self.rows.shape[0]), int(self.rows.shape[1])
 
     def image(self, values: Tensor) -> Tensor:
@@ -145,10 +150,10 @@ class SparseSamples(SparseFeatures):
         return _by_classes(values, self.columns)
 
 
-def problem_features(features: Floats | SparseMatrix) -> ProblemFeatures:
-    """Features of a problem from dense or sparse ones, shape (M, F)."""
+def problem_features(features: Floats | SparseMatrix, scaling: float = 1.0) -> ProblemFeatures:
+    """Features of a problem from dense ones, scaled as in `DenseFeatures`, or sparse ones, shape (M, F)."""
     if not issparse(features):
-        return DenseFeatures(features)
+        return DenseFeatures(features, scaling)
     samples, width = features.shape
     return SparseSamples(features) if samples < width else SparseFeatures(features)
 

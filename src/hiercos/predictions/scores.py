@@ -176,10 +176,10 @@ def _in_class_order(
     missing = taxonomy.num_classes - len(named)
     if not missing:
         return scores, len(named), ()
-    first = taxonomy.class_names[int(np.setdiff1d(np.arange(taxonomy.num_classes), named)[0])]
+    first = taxonomy.path_text(int(taxonomy.leaves[np.setdiff1d(np.arange(taxonomy.num_classes), named)[0]]))
     note = (
-        f"{path}: {missing} of {taxonomy.num_classes} classes have no score column (such as {first!r}); they are "
-        "ranked last, and metrics of the whole order are unknown."
+        f"{path}: {missing} of {taxonomy.num_classes} classes have no score column (such as {first!r}): they are "
+        "ranked last, and metrics of the whole order are unknown; under a rule their probability is 0."
     )
     return scores, len(named), (note,)
 

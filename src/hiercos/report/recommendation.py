@@ -118,7 +118,7 @@ def _reason(
     if tied:
         metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
         where = "" if found else f"{over} "
-        tie = f"It ties with {_names(tied)}: no significant difference {where}in {metrics}"
+        tie = f"{chosen.name} ties with {_names(tied)}: no significant difference {where}in {metrics}"
         sentences.append(f"{tie}; it is the {_distinction(chosen, tied)}.")
     return " ".join(sentences) if others else "It is the only variant."
 

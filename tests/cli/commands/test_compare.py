@@ -271,8 +271,12 @@ def test_a_method_that_needs_a_tree_is_refused_before_another_is_trained(
             {"hier-cos": ("none",), "hxe": ("none", "crm")},
         ),
         (
-            VariantOptions("cross-entropy,default"),
-            {"cross-entropy": ("none", "crm"), "default": ("none", "crm", "default")},
+            VariantOptions("cross-entropy,hier-cos,default"),
+            {
+                "cross-entropy": ("none", "crm", "default"),
+                "hier-cos": ("none", "crm"),
+                "default": ("none", "crm", "default"),
+            },
         ),
     ],
 )

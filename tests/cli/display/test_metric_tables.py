@@ -266,6 +266,7 @@ def test_the_probabilities_of_a_file_are_restricted_to_the_allowed_classes(
     assert levels == pytest.approx([2 / 3, 2 / 3])  # the first row is a pet within pets, the last one no car
     assert values(written_csv(tmp_path, path, *WITHIN))["top1"] == pytest.approx(1 / 3)
     assert values(written_csv(tmp_path, path, *WITHIN))["log_loss"] > 100  # the car is not allowed
+    assert "1 of 3 samples are labelled outside the allowed classes: no answer" in capsys.readouterr().err
     assert evaluate(scores_file(tmp_path, scores=np.array([[0.0, 0.0, 1.0]])), *WITHIN) == 2
     assert "scores.npz: row 1 (index 0): " in capsys.readouterr().err
 

@@ -41,7 +41,7 @@ class VariantOptions:
         str | None,
         typer.Option(
             help="Decision rules, separated by commas: none, crm, hops, default; rule@method for one method.",
-            show_default="none,crm, and the default method's rule for it and for cross-entropy-mlp",
+            show_default="none,crm, and the default method's rule for it and for methods without the tree",
         ),
     ] = None
 
@@ -77,11 +77,14 @@ class VariantOptions:
 
 
 def _default_rules(methods: list[str]) -> list[tuple[str, str]]:
-    """The default rules: none and crm for every method, and the default's rule for it and for cross-entropy-mlp."""
-    from hiercos.methods import DEFAULT, DEFAULT_RULE
+    """The default rules: none and crm for every method, and the default's rule for it and for flat methods.
 
-    ranked = [name for name in (DEFAULT, "cross-entropy-mlp") if name in methods] if DEFAULT in methods else []
-    return [("none", ""), ("crm", ""), *((DEFAULT_RULE, name) for name in ranked)]
+    Flat methods have the same rule, so that what it brings is not credited to the tree.
+    """
+    from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+
+    flat = [name for name in methods if not METHODS.traits(name).uses_tree] if DEFAULT in methods else []
+    return [("none", ""), ("crm", ""), *((DEFAULT_RULE, name) for name in (DEFAULT, *flat) if name in methods)]
 
 
 @grouped
