@@ -1,5 +1,7 @@
 """Methods that are solved instead of trained by steps: logistic regression, Gaussian, support vectors, committees."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -87,12 +89,18 @@ def test_the_gaussian_head_is_the_posterior_of_gaussians_with_one_covariance() -
     np.testing.assert_allclose(found, torch.as_tensor(logs).softmax(dim=1).numpy(), atol=1e-4)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
 @pytest.mark.parametrize("taxonomy", [TOY, Taxonomy.from_paths([("a", "b"), ("a", "c")])], ids=["three", "two"])
-def test_the_support_vector_head_answers_like_scikit_learn(taxonomy: Taxonomy) -> None:
+def test_the_support_vector_head_answers_like_scikit_learn(taxonomy: Taxonomy, kind: Any) -> None:
     train, test = data(taxonomy, 120), data(taxonomy, 60, seed=1)
-    model, _ = solved("linear-svm", taxonomy, train, None)
-    reference = LinearSVC(dual="auto", random_state=0).fit(train.features, train.labels)
-    assert (model.array_scores(test.features).argmax(axis=1) == reference.predict(test.features)).all()
+    loud = np.geomspace(0.1, 10, train.features.shape[1]).astype(np.float32)  # units of the features
+    inputs, others = train.features * loud, test.features * loud
+    model, _ = solved("linear-svm", taxonomy, LabelledFeatures(kind(inputs), train.labels), None)
+    shift, scale = (inputs.mean(axis=0), inputs.std(axis=0) ** 0.5) if kind is np.asarray else (0.0, 1.0)
+    norm = np.sqrt(np.square((inputs - shift) / scale).sum(axis=1).mean()) if kind is np.asarray else 1.0
+    reference = LinearSVC(dual="auto", random_state=0).fit((inputs - shift) / scale / norm, train.labels)
+    expected = reference.predict((others - shift) / scale / norm)
+    assert (model.array_scores(kind(others)).argmax(axis=1) == expected).all()
 
 
 def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors() -> None:

@@ -4,15 +4,18 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.sparse import issparse
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.logistic import RawLinear
+from hiercos.methods.problem_features import DenseFeatures
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
 ABSENT = -1e3  # bias of a class without samples
+SCALING = 0.5  # of dense features, see `DenseFeatures`
 
 
 @METHODS.register("linear-svm", uses_tree=False, graphs=True, solved=True, raw_inputs=True)
@@ -38,6 +41,8 @@ def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float = 1.0) -
 class SupportVectorSolver:
     """Sets a linear layer to the weights of scikit-learn's LinearSVC.
 
+    Dense features are centred and scaled to a mean squared norm of 1, so that the same strength suits all of them.
+
     Attributes:
         head: layer to set.
         strength: inverse strength of the penalty.
@@ -57,8 +62,10 @@ class SupportVectorSolver:
         """See `Solver`."""
         from sklearn.svm import LinearSVC
 
+        scaled = None if issparse(train.features) else DenseFeatures(train.features, SCALING)
         machine = LinearSVC(C=self.strength, random_state=seed, dual="auto")
-        machine.fit(train.features, train.labels, sample_weight=train.weights)
+        inputs = train.features if scaled is None else scaled.rows.numpy()
+        machine.fit(inputs, train.labels, sample_weight=train.weights)
         found = np.asarray(machine.classes_)
         rows, biases = machine.coef_, machine.intercept_
         if len(found) == 2:  # one row separates two classes
@@ -67,5 +74,8 @@ class SupportVectorSolver:
         bias = torch.full_like(self.head.bias, ABSENT)
         weight[found] = torch.as_tensor(rows, dtype=weight.dtype)
         bias[found] = torch.as_tensor(biases, dtype=bias.dtype)
+        if scaled is not None:
+            weight /= scaled.scale
+            bias -= weight @ scaled.shift
         self.head.set(weight, bias)
         return Solved()
