@@ -91,10 +91,12 @@ def test_the_scaling_of_features_is_chosen_on_held_out_samples(loud: str, scalin
     meaning, noise = np.eye(17)[labels] + 0.3 * random.normal(size=(400, 17)), random.normal(size=(400, 100))
     features = np.hstack([meaning, 0.05 * noise] if loud == "meaning" else [0.05 * meaning, noise]).astype(np.float32)
     parts = [LabelledFeatures(features[part], labels[part]) for part in (slice(200), slice(200, 400))]
-    prior, start = choose_prior(*parts, TOY17, (0.5, 0.0), seed=0)
+    prior, _ = choose_prior(*parts, TOY17, (0.5, 0.0), seed=0)
     assert prior.scaling == scaling
-    assert start is not None
-    assert start.prior.scaling == scaling
+    for shares in ((0.5, 0.0), (0.0,)):
+        prior, start = choose_prior(*parts, TOY17, shares, seed=0)
+        problem = PathProblem(problem_features(parts[0].features, scaling), parts[0].labels, TOY17)
+        assert problem.solve(prior, start).steps < problem.solve(prior).steps  # the start is meant for this scaling
 
 
 @settings(max_examples=20, deadline=None)

@@ -18,7 +18,7 @@ from hiercos.taxonomy import Floats, IntArray, Taxonomy
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
-SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; chosen first, with the first variance and share
+SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; the variance is chosen with the first, and again after it
 ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
 CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
@@ -205,15 +205,18 @@ def choose_prior(
         return sum(weight * search.loss(prior) for search, weight in searches)
 
     first, *others = shares if taxonomy.height > 1 else (0.0,)
-    scalings = SCALINGS[:1] if issparse(train.features) else SCALINGS
-    scaling = min(scalings, key=lambda each: loss(Prior(usual, first, each)))
-    priors = [Prior(variance, first, scaling) for variance in VARIANCES]
-    best, least = lowest(loss, priors, VARIANCES.index(usual))
+    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(usual))
+    if not issparse(train.features):
+        tried = {scaling: loss(replace(best, scaling=scaling)) for scaling in SCALINGS[1:]}
+        scaling = min(tried, key=tried.__getitem__)
+        if tried[scaling] < least:
+            priors = [Prior(variance, first, scaling) for variance in VARIANCES]
+            best, least = lowest(loss, priors, VARIANCES.index(best.variance))
     for share in others:
         prior = replace(best, shared=share)
         if (found := loss(prior)) < least:
             best, least = prior, found
-    return best, None if val is None else searches[-1][0].last
+    return best, None if val is None else searches[-1][0].start(best.scaling)
 
 
 def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:
@@ -247,16 +250,29 @@ class PriorSearch:
     ) -> None:
         self.train, self.taxonomy, self.earlier = train, taxonomy, earlier
         self.val, self.offsets = val, 0 if earlier is None else earlier.logits(val)
-        self.problem: PathProblem | None = None  # for the scaling of the last prior
-        self.last: Solution | None = None
+        self.scaling = SCALINGS[0]
+        self.problem = path_problem(train, taxonomy, earlier, self.scaling)
+        self.solutions: dict[float, Solution] = {}  # the last one for each scaling
+
+    def start(self, scaling: float) -> Solution | None:
+        """The last solution for a scaling, at first with the weights of that for the scaling before; None if none is.
+
+        The problem is that of the scaling from now on.
+        """
+        if scaling != self.scaling:
+            before, last = self.problem.features.scale, self.solutions.get(self.scaling)
+            self.scaling, self.problem = scaling, path_problem(self.train, self.taxonomy, self.earlier, scaling)
+            if last is not None and scaling not in self.solutions:
+                ratio = self.problem.features.scale / before
+                self.solutions[scaling] = replace(last, coefficients=last.coefficients * ratio)
+        return self.solutions.get(scaling)
 
     def loss(self, prior: Prior) -> float:
         """Sum of the held-out samples' -log p, see `held_out_loss`."""
-        if self.problem is None or self.last is None or self.last.prior.scaling != prior.scaling:
-            self.problem = path_problem(self.train, self.taxonomy, self.earlier, prior.scaling)
-            self.last = None
-        self.last = self.problem.solve(prior, self.last, most_steps=SEARCH_STEPS)
-        weight, bias = (part.numpy() for part in self.problem.layer(self.last))
+        start = self.start(prior.scaling)
+        solution = self.problem.solve(prior, start, most_steps=SEARCH_STEPS)
+        self.solutions[prior.scaling] = solution
+        weight, bias = (part.numpy() for part in self.problem.layer(solution))
         logits = self.val.features @ weight.T + bias + self.offsets
         return held_out_loss(logits, self.val.labels, self.val.weights)
 
