@@ -115,6 +115,8 @@ def write_predictions(folder: Path) -> None:
     for name, seed in (("scores", 0), ("ours", 0), ("theirs", 1)):
         scores = np.random.default_rng(seed).normal(size=(60, TREE.num_classes))
         np.savez(folder / f"{name}.npz", scores=scores, labels=labels)
+    shares = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    np.savez(folder / "probabilities.npz", scores=shares, labels=labels)
     table(folder / "labels.csv", "path,label", [("a.jpg", "peat moss"), ("b.jpg", "penny bun")])
     guesses = [("a.jpg", "peat moss", "0.9"), ("a.jpg", "penny bun", "0.1"), ("b.jpg", "penny bun", "0.8")]
     table(folder / "predictions.csv", "file_name,species,score", guesses)
