@@ -179,8 +179,10 @@ def test_a_feature_that_varies_in_new_samples_alone_is_learnt_from(method: str) 
     assert scaled == pytest.approx([3, 0])
 
 
-def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
-    raise AssertionError(f"{name}: {len(train)}, {len(val)}")
+def no_member(
+    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str, epochs: int | None = None
+) -> None:
+    raise AssertionError(f"{name}: {len(train)}, {val}, {epochs}")
 
 
 def test_members_of_a_committee_that_grow_keep_their_weights_and_the_others_their_scale() -> None:

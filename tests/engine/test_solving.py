@@ -41,10 +41,10 @@ def test_a_resumed_committee_counts_the_time_of_the_members_that_were_trained_be
         model = Model(TOY17, FEATURES, CONFIG.method, CONFIG.options)
         return fit(fabric, model, train, val, CONFIG, folder=tmp_path, resume=True, callback=callback)
 
-    stopped = Interrupted("member 2 of 2 (cross-entropy-mlp), fold 3 of 3")
+    stopped = Interrupted("member 2 of 2 (cross-entropy-mlp), 3 of 3")
     with pytest.raises(KeyboardInterrupt):
         run(stopped)
-    names = [f"member {member} of 2 (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)]
+    names = [f"member {member} of 2 (cross-entropy-mlp), {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)]
     assert list(stopped.seconds) == names
     resumed = Interrupted()
     progress = run(resumed)

@@ -14,7 +14,7 @@ from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
 from hiercos.methods import default as default_module
-from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
+from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, best_inverse, pool_weights
 from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.logistic import choose_prior, held_out_loss
 from hiercos.methods.solver import folds
@@ -30,13 +30,17 @@ def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
     return LabelledFeatures((features.numpy() + noise).astype(np.float32), labels.numpy())
 
 
-def no_member(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
-    raise AssertionError(f"{name}: {len(train)}, {len(val)}")
+def no_member(
+    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str, epochs: int | None = None
+) -> None:
+    raise AssertionError(f"{name}: {len(train)}, {val}, {epochs}")
 
 
-def brief_steps(member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str = "") -> None:
+def brief_steps(
+    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str = "", epochs: int | None = None
+) -> None:
     """A few gradient steps, in place of the engine's training."""
-    assert len(val)
+    assert (val is None) == (epochs is not None)
     features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)
     member.standardize.fit(features)
     optimizer = torch.optim.AdamW(member.parameters(), lr=1e-2)
@@ -190,7 +194,7 @@ def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effo
     monkeypatch.setattr(default_module, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
     names: list[str] = []
 
-    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
         names.append(name)
 
     model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
@@ -200,26 +204,82 @@ def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effo
 
 def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_out_once() -> None:
     train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
-    seen: list[tuple[np.ndarray, np.ndarray]] = []
-    names: list[str] = []
+    seen: list[tuple[str, np.ndarray, np.ndarray | None]] = []
 
-    def remembered_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
-        seen.append((learned.features, held_out.features))
-        names.append(name)
-        brief_steps(member, learned, held_out)
+    def remembered_steps(
+        member: Model, learned: LabelledFeatures, held_out: LabelledFeatures | None, *, name: str, epochs: int | None
+    ) -> None:
+        seen.append((name, learned.features, None if held_out is None else held_out.features))
+        brief_steps(member, learned, held_out, epochs=epochs)
 
-    model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 16})
-    found = model.solve(train, val, seed=0, train_member=remembered_steps)
-    for head in (seen[:3], seen[3:]):
-        for learned, held_out in head:
-            np.testing.assert_array_equal(sorted_rows(learned, held_out), sorted_rows(train.features))
-        np.testing.assert_array_equal(sorted_rows(*(held_out for _, held_out in head)), sorted_rows(train.features))
-    assert names == [
-        f"member {member} of 2 (cross-entropy-mlp), fold {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)
+    model = Model(TOY17, train.features.shape[1], "default", {"width": 16})
+    model.solve(train, val, seed=0, train_member=remembered_steps)
+    methods = ["cross-entropy-mlp", "cross-entropy-mlp", "barz-denzler", "haframe", "hier-cos"]
+    assert [name for name, _, _ in seen] == [
+        f"member {member} of 6 ({method}), {part} of 3"
+        for member, method in enumerate(methods, 2)
+        for part in (1, 2, 3)
     ]
+    for _, learned, held_out in seen[:6]:  # of a known number of epochs
+        assert held_out is None
+        np.testing.assert_array_equal(learned, train.features)
+    for head in (seen[6:9], seen[9:12], seen[12:]):
+        parts = [held_out for _, _, held_out in head if held_out is not None]
+        for (_, learned, _), held_out in zip(head, parts, strict=True):
+            np.testing.assert_array_equal(sorted_rows(learned, held_out), sorted_rows(train.features))
+        np.testing.assert_array_equal(sorted_rows(*parts), sorted_rows(train.features))
+
+
+@pytest.mark.parametrize(("samples", "again"), [(680, 2), (5100, 0)])
+def test_few_samples_without_validation_train_flat_heads_again_on_all_of_them(samples: int, again: int) -> None:
+    train = data(TOY17, samples)
+    learned: list[int] = []
+
+    def counted_steps(member: Model, part: LabelledFeatures, val: None, *, name: str, epochs: int) -> None:
+        learned.append(len(part))
+        brief_steps(member, part, val, epochs=epochs)
+
+    model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 4})
+    found = model.solve(train, None, seed=0, train_member=counted_steps)
+    assert found.options["members"] == ["cross-entropy-mlp"] * 2
+    assert learned[2:] == [samples] * again
+    assert max(learned[:2]) < samples
+
+
+def test_the_models_of_a_head_share_its_weight() -> None:
+    train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
+    model, found = solved("flat-committee", TOY17, train, val, size=2, width=16)
     assert found.options["members"] == ["cross-entropy-mlp"] * 6
     weights = model.head.weights.numpy()
     np.testing.assert_allclose(weights, np.repeat(weights[::3], 3))
+
+
+def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the_weights() -> None:
+    train, val = data(TOY17, 680), data(TOY17, 600, seed=1)
+    train, known = train.rows(train.labels != 3), val.rows(val.labels != 3)
+    weights = [
+        solved("flat-committee", TOY17, train, held_out, size=2, width=16)[0].head.weights.numpy()
+        for held_out in (val, known)
+    ]
+    np.testing.assert_array_equal(*weights)
+
+
+def test_a_linear_svm_keeps_its_weight_beside_classes_without_samples() -> None:
+    train, val = (
+        LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
+        for part in (data(TOY17, 680), data(TOY17, 600, seed=1))
+    )
+    seen, held_out = (part.rows(~np.isin(part.labels, (3, 4))) for part in (train, val))
+    model, _ = solved("linear-svm", TOY17, seen, None)
+    scores = model.array_scores(held_out.features)
+    with_absent, without = (
+        best_inverse(table.astype(np.float64), labels)[1]
+        for table, labels in (
+            (scores, held_out.labels),
+            (np.delete(scores, (3, 4), axis=1), held_out.labels - 2 * (held_out.labels > 4)),
+        )
+    )
+    assert with_absent == pytest.approx(without, rel=0.02)
 
 
 def sorted_rows(*tables: np.ndarray) -> np.ndarray:
@@ -248,9 +308,8 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     seen: list[str] = []
 
-    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
         assert name == f"member {len(seen) + 2} of {total} ({member.method})"
-        assert min(len(learned), len(held_out)) > 0
         seen.append(member.method)  # the head stays random, so that it cannot help
 
     model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
@@ -272,7 +331,7 @@ def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     )
     seen: list[str] = []
 
-    def no_steps(member: Model, learned: LabelledFeatures, held_out: LabelledFeatures, *, name: str) -> None:
+    def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
         seen.append(member.method)
 
     model = Model(taxonomy, train.features.shape[1], "default", {"width": 16})

@@ -254,6 +254,44 @@ def test_a_variant_with_nearer_answers_goes_before_one_with_a_better_order() -> 
     assert texts_of(found)[-1] == "To rank all classes, hier-cos + crm has the highest HOPS, 0.900."
 
 
+def test_a_variant_that_is_ahead_of_the_recommended_one_in_a_metric_is_named() -> None:
+    records = [
+        record("cross-entropy", ahd_at_1=0.5, top1=0.7, log_loss=0.8),
+        record("hier-cos", ahd_at_1=0.3, top1=0.6, log_loss=0.9),
+    ]
+    figures = {
+        "ahd_at_1": rows_of(cross_entropy=0.5, hier_cos=0.3),
+        "top1": rows_of("top1", cross_entropy=0.7, hier_cos=0.6),
+        "log_loss": rows_of("log_loss", cross_entropy=0.8, hier_cos=0.9),
+        "hops": rows_of("hops", cross_entropy=0.5, hier_cos=0.5),
+    }
+    found = recommend(
+        summarize(records),
+        lambda ours, reference, metric: figures[metric](ours, reference, metric),
+        most_frequent=0.25,
+        tests=TESTS,
+    )
+    assert found.variant.name == "hier-cos"
+    assert texts_of(found)[-2:] == [
+        "For the most right answers, cross-entropy has the highest top-1, 70.00%.",
+        "For the best probabilities, cross-entropy has the lowest log loss, 0.800.",
+    ]
+
+
+def test_a_significant_difference_has_digits_enough_to_tell_its_interval_from_zero() -> None:
+    records = [record("cross-entropy", ahd_at_1=0.5), record("hier-cos", ahd_at_1=0.49)]
+
+    def rows(ours: str, reference: str, metric: str) -> tuple[float, float, float]:
+        sign = -1 if ours == "hier-cos" else 1
+        ends = sorted([sign * 0.0002, sign * 0.02])
+        return (sign * 0.01, *ends) if metric == "ahd_at_1" else (0.0, -0.0002, 0.0002)
+
+    found = recommend(summarize(records), rows, most_frequent=0.25, tests=TESTS)
+    assert (
+        "mean tree distance -0.0100 (-0.0200 to -0.0002), HOPS +0.000 (-0.000 to +0.000, a tie)" in texts_of(found)[3]
+    )
+
+
 def test_a_difference_that_changes_from_seed_to_seed_is_a_tie_from_three_seeds_on() -> None:
     flat, ours = (0.5, 0.5, 0.5), (0.0, 0.45, 0.6)
     records = [record("cross-entropy", seed, ahd_at_1=value) for seed, value in enumerate(flat)]

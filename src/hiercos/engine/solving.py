@@ -41,9 +41,20 @@ class MemberRuns:
     finished: int = 0
     earlier_seconds: float = 0.0
 
-    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
+    def __call__(
+        self,
+        member: Model,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,
+        *,
+        name: str,
+        epochs: int | None = None,
+    ) -> None:
         """See `MemberTraining`."""
         number = self.finished + 1
+        config = replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number)
+        if epochs is not None and config.patience is not None:
+            config = replace(config, epochs=min(epochs, config.epochs))
         folder = None if self.folder is None else self.folder / MEMBERS / str(number)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
@@ -51,8 +62,8 @@ class MemberRuns:
         progress = self.fit(
             member,
             _vectors(train),
-            _vectors(val),
-            replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number),
+            None if val is None else _vectors(val),
+            config,
             weights=None if train.weights is None else torch.as_tensor(train.weights),
             folder=folder,
             identity={**self.identity, "member": [number, member.method, dict(member.options)]},

@@ -25,8 +25,10 @@ WIDTH = 512  # of the transformation modules
 PROJECTED = 256  # width of the dense features of sparse inputs
 HOLD_OUT_FOLDS = 7  # of which one is held out, if there are no validation samples
 ENOUGH_TO_COMPARE_HEADS = 500  # validation samples that are enough to stop and to compare heads by
-MOST_CROSS_FITTED = 5000  # training samples up to which heads are cross-fitted where validation samples are not enough
+MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more than once if validation is not enough
 CROSS_FITS = 3  # folds of a cross-fitting
+FLAT_HEAD = "cross-entropy-mlp"
+KNOWN_EPOCHS = {FLAT_HEAD: 15}  # of heads that are better and faster at a cosine rate than stopped by validation
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
 Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
@@ -146,7 +148,7 @@ def flat_committee(
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
     """
-    flat = ("cross-entropy-mlp",) * size
+    flat = (FLAT_HEAD,) * size
     head = Committee(taxonomy, in_features, members or flat, {"width": checked_width(width), "dropout": dropout}, dim)
     return committee_method(head, CommitteeSolver(head, flat))
 
@@ -169,13 +171,16 @@ class CommitteeSolver:
         """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
 
         Few validation samples are too few to stop by and to weigh by: then they serve for the weights alone, and a head
-        is the mean of three, each trained on two thirds of the training samples and stopped by the other third. Members
-        that cannot learn from inner nodes are trained on the samples labelled with a class.
+        is the mean of three. A head of `KNOWN_EPOCHS` is trained on all training samples; of the others, each is
+        trained on two thirds of them and stopped by the other third. Members that cannot learn from inner nodes are
+        trained on the samples labelled with a class.
         """
         if val is not None and not self._is_class(val).any():
             val = None
         parts = self._parts(train, val, seed)
-        weighting_samples = parts[0][1] if val is None else val.rows(self._is_class(val))
+        held_out = parts[0][1] if val is None else val.rows(self._is_class(val))
+        is_seen = np.isin(held_out.labels, train.labels)  # every member is sure that it is no class without samples
+        weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
         training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
         training.total = str(len(earlier))
@@ -270,26 +275,38 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
-        return self._fitted(members, self.parts)
+        return self._fitted(members, self.parts, epochs=KNOWN_EPOCHS.get(method))
 
     def continued(self, member: Model, place: int) -> Candidate:
         """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
         return self._fitted([member], [self.parts[place % len(self.parts)]])
 
-    def _fitted(self, members: Sequence[Model], parts: Sequence[tuple[Views, Views]]) -> Candidate:
-        """Members of one method, each trained on its part from the weights that it has; a solver takes all samples."""
+    def _fitted(
+        self, members: Sequence[Model], parts: Sequence[tuple[Views, Views]], *, epochs: int | None = None
+    ) -> Candidate:
+        """Members of one method, each trained from the weights that it has.
+
+        A solver takes all samples but those to weigh by, and so do members of a known number of epochs; others learn
+        from their part.
+        """
         method, raw = members[0].method, members[0].raw_inputs
         self.candidates += 1
+        available = self.train if len(self.parts) > 1 else self.parts[0][0]
         if members[0].solver is not None:
             members = members[:1]
-            train = self.train if len(self.parts) > 1 else self.parts[0][0]
-            samples = self._for_method(train[raw], method)
+            samples = self._for_method(available[raw], method)
             members[0].solve(samples, self.weighting_samples[raw], seed=self.seed, train_member=self.train_member)
         else:
-            for fold, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
-                of_folds = f", fold {fold} of {len(parts)}" if len(parts) > 1 else ""
-                name = f"member {self.candidates} of {self.total} ({method}){of_folds}"
-                self.train_member(member, self._for_method(train[raw], method), val[raw], name=name)
+            for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
+                of_parts = f", {number} of {len(parts)}" if len(parts) > 1 else ""
+                samples = self._for_method((train if epochs is None else available)[raw], method)
+                self.train_member(
+                    member,
+                    samples,
+                    val[raw] if epochs is None else None,
+                    name=f"member {self.candidates} of {self.total} ({method}){of_parts}",
+                    epochs=epochs,
+                )
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))
 
@@ -311,11 +328,23 @@ class CommitteeTraining:
         return found
 
     def refit(self) -> None:
-        """Solve the members that have a solver again, on all samples, with the settings chosen before."""
-        for member in self.head.models():
+        """Train members again on all samples, those to weigh by included, with the weights and settings chosen before.
+
+        These are the members that have a solver and, on few samples, new ones of a known number of epochs.
+        """
+        members = self.head.models()
+        is_small = len(self.train[True]) <= MOST_CROSS_FITTED and not self.head.continues
+        for place, member in enumerate(members):
+            own = self._for_method(self.train[member.raw_inputs], member.method)
+            epochs = KNOWN_EPOCHS.get(member.method)
             if member.solver is not None:
-                own = self._for_method(self.train[member.raw_inputs], member.method)
                 member.solve(own, None, seed=self.seed, train_member=self.train_member)
+            elif is_small and epochs is not None:
+                torch.manual_seed(self.seed * 1_000 + 900 + place)
+                members[place] = self.head.new_member(member.method, **member.options)
+                name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
+                self.train_member(members[place], own, None, name=name, epochs=epochs)
+        self.head.set_members(members, self.head.weights.numpy())
 
     def loss(self, candidate: Candidate) -> float:
         """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""

@@ -10,6 +10,7 @@ from scipy.sparse import issparse
 
 from hiercos.methods.committee import (
     ENOUGH_TO_COMPARE_HEADS,
+    FLAT_HEAD,
     Candidate,
     Committee,
     CommitteeSolver,
@@ -29,9 +30,8 @@ Effort = Literal["quick", "normal", "best"]
 LINEAR, SPARSE = "tree-logistic", "linear-svm"  # the second on sparse features only
 MOST_SVM_PRODUCTS = 10**9  # stored entries times classes beyond which it takes many minutes, for hardly any weight
 INNER_HEAD = "path-softmax"  # beside the solvers if some labels are inner nodes
-FLAT_HEAD = "cross-entropy-mlp"  # first, at each dropout rate, and again behind a tree head
 TREE_HEADS = ("barz-denzler", "haframe", "hier-cos")  # each another view of the tree
-LAST_FLAT_HEADS = 2  # behind one tree head, where held-out samples tell when to stop; more tree heads add nothing there
+LAST_FLAT_HEADS = 2  # behind the first two and one tree head, if held-out samples tell when to stop
 DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 PATIENCE_HEADS = 2  # wide heads in a row that must help, for the next one to be trained

@@ -14,7 +14,7 @@ from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
-ABSENT = -1e3  # bias of a class without samples
+ABSENT = -3.0  # margin of a class without samples; that of a class that a sample surely is not in is about -1
 SCALING = 0.5  # of dense features, see `DenseFeatures`
 
 

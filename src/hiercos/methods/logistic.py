@@ -19,6 +19,7 @@ VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights,
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
 SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; the variance is chosen with the first, and again after it
+UNCHOSEN, UNCHOSEN_SPARSE = Prior(4.0**6, 0.8, 0.5), Prior(4.0**7, 0.8)  # where samples are too few to choose by
 ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
 CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
@@ -197,8 +198,9 @@ def choose_prior(
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
     if val is not None:
         parts.append((train, val, 1 / len(val)))
-    if not parts:  # too few samples to choose by
-        return Prior(usual, shares[0] if taxonomy.height > 1 else 0.0), None
+    if not parts:
+        unchosen = UNCHOSEN_SPARSE if issparse(train.features) else UNCHOSEN
+        return replace(unchosen, shared=min(unchosen.shared, max(shares)) if taxonomy.height > 1 else 0.0), None
     searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:

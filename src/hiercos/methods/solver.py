@@ -42,14 +42,25 @@ class LabelledFeatures:
 class MemberTraining(Protocol):
     """Training of a model inside a solver, by the gradient steps that the user asked for."""
 
-    def __call__(self, member: Model, train: LabelledFeatures, val: LabelledFeatures, *, name: str) -> None:
-        """Train a model in place; it ends with the weights of its best epoch on validation.
+    def __call__(
+        self,
+        member: Model,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,
+        *,
+        name: str,
+        epochs: int | None = None,
+    ) -> None:
+        """Train a model in place.
 
         Args:
             member: model with its initial weights.
             train: samples to learn from.
-            val: samples to stop by.
-            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), fold 1 of 3".
+            val: samples to stop by: the model ends with the weights of its best epoch. None to train for a known number
+                of epochs at a cosine rate, and to keep the weights of the last one.
+            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), 1 of 3".
+            epochs: maximum number of epochs if the run trains until validation stops improving; None for that of the
+                run. A run with a given number of epochs trains every member for that number.
         """
 
 

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from hiercos.metric_table import metric_spec
+from hiercos.metric_table import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Variant, best_flat_variant
 from hiercos.report.statements import Statement
@@ -17,6 +17,12 @@ CRITERIA = {  # metrics that decide, the first ones first, and what a significan
     "top1": "significantly more of its answers are right than of",
     "hops": "its order of the classes (HOPS) is significantly better than that of",
     "log_loss": "its probabilities (log loss) are significantly better than those of",
+}
+PURPOSES = {  # what each metric measures, for a variant that is ahead of the recommended one in it
+    "ahd_at_1": "For the nearest answers",
+    "top1": "For the most right answers",
+    "hops": "To rank all classes",
+    "log_loss": "For the best probabilities",
 }
 GAINS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
@@ -71,12 +77,22 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
         *few_rows(chosen.estimate("top1").mean, tests),
         _features(variants, most_frequent),
         *_gains(variants, chosen, rows),
+        *_ahead(variants, chosen, rows),
     ]
-    ranked = max(variants, key=lambda variant: variant.estimate("hops").mean)
-    if ranked is not chosen and _is_better(ranked, chosen, "hops", rows):
-        text = f"To rank all classes, {ranked.name} has the highest HOPS, {_mean(ranked, 'hops')}."
-        statements.append(Statement("order", text))
     return Recommendation(chosen, tied, tuple(statements))
+
+
+def _ahead(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
+    """A statement for each of `PURPOSES` in which the best variant is significantly ahead of the recommended one."""
+    statements = []
+    for name, purpose in PURPOSES.items():
+        spec, best = metric_spec(name), min(variants, key=lambda variant: _rank(variant, name))  # called at once
+        if best is not chosen and _is_better(best, chosen, name, rows):
+            extreme, unit = "highest" if spec.higher_is_better else "lowest", "%" * ("%" in spec.heading)
+            heading = spec.heading.removesuffix(" %")
+            text = f"{purpose}, {best.name} has the {extreme} {heading}, {_mean(best, name)}{unit}."
+            statements.append(Statement("ahead", text))
+    return statements
 
 
 def _selected(variants: Sequence[Variant], rows: RowDifference) -> tuple[list[Variant], list[Variant]]:
@@ -216,13 +232,21 @@ def _gain(ours: Variant, reference: Variant, rows: RowDifference) -> str:
     found: list[str] = []
     only_order = changed == ["hops"]
     for name in changed if only_order else GAINS:
-        spec = metric_spec(name)
+        is_tie = not _is_significant(ours, reference, name, rows)
+        spec = metric_spec(name) if is_tie else _exact_enough(metric_spec(name), differences[name][1:])
         mean, low, high = (spec.text(value, sign="+") for value in differences[name])
-        tie = "" if _is_significant(ours, reference, name, rows) else ", a tie"
+        tie = ", a tie" if is_tie else ""
         interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
         found.append(f"{GAINS[name]} {mean}{' points' if '%' in spec.heading else ''} ({interval}{tie})")
     same = "the same answers, " if only_order else ""
     return f"{ours.name} against {reference.name}: {same}{', '.join(found)}"
+
+
+def _exact_enough(spec: MetricSpec, ends: Sequence[float]) -> MetricSpec:
+    """The metric with as many digits as it takes to tell the ends of an interval that excludes 0 from 0."""
+    while any(end and not float(spec.text(end)) for end in ends):
+        spec = replace(spec, digits=spec.digits + 1)
+    return spec
 
 
 def _is_significant(ours: Variant, reference: Variant, name: str, rows: RowDifference) -> bool:

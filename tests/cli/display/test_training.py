@@ -1,6 +1,7 @@
 """The table that a comparison shows while it runs."""
 
 import io
+import math
 from pathlib import Path
 
 import pytest
@@ -162,12 +163,20 @@ def test_a_log_of_slow_epochs_shows_every_one_once(
 def test_lines_of_a_committee_name_the_member_and_fit_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     config = TrainConfig(method="cross-entropy-mlp", epochs=100)
     history = [Epoch(number, 1.0, 0.5, 0.7, 3.0) for number in range(1, 101)]
-    found = RunProgress(history, best_epoch=1, member="member 6 of 6 (cross-entropy-mlp), fold 3 of 3")
+    found = RunProgress(history, best_epoch=1, member="member 6 of 6 (cross-entropy-mlp), 3 of 3")
     legend = ["about other figures"]
     for display in (PlainDisplay("default seed 0", legend), PlainDisplay("default seed 0", is_one_of_many=True)):
         display.epoch(found, config)
         display.close()
     alone, beside = capsys.readouterr().err.splitlines()
-    assert alone == "member 6 of 6 (cross-entropy-mlp), fold 3 of 3: epoch 100/100, val top-1 50.00%"
+    assert alone == "member 6 of 6 (cross-entropy-mlp), 3 of 3: epoch 100/100, val top-1 50.00%"
     assert len(alone) <= 80
     assert beside == f"default seed 0, {alone}"
+
+
+def test_a_member_without_validation_shows_its_loss(capsys: pytest.CaptureFixture[str]) -> None:
+    found = RunProgress([Epoch(1, 1.5, math.nan, math.nan, 3.0)], best_epoch=1, member="member 2 of 6 (a)")
+    display = PlainDisplay("default seed 0")
+    display.epoch(found, TrainConfig(method="cross-entropy-mlp", epochs=15))
+    display.close()
+    assert capsys.readouterr().err == "member 2 of 6 (a): epoch 1/15, loss 1.5000\n"

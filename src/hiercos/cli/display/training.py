@@ -247,7 +247,12 @@ def _figures(epoch: Epoch) -> str:
 def _member_figures(progress: RunProgress, config: TrainConfig) -> str:
     """Name, epoch and accuracy of a member of a committee; of one of six they fit 80 columns."""
     epoch = progress.history[-1]
-    return f"{progress.member}: epoch {epoch.number}/{config.epochs}, val top-1 {100 * epoch.top1:.2f}%"
+    return f"{progress.member}: epoch {epoch.number}/{config.epochs}, {_member_accuracy(epoch)}"
+
+
+def _member_accuracy(epoch: Epoch) -> str:
+    """Accuracy on validation, or the loss of a member that is trained without validation."""
+    return f"loss {epoch.loss:.4f}" if math.isnan(epoch.top1) else f"val top-1 {100 * epoch.top1:.2f}%"
 
 
 class PlainDisplay:
@@ -325,7 +330,7 @@ class LiveDisplay:
         description = f"{progress.member or self.name}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         if progress.member:
-            figures, self.legend = f"val top-1 {100 * epoch.top1:.2f}%", ()  # which is about other figures
+            figures, self.legend = _member_accuracy(epoch), ()  # which is about other figures
         self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
 
     def close(self) -> None:
