@@ -3,8 +3,8 @@
 DATA is a built-in name or a file. Every draw takes so many training samples of each class; all candidates fit the same
 samples with their defaults and choose whatever they choose by themselves: the default estimator, flat logistic
 regression solved to its optimum with a chosen penalty, the wide head of flat cross-entropy, and hiclass (a logistic
-regression for each parent). Features are those of the command: vectors, which hiclass takes standardized by the draw,
-or TF-IDF of texts.
+regression for each parent). Features are those of the command: vectors, or TF-IDF of texts. hiclass gets vectors
+standardized by the training samples of the draw.
 Prints top-1 on the test split in percent, HOPS and log-loss as Markdown: means over the draws, and for top-1 half the
 95% interval of the paired difference to the best flat candidate.
 """
@@ -43,6 +43,10 @@ class StandardizedPerParentNode(PerParentNode):
     def predict(self, samples: Any) -> Any:
         """Class indices, shape (M,)."""
         return super().predict(self.scaler.transform(samples))
+
+    def predict_proba(self, samples: Any) -> Any:
+        """Probabilities as hiclass gives them, shape (M, classes seen)."""
+        return super().predict_proba(self.scaler.transform(samples))
 
     def decision_function(self, samples: Any) -> Any:
         """Probabilities multiplied along the paths, shape (M, classes seen)."""

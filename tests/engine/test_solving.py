@@ -1,4 +1,6 @@
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from lightning_fabric import Fabric
@@ -41,10 +43,10 @@ def test_a_resumed_committee_counts_the_time_of_the_members_that_were_trained_be
         model = Model(TOY17, FEATURES, CONFIG.method, CONFIG.options)
         return fit(fabric, model, train, val, CONFIG, folder=tmp_path, resume=True, callback=callback)
 
-    stopped = Interrupted("member 2 of 2 (cross-entropy-mlp), 3 of 3")
+    stopped = Interrupted("member 2 of 2 (cross-entropy-mlp), model 3 of 3")
     with pytest.raises(KeyboardInterrupt):
         run(stopped)
-    names = [f"member {member} of 2 (cross-entropy-mlp), {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)]
+    names = [f"member {member} of 2 (cross-entropy-mlp), model {fold} of 3" for member in (1, 2) for fold in (1, 2, 3)]
     assert list(stopped.seconds) == names
     resumed = Interrupted()
     progress = run(resumed)
@@ -52,3 +54,20 @@ def test_a_resumed_committee_counts_the_time_of_the_members_that_were_trained_be
     earlier = sum(stopped.seconds.values())
     assert progress.seconds > earlier  # and this process has done less than a tenth of the epochs
     assert progress.member == ""
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({"epochs": 40, "patience": 2, "schedule": "plateau"}, 15),
+        ({"epochs": 6, "patience": 2, "schedule": "plateau"}, 6),  # the maximum of the run
+        ({"epochs": 3}, 3),  # the number of the run
+    ],
+)
+def test_flat_heads_train_for_15_epochs_unless_the_run_asks_for_fewer_or_for_a_number(
+    fabric: Fabric, settings: dict[str, Any], expected: int
+) -> None:
+    data, config, seen = blob_data(TOY17, 340), replace(CONFIG, **settings), Interrupted()
+    model = Model(TOY17, FEATURES, config.method, config.options)
+    fit(fabric, model, data.samples("train"), data.samples("val"), config, callback=seen)
+    assert dict(seen.epochs) == dict.fromkeys(seen.seconds, expected)  # the last epoch of each member

@@ -13,10 +13,12 @@ from sklearn.svm import LinearSVC
 from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
+from hiercos.methods import committee as committee_module
 from hiercos.methods import default as default_module
 from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, best_inverse, pool_weights
+from hiercos.methods.convex import Prior
 from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
-from hiercos.methods.logistic import choose_prior, held_out_loss
+from hiercos.methods.logistic import SHARES, choose_prior, held_out_loss
 from hiercos.methods.solver import folds
 from trees import TOY, TOY17
 
@@ -107,11 +109,15 @@ def test_the_support_vector_head_answers_like_scikit_learn(taxonomy: Taxonomy, k
     assert (model.array_scores(kind(others)).argmax(axis=1) == expected).all()
 
 
-def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors() -> None:
+@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
+@pytest.mark.parametrize("classes", [2, 5, 16])
+def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors(kind: Any, classes: int) -> None:
     train = data(TOY17, 400)
-    seen = train.rows(train.labels != 3)
-    model, _ = solved("linear-svm", TOY17, seen, None)
-    assert 3 not in model.array_scores(train.features).argmax(axis=1)
+    seen = train.rows(train.labels < classes)
+    model, _ = solved("linear-svm", TOY17, LabelledFeatures(kind(seen.features), seen.labels), None)
+    for factor in (1, 10, 100):
+        answers = model.array_scores(kind(factor * train.features)).argmax(axis=1)
+        assert answers.max() < classes
 
 
 def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None:
@@ -127,6 +133,20 @@ def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None
 
     prior, _ = choose_prior(drawn(helpful, 60), drawn(helpful, 2000), tree, (0.0, 0.5, 0.8), seed=0)
     assert prior.shared > 0
+
+
+@pytest.mark.parametrize(
+    ("kind", "shares", "expected"),
+    [
+        (np.asarray, SHARES, Prior(4096, 0.8, 0.5)),
+        (np.asarray, (0.0,), Prior(4096, 0.0, 0.5)),
+        (csr_matrix, SHARES, Prior(16384, 0.8)),
+    ],
+)
+def test_one_sample_of_each_class_without_validation_has_a_fixed_prior(kind: Any, shares: Any, expected: Prior) -> None:
+    features = np.random.default_rng(0).normal(size=(17, 5)).astype(np.float32)
+    train = LabelledFeatures(kind(features), np.arange(17))
+    assert choose_prior(train, None, TOY17, shares, seed=0) == (expected, None)
 
 
 def test_folds_hold_out_every_sample_once_and_spread_the_classes() -> None:
@@ -202,7 +222,7 @@ def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effo
     assert names[0] == f"member {first} (cross-entropy-mlp)"
 
 
-def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_out_once() -> None:
+def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_others_hold_out_each_once() -> None:
     train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
     seen: list[tuple[str, np.ndarray, np.ndarray | None]] = []
 
@@ -216,11 +236,11 @@ def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_o
     model.solve(train, val, seed=0, train_member=remembered_steps)
     methods = ["cross-entropy-mlp", "cross-entropy-mlp", "barz-denzler", "haframe", "hier-cos"]
     assert [name for name, _, _ in seen] == [
-        f"member {member} of 6 ({method}), {part} of 3"
+        f"member {member} of 6 ({method}), model {part} of 3"
         for member, method in enumerate(methods, 2)
         for part in (1, 2, 3)
     ]
-    for _, learned, held_out in seen[:6]:  # of a known number of epochs
+    for _, learned, held_out in seen[:6]:  # with a fixed number of epochs
         assert held_out is None
         np.testing.assert_array_equal(learned, train.features)
     for head in (seen[6:9], seen[9:12], seen[12:]):
@@ -234,15 +254,18 @@ def test_few_validation_samples_stop_no_head_and_every_training_sample_is_held_o
 def test_few_samples_without_validation_train_flat_heads_again_on_all_of_them(samples: int, again: int) -> None:
     train = data(TOY17, samples)
     learned: list[int] = []
+    trained: list[Model] = []
 
     def counted_steps(member: Model, part: LabelledFeatures, val: None, *, name: str, epochs: int) -> None:
         learned.append(len(part))
+        trained.append(member)
         brief_steps(member, part, val, epochs=epochs)
 
     model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 4})
     found = model.solve(train, None, seed=0, train_member=counted_steps)
     assert found.options["members"] == ["cross-entropy-mlp"] * 2
     assert learned[2:] == [samples] * again
+    assert list(model.head.members) == trained[-2:]
     assert max(learned[:2]) < samples
 
 
@@ -252,6 +275,28 @@ def test_the_models_of_a_head_share_its_weight() -> None:
     assert found.options["members"] == ["cross-entropy-mlp"] * 6
     weights = model.head.weights.numpy()
     np.testing.assert_allclose(weights, np.repeat(weights[::3], 3))
+
+
+def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_the_weights(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    train = data(TOY17, 680)
+    once = np.flatnonzero(train.labels == 3)[0]
+    rare = train.rows((train.labels != 3) | (np.arange(680) == once))
+    held_out = rare.labels == 3
+    held_out[:90] = True
+    monkeypatch.setattr(committee_module, "folds", lambda *_: [held_out])
+    seen: list[np.ndarray] = []
+    weigh = committee_module.pool_weights
+
+    def remembered(scores: list[np.ndarray], labels: np.ndarray) -> Any:
+        seen.append(labels)
+        return weigh(scores, labels)
+
+    monkeypatch.setattr(committee_module, "pool_weights", remembered)
+    solved("flat-committee", TOY17, rare, None, size=2, width=4)
+    assert [len(labels) for labels in seen] == [int(held_out.sum()) - 1]
+    assert 3 not in seen[0]
 
 
 def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the_weights() -> None:
@@ -264,7 +309,7 @@ def test_a_held_out_sample_of_a_class_without_training_samples_has_no_say_in_the
     np.testing.assert_array_equal(*weights)
 
 
-def test_a_linear_svm_keeps_its_weight_beside_classes_without_samples() -> None:
+def test_classes_without_samples_hardly_change_the_log_loss_of_a_linear_svm() -> None:
     train, val = (
         LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
         for part in (data(TOY17, 680), data(TOY17, 600, seed=1))

@@ -273,7 +273,7 @@ def test_a_variant_that_is_ahead_of_the_recommended_one_in_a_metric_is_named() -
     )
     assert found.variant.name == "hier-cos"
     assert texts_of(found)[-2:] == [
-        "For the most right answers, cross-entropy has the highest top-1, 70.00%.",
+        "For the most correct answers, cross-entropy has the highest top-1, 70.00%.",
         "For the best probabilities, cross-entropy has the lowest log loss, 0.800.",
     ]
 

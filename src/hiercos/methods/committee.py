@@ -28,7 +28,7 @@ ENOUGH_TO_COMPARE_HEADS = 500  # validation samples that are enough to stop and 
 MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more than once if validation is not enough
 CROSS_FITS = 3  # folds of a cross-fitting
 FLAT_HEAD = "cross-entropy-mlp"
-KNOWN_EPOCHS = {FLAT_HEAD: 15}  # of heads that are better and faster at a cosine rate than stopped by validation
+FIXED_EPOCHS = {FLAT_HEAD: 15}  # methods that do better with this number of epochs at a cosine rate than with patience
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
 Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
@@ -170,16 +170,17 @@ class CommitteeSolver:
     ) -> Solved:
         """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
 
-        Few validation samples are too few to stop by and to weigh by: then they serve for the weights alone, and a head
-        is the mean of three. A head of `KNOWN_EPOCHS` is trained on all training samples; of the others, each is
-        trained on two thirds of them and stopped by the other third. Members that cannot learn from inner nodes are
-        trained on the samples labelled with a class.
+        With few validation samples, these only fit the weights, and a head is the mean of three models. Models of
+        `FIXED_EPOCHS` learn from all training samples; any other learns from two thirds of them and is stopped by the
+        last third. Members that cannot learn from inner nodes are trained on the samples labelled with a class.
+        Held-out samples of a class without training samples are left out: no member can know it.
         """
-        if val is not None and not self._is_class(val).any():
+        val = None if val is None else val.rows(self._is_class(val) & np.isin(val.labels, train.labels))
+        if val is not None and not len(val):
             val = None
         parts = self._parts(train, val, seed)
-        held_out = parts[0][1] if val is None else val.rows(self._is_class(val))
-        is_seen = np.isin(held_out.labels, train.labels)  # every member is sure that it is no class without samples
+        learned, held_out = parts[0] if val is None else (train, val)
+        is_seen = np.isin(held_out.labels, learned.labels)
         weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
         training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
@@ -193,7 +194,7 @@ class CommitteeSolver:
     def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
         """Samples to learn from and samples to stop by, of each part."""
         if val is not None and (len(val) >= ENOUGH_TO_COMPARE_HEADS or len(train) > MOST_CROSS_FITTED):
-            return [(train, val.rows(self._is_class(val)))]
+            return [(train, val)]
         masks = folds(train.labels, HOLD_OUT_FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
         return [(train.rows(~mask), train.rows(mask & self._is_class(train))) for mask in masks]
 
@@ -212,7 +213,7 @@ class Candidate:
     """Models of one method that share a weight.
 
     Attributes:
-        models: trained models, one for each part of the samples, or one for all of them.
+        models: trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all.
         scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
     """
 
@@ -275,7 +276,7 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
-        return self._fitted(members, self.parts, epochs=KNOWN_EPOCHS.get(method))
+        return self._fitted(members, self.parts, epochs=FIXED_EPOCHS.get(method))
 
     def continued(self, member: Model, place: int) -> Candidate:
         """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
@@ -286,7 +287,7 @@ class CommitteeTraining:
     ) -> Candidate:
         """Members of one method, each trained from the weights that it has.
 
-        A solver takes all samples but those to weigh by, and so do members of a known number of epochs; others learn
+        A solver takes all samples but those to weigh by, and so do members with a fixed number of epochs; others learn
         from their part.
         """
         method, raw = members[0].method, members[0].raw_inputs
@@ -298,15 +299,10 @@ class CommitteeTraining:
             members[0].solve(samples, self.weighting_samples[raw], seed=self.seed, train_member=self.train_member)
         else:
             for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
-                of_parts = f", {number} of {len(parts)}" if len(parts) > 1 else ""
-                samples = self._for_method((train if epochs is None else available)[raw], method)
-                self.train_member(
-                    member,
-                    samples,
-                    val[raw] if epochs is None else None,
-                    name=f"member {self.candidates} of {self.total} ({method}){of_parts}",
-                    epochs=epochs,
-                )
+                of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
+                learned, stopping = (train[raw], val[raw]) if epochs is None else (available[raw], None)
+                name = f"member {self.candidates} of {self.total} ({method}){of_models}"
+                self.train_member(member, self._for_method(learned, method), stopping, name=name, epochs=epochs)
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         return Candidate(members, np.mean(scores, axis=0))
 
@@ -330,20 +326,22 @@ class CommitteeTraining:
     def refit(self) -> None:
         """Train members again on all samples, those to weigh by included, with the weights and settings chosen before.
 
-        These are the members that have a solver and, on few samples, new ones of a known number of epochs.
+        These are the members that have a solver and, on few samples, new ones with a fixed number of epochs.
         """
         members = self.head.models()
-        is_small = len(self.train[True]) <= MOST_CROSS_FITTED and not self.head.continues
+        retrains_heads = len(self.train[True]) <= MOST_CROSS_FITTED and not self.head.continues
         for place, member in enumerate(members):
-            own = self._for_method(self.train[member.raw_inputs], member.method)
-            epochs = KNOWN_EPOCHS.get(member.method)
+            epochs = FIXED_EPOCHS.get(member.method) if retrains_heads else None
+            if member.solver is None and epochs is None:
+                continue
+            samples = self._for_method(self.train[member.raw_inputs], member.method)
             if member.solver is not None:
-                member.solve(own, None, seed=self.seed, train_member=self.train_member)
-            elif is_small and epochs is not None:
-                torch.manual_seed(self.seed * 1_000 + 900 + place)
-                members[place] = self.head.new_member(member.method, **member.options)
-                name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
-                self.train_member(members[place], own, None, name=name, epochs=epochs)
+                member.solve(samples, None, seed=self.seed, train_member=self.train_member)
+                continue
+            torch.manual_seed(self.seed * 1_000 + 900 + place)  # no seed of `trained`
+            members[place] = self.head.new_member(member.method, **member.options)
+            name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
+            self.train_member(members[place], samples, None, name=name, epochs=epochs)
         self.head.set_members(members, self.head.weights.numpy())
 
     def loss(self, candidate: Candidate) -> float:

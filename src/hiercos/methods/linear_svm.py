@@ -14,7 +14,7 @@ from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
-ABSENT = -3.0  # margin of a class without samples; that of a class that a sample surely is not in is about -1
+ABSENT = -1.0  # margin of a class without samples less the mean margin of the others: it is never the answer
 SCALING = 0.5  # of dense features, see `DenseFeatures`
 
 
@@ -70,8 +70,8 @@ class SupportVectorSolver:
         rows, biases = machine.coef_, machine.intercept_
         if len(found) == 2:  # one row separates two classes
             rows, biases = np.concatenate([-rows, rows]) / 2, np.concatenate([-biases, biases]) / 2
-        weight = torch.zeros_like(self.head.weight)
-        bias = torch.full_like(self.head.bias, ABSENT)
+        weight = torch.as_tensor(rows.mean(axis=0), dtype=self.head.weight.dtype).repeat(len(self.head.weight), 1)
+        bias = torch.full_like(self.head.bias, float(biases.mean()) + ABSENT)
         weight[found] = torch.as_tensor(rows, dtype=weight.dtype)
         bias[found] = torch.as_tensor(biases, dtype=bias.dtype)
         if scaled is not None:

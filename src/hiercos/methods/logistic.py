@@ -175,7 +175,8 @@ def choose_prior(
     """The prior with the smallest log-loss on validation samples; if these are few, plus that of a cross-validation.
 
     Validation samples may differ from training samples as later ones do, photographs of another shop for example, so
-    that they count as much as the cross-validation, however few they are.
+    that they count as much as the cross-validation, however few they are. Without them, and with too few training
+    samples to cross-validate, the prior is `UNCHOSEN` or `UNCHOSEN_SPARSE`.
 
     Args:
         train: training samples.
@@ -199,8 +200,9 @@ def choose_prior(
     if val is not None:
         parts.append((train, val, 1 / len(val)))
     if not parts:
-        unchosen = UNCHOSEN_SPARSE if issparse(train.features) else UNCHOSEN
-        return replace(unchosen, shared=min(unchosen.shared, max(shares)) if taxonomy.height > 1 else 0.0), None
+        fixed = UNCHOSEN_SPARSE if issparse(train.features) else UNCHOSEN
+        share = min(fixed.shared, max(shares)) if taxonomy.height > 1 else 0.0
+        return replace(fixed, shared=share), None
     searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:

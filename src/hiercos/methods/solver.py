@@ -56,11 +56,10 @@ class MemberTraining(Protocol):
         Args:
             member: model with its initial weights.
             train: samples to learn from.
-            val: samples to stop by: the model ends with the weights of its best epoch. None to train for a known number
-                of epochs at a cosine rate, and to keep the weights of the last one.
-            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), 1 of 3".
-            epochs: maximum number of epochs if the run trains until validation stops improving; None for that of the
-                run. A run with a given number of epochs trains every member for that number.
+            val: samples to stop by; None to train for a fixed number of epochs and keep the weights of the last one.
+            name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), model 1 of 3".
+            epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; at most the
+                maximum of the run, which is also the default. A run with a given number of epochs ignores it.
         """
 
 

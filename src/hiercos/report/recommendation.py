@@ -18,11 +18,11 @@ CRITERIA = {  # metrics that decide, the first ones first, and what a significan
     "hops": "its order of the classes (HOPS) is significantly better than that of",
     "log_loss": "its probabilities (log loss) are significantly better than those of",
 }
-PURPOSES = {  # what each metric measures, for a variant that is ahead of the recommended one in it
-    "ahd_at_1": "For the nearest answers",
-    "top1": "For the most right answers",
-    "hops": "To rank all classes",
-    "log_loss": "For the best probabilities",
+PURPOSES = {  # beginning of a statement on a variant that beats the recommended one in a metric, and the metric's name
+    "ahd_at_1": ("For answers nearest to the truth", "mean tree distance"),
+    "top1": ("For the most correct answers", "top-1"),
+    "hops": ("To rank all classes", "HOPS"),
+    "log_loss": ("For the best probabilities", "log loss"),
 }
 GAINS = {"top1": "top-1", "ahd_at_1": "mean tree distance", "hops": "HOPS"}  # metrics of what the tree and a rule gain
 RowDifference = Callable[[str, str, str], tuple[float, float, float]]
@@ -83,15 +83,17 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
 
 
 def _ahead(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
-    """A statement for each of `PURPOSES` in which the best variant is significantly ahead of the recommended one."""
+    """A statement for each metric in which the best variant is significantly better than the recommended one."""
     statements = []
-    for name, purpose in PURPOSES.items():
-        spec, best = metric_spec(name), min(variants, key=lambda variant: _rank(variant, name))  # called at once
-        if best is not chosen and _is_better(best, chosen, name, rows):
-            extreme, unit = "highest" if spec.higher_is_better else "lowest", "%" * ("%" in spec.heading)
-            heading = spec.heading.removesuffix(" %")
-            text = f"{purpose}, {best.name} has the {extreme} {heading}, {_mean(best, name)}{unit}."
-            statements.append(Statement("ahead", text))
+    for name, (purpose, metric) in PURPOSES.items():
+        spec = metric_spec(name)
+        best = min(variants, key=lambda variant: _rank(variant, name))  # called at once
+        if best is chosen or not _is_better(best, chosen, name, rows):
+            continue
+        extreme = "highest" if spec.higher_is_better else "lowest"
+        unit = "%" if "%" in spec.heading else ""
+        text = f"{purpose}, {best.name} has the {extreme} {metric}, {_mean(best, name)}{unit}."
+        statements.append(Statement("ahead", text))
     return statements
 
 
@@ -233,7 +235,7 @@ def _gain(ours: Variant, reference: Variant, rows: RowDifference) -> str:
     only_order = changed == ["hops"]
     for name in changed if only_order else GAINS:
         is_tie = not _is_significant(ours, reference, name, rows)
-        spec = metric_spec(name) if is_tie else _exact_enough(metric_spec(name), differences[name][1:])
+        spec = metric_spec(name) if is_tie else _with_enough_digits(metric_spec(name), differences[name][1:])
         mean, low, high = (spec.text(value, sign="+") for value in differences[name])
         tie = ", a tie" if is_tie else ""
         interval = f"{low} to {high}" if found else f"95% interval over the test rows {low} to {high}"
@@ -242,9 +244,9 @@ def _gain(ours: Variant, reference: Variant, rows: RowDifference) -> str:
     return f"{ours.name} against {reference.name}: {same}{', '.join(found)}"
 
 
-def _exact_enough(spec: MetricSpec, ends: Sequence[float]) -> MetricSpec:
-    """The metric with as many digits as it takes to tell the ends of an interval that excludes 0 from 0."""
-    while any(end and not float(spec.text(end)) for end in ends):
+def _with_enough_digits(spec: MetricSpec, ends: Sequence[float]) -> MetricSpec:
+    """The metric with enough decimal places that no end of an interval, both ends other than 0, is shown as 0."""
+    while any(float(spec.text(end)) == 0 for end in ends):
         spec = replace(spec, digits=spec.digits + 1)
     return spec
 

@@ -71,6 +71,15 @@ def test_rows_show_seeds_done_epochs_at_work_means_so_far_and_the_time_left() ->
     assert shown(progress_table)["caption"] == ["1 of 6 done, about 2 min left"]
 
 
+def test_a_member_without_validation_leaves_the_means_as_they_are() -> None:
+    progress_table = table(["default"], seeds=2)
+    first, second = run("default", 0), run("default", 1)
+    progress_table.begin(first)
+    progress_table.end(first, result("default", 0, 0.7, 0.9))
+    progress_table.begin(second).epoch(progress((math.nan, math.nan)), second.config)
+    assert shown(progress_table)["default"][1:3] == ["70.00", "0.9000"]
+
+
 def test_runs_that_an_earlier_call_finished_count_as_done() -> None:
     progress_table = table(["hxe"], seeds=2)
     for seed in (0, 1):
@@ -163,13 +172,13 @@ def test_a_log_of_slow_epochs_shows_every_one_once(
 def test_lines_of_a_committee_name_the_member_and_fit_80_columns(capsys: pytest.CaptureFixture[str]) -> None:
     config = TrainConfig(method="cross-entropy-mlp", epochs=100)
     history = [Epoch(number, 1.0, 0.5, 0.7, 3.0) for number in range(1, 101)]
-    found = RunProgress(history, best_epoch=1, member="member 6 of 6 (cross-entropy-mlp), 3 of 3")
+    found = RunProgress(history, best_epoch=1, member="member 6 of 6 (cross-entropy-mlp), model 3 of 3")
     legend = ["about other figures"]
     for display in (PlainDisplay("default seed 0", legend), PlainDisplay("default seed 0", is_one_of_many=True)):
         display.epoch(found, config)
         display.close()
     alone, beside = capsys.readouterr().err.splitlines()
-    assert alone == "member 6 of 6 (cross-entropy-mlp), 3 of 3: epoch 100/100, val top-1 50.00%"
+    assert alone == "member 6 of 6 (cross-entropy-mlp), model 3 of 3: epoch 100/100, val top-1 50.00%"
     assert len(alone) <= 80
     assert beside == f"default seed 0, {alone}"
 

@@ -175,7 +175,8 @@ class TaskCallback:
         """Update the metrics of the best epoch so far and the estimated duration."""
         self.epoch_number = len(progress.history)
         self.share = self._share(self.epoch_number)
-        self.figures = (progress.best.top1, progress.best.hops)
+        if not math.isnan(progress.best.top1):  # nan for a member that is trained without validation
+            self.figures = (progress.best.top1, progress.best.hops)
         self.row.task_seconds = progress.seconds / self.share
         self.table.draw()
 
@@ -245,13 +246,13 @@ def _figures(epoch: Epoch) -> str:
 
 
 def _member_figures(progress: RunProgress, config: TrainConfig) -> str:
-    """Name, epoch and accuracy of a member of a committee; of one of six they fit 80 columns."""
+    """Name, epoch and top-1 or loss of a member of a committee; of one of six they fit 80 columns."""
     epoch = progress.history[-1]
-    return f"{progress.member}: epoch {epoch.number}/{config.epochs}, {_member_accuracy(epoch)}"
+    return f"{progress.member}: epoch {epoch.number}/{config.epochs}, {_member_metric(epoch)}"
 
 
-def _member_accuracy(epoch: Epoch) -> str:
-    """Accuracy on validation, or the loss of a member that is trained without validation."""
+def _member_metric(epoch: Epoch) -> str:
+    """Top-1 on validation; the training loss of a member without validation."""
     return f"loss {epoch.loss:.4f}" if math.isnan(epoch.top1) else f"val top-1 {100 * epoch.top1:.2f}%"
 
 
@@ -330,8 +331,10 @@ class LiveDisplay:
         description = f"{progress.member or self.name}  epoch {epoch.number}/{config.epochs}"
         figures = f"{_figures(epoch)}  best epoch {progress.best_epoch}"
         if progress.member:
-            figures, self.legend = _member_accuracy(epoch), ()  # which is about other figures
-        self.progress.update(self.task, completed=epoch.number, figures=figures, description=description)
+            figures, self.legend = _member_metric(epoch), ()  # which is about other figures
+        self.progress.update(
+            self.task, completed=epoch.number, total=config.epochs, figures=figures, description=description
+        )
 
     def close(self) -> None:
         """Stop updating the bar, release the terminal, and print the legend if any figures were shown."""
