@@ -59,12 +59,13 @@ def test_a_resumed_committee_counts_the_time_of_the_members_that_were_trained_be
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({"epochs": 40, "patience": 2, "schedule": "plateau"}, 15),
+        ({"epochs": 60, "patience": 2, "schedule": "plateau", "batch_size": 10}, 15),
+        ({"epochs": 60, "patience": 2, "schedule": "plateau"}, 43),  # 300 steps of 32 of the 204 samples
         ({"epochs": 6, "patience": 2, "schedule": "plateau"}, 6),  # the maximum of the run
         ({"epochs": 3}, 3),  # the number of the run
     ],
 )
-def test_flat_heads_train_for_15_epochs_unless_the_run_asks_for_fewer_or_for_a_number(
+def test_flat_heads_train_for_15_epochs_or_300_steps_unless_the_run_asks_for_fewer_or_for_a_number(
     fabric: Fabric, settings: dict[str, Any], expected: int
 ) -> None:
     data, config, seen = blob_data(TOY17, 340), replace(CONFIG, **settings), Interrupted()

@@ -15,10 +15,10 @@ from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
 from hiercos.methods import committee as committee_module
 from hiercos.methods import default as default_module
-from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, best_inverse, pool_weights
+from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
 from hiercos.methods.convex import Prior
 from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
-from hiercos.methods.logistic import SHARES, choose_prior, held_out_loss
+from hiercos.methods.logistic import SHARES, best_inverse, choose_prior, held_out_loss
 from hiercos.methods.solver import folds
 from trees import TOY, TOY17
 
@@ -138,8 +138,9 @@ def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None
 @pytest.mark.parametrize(
     ("kind", "shares", "expected"),
     [
-        (np.asarray, SHARES, Prior(4096, 0.8, 0.5)),
-        (np.asarray, (0.0,), Prior(4096, 0.0, 0.5)),
+        (np.asarray, SHARES, Prior(4096, 0.8, 0.0)),
+        (np.asarray, (0.0,), Prior(4096, 0.0, 0.0)),
+        (lambda features: features * np.array([1, 1, 1, 1, 1000]), SHARES, Prior(4096, 0.8, 0.5)),
         (csr_matrix, SHARES, Prior(16384, 0.8)),
     ],
 )

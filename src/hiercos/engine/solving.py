@@ -1,5 +1,6 @@
 """Training by a method's own solver, which finds the weights from all features and labels at once."""
 
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +16,8 @@ from hiercos.engine.batches import LabelledVectors
 from hiercos.engine.config import TrainConfig
 from hiercos.methods import LabelledFeatures, Model
 from hiercos.records import MEMBERS
+
+LEAST_STEPS = 300  # of a member with a fixed number of epochs, which are more on few samples
 
 
 @dataclass
@@ -54,7 +57,8 @@ class MemberRuns:
         number = self.finished + 1
         config = replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number)
         if epochs is not None and config.patience is not None:
-            config = replace(config, epochs=min(epochs, config.epochs))
+            enough = math.ceil(LEAST_STEPS / math.ceil(len(train) / config.batch_size))
+            config = replace(config, epochs=min(max(epochs, enough), config.epochs))
         folder = None if self.folder is None else self.folder / MEMBERS / str(number)
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)

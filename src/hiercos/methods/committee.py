@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.logistic import held_out_loss, log_probabilities
+from hiercos.methods.logistic import best_inverse, held_out_loss, log_probabilities
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, Method, MethodError, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
@@ -404,19 +404,6 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, fl
     weights[kept] = factors * np.array(inverse)[kept]
     loss = held_out_loss(np.tensordot(factors, tables[kept], axes=1), labels) / len(labels)
     return weights, loss, list(alone)
-
-
-def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
-    """The inverse temperature of a score table with the smallest log-loss, and that log-loss."""
-    from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
-
-    found = minimize_scalar(
-        lambda log: held_out_loss(np.exp(log) * table, labels),
-        bounds=(-7, 7),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    return float(np.exp(found.x)), float(found.fun) / len(labels)
 
 
 def _pool_factors(tables: Floats, labels: IntArray) -> Floats:

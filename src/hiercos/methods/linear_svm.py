@@ -8,7 +8,7 @@ from scipy.sparse import issparse
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.logistic import RawLinear
+from hiercos.methods.logistic import RawLinear, best_inverse
 from hiercos.methods.problem_features import DenseFeatures
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
@@ -41,7 +41,8 @@ def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float = 1.0) -
 class SupportVectorSolver:
     """Sets a linear layer to the weights of scikit-learn's LinearSVC.
 
-    Dense features are centred and scaled to a mean squared norm of 1, so that the same strength suits all of them.
+    Dense features are centred and scaled to a mean squared norm of 1, so that the same strength suits all of them. The
+    margins are multiplied by the inverse temperature that suits validation best.
 
     Attributes:
         head: layer to set.
@@ -54,12 +55,12 @@ class SupportVectorSolver:
     def __call__(
         self,
         train: LabelledFeatures,
-        val: LabelledFeatures | None,  # noqa: ARG002  # nothing to choose
+        val: LabelledFeatures | None,
         *,
         seed: int,
         train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
     ) -> Solved:
-        """See `Solver`."""
+        """See `Solver`; validation samples fix the scale of the margins, so that they are logits."""
         from sklearn.svm import LinearSVC
 
         scaled = None if issparse(train.features) else DenseFeatures(train.features, SCALING)
@@ -77,5 +78,10 @@ class SupportVectorSolver:
         if scaled is not None:
             weight /= scaled.scale
             bias -= weight @ scaled.shift
+        known = None if val is None else val.rows(np.isin(val.labels, found))
+        if known is not None and len(known):
+            margins = known.features @ weight.numpy().T + bias.numpy()  # (M, C)
+            inverse, _ = best_inverse(margins.astype(np.float64), known.labels)
+            weight, bias = weight * inverse, bias * inverse
         self.head.set(weight, bias)
         return Solved()

@@ -13,13 +13,15 @@ from hiercos.methods.convex import PathProblem, Prior, Solution
 from hiercos.methods.problem_features import problem_features
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
+from hiercos.nn import SparseMatrix
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
 USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
 SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; the variance is chosen with the first, and again after it
-UNCHOSEN, UNCHOSEN_SPARSE = Prior(4.0**6, 0.8, 0.5), Prior(4.0**7, 0.8)  # where samples are too few to choose by
+UNCHOSEN, UNCHOSEN_SPARSE = Prior(4.0**6, 0.8), Prior(4.0**7, 0.8)  # where samples are too few to choose by
+LOUD = 10.0  # largest deviations over the usual one, beyond which features are probably of several units
 ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
 CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
@@ -176,7 +178,7 @@ def choose_prior(
 
     Validation samples may differ from training samples as later ones do, photographs of another shop for example, so
     that they count as much as the cross-validation, however few they are. Without them, and with too few training
-    samples to cross-validate, the prior is `UNCHOSEN` or `UNCHOSEN_SPARSE`.
+    samples to cross-validate, see `unchosen_prior`.
 
     Args:
         train: training samples.
@@ -200,9 +202,8 @@ def choose_prior(
     if val is not None:
         parts.append((train, val, 1 / len(val)))
     if not parts:
-        fixed = UNCHOSEN_SPARSE if issparse(train.features) else UNCHOSEN
-        share = min(fixed.shared, max(shares)) if taxonomy.height > 1 else 0.0
-        return replace(fixed, shared=share), None
+        share = min(UNCHOSEN.shared, max(shares)) if taxonomy.height > 1 else 0.0
+        return replace(unchosen_prior(train.features), shared=share), None
     searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:
@@ -221,6 +222,19 @@ def choose_prior(
         if (found := loss(prior)) < least:
             best, least = prior, found
     return best, None if val is None else searches[-1][0].start(best.scaling)
+
+
+def unchosen_prior(features: Floats | SparseMatrix) -> Prior:
+    """The prior of features of shape (M, F) if there is nothing to choose it by.
+
+    Dense features keep their proportions, which few samples estimate badly, if they seem to be of one unit.
+    """
+    if issparse(features):
+        return UNCHOSEN_SPARSE
+    deviation = np.asarray(features).std(axis=0)
+    varied = deviation[deviation > 0]
+    has_units = bool(len(varied)) and float(np.quantile(varied, 0.95)) > LOUD * float(np.median(varied))
+    return replace(UNCHOSEN, scaling=0.5 if has_units else 0.0)
 
 
 def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:
@@ -301,3 +315,16 @@ def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = Non
     logs = log_probabilities(logits)
     own = np.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
     return float(-(own if weights is None else own * weights).sum() - logs.mean())
+
+
+def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
+    """The inverse temperature of a score table with the smallest log-loss, and that log-loss."""
+    from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
+
+    found = minimize_scalar(
+        lambda log: held_out_loss(np.exp(log) * table, labels),
+        bounds=(-7, 7),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x)), float(found.fun) / len(labels)

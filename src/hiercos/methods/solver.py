@@ -58,8 +58,9 @@ class MemberTraining(Protocol):
             train: samples to learn from.
             val: samples to stop by; None to train for a fixed number of epochs and keep the weights of the last one.
             name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), model 1 of 3".
-            epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; at most the
-                maximum of the run, which is also the default. A run with a given number of epochs ignores it.
+            epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; more on few
+                samples, but at most the maximum of the run, which is also the default. A run with a given number of
+                epochs ignores it.
         """
 
 

@@ -70,10 +70,13 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
         left = [variant for variant in variants if _ties(variant, chosen, rows)]
         lost = [variant for variant in variants if variant is not chosen and variant not in left]
     tied = tuple(variant for variant in left if variant is not chosen)
-    figures = f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}"
+    figures = (
+        f"top-1 {_mean(chosen, 'top1')}%, mean tree distance of the answers {_mean(chosen, 'ahd_at_1')}, "
+        f"HOPS {_mean(chosen, 'hops')}, log loss {_mean(chosen, 'log_loss')}"
+    )
     why = _reason(chosen, tied, lost, rows, tests)
     statements = [
-        Statement("ship", f"{figures}, HOPS {_mean(chosen, 'hops')}.", subject=f"Ship {chosen.name}", reason=why),
+        Statement("ship", f"{figures}.", subject=f"Ship {chosen.name}", reason=why),
         *few_rows(chosen.estimate("top1").mean, tests),
         _features(variants, most_frequent),
         *_gains(variants, chosen, rows),

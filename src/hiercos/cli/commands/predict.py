@@ -94,11 +94,12 @@ class AnswerTableOptions:
         chosen = chosen_format(self.format, self.output, "csv")
         if chosen != FIFTYONE:
             check_format(chosen, self.output)
-        elif self.top is not None:
-            raise OptionError("--top: expected another format, because FiftyOne stores one class per image")
-        alone = self.top is None and chosen != FIFTYONE
-        if (self.explain or self.probabilities) and (not alone or self.explain == self.probabilities):
-            raise OptionError("--explain, --probabilities and --top: expected one of them, and not for FiftyOne")
+        kinds = {"--explain": self.explain, "--probabilities": self.probabilities, "--top": self.top is not None}
+        given = [name for name, is_given in kinds.items() if is_given]
+        if len(given) > 1:
+            raise OptionError(f"{' and '.join(given)}: expected one of them, since each has other columns")
+        if given and chosen == FIFTYONE:
+            raise OptionError(f"{given[0]}: expected another format, because FiftyOne stores one class per image")
         if answers.backs_off and (self.top is not None or self.probabilities):
             raise OptionError("--top and --probabilities: expected no --confidence, --min-level or target with them")
         check_target("--output", self.output)
