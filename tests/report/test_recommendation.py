@@ -40,7 +40,8 @@ def test_a_variant_that_is_significantly_nearest_is_recommended() -> None:
     found = recommend(summarize(compared(**distances)), rows_of(**distances), most_frequent=0.25, tests=TESTS)
     assert (found.variant.name, found.tied) == ("hier-cos + crm", ())
     assert texts_of(found)[0] == (
-        "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100, HOPS 0.900. "
+        "Ship hier-cos + crm: top-1 50.00%, mean tree distance of the answers 0.100, HOPS 0.900, "
+        "log loss 0.500. "
         "Over the 3 test rows its answers are significantly nearer to the truth than those of all others."
     )
     assert texts_of(found)[1] == (

@@ -29,6 +29,7 @@ MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more 
 CROSS_FITS = 3  # folds of a cross-fitting
 FLAT_HEAD = "cross-entropy-mlp"
 FIXED_EPOCHS = {FLAT_HEAD: 15}  # methods that do better with this number of epochs at a cosine rate than with patience
+MOST_FIXED = 15_000  # training samples up to which they do; committees of more are better with patience
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
 Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
@@ -276,7 +277,8 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
-        return self._fitted(members, self.parts, epochs=FIXED_EPOCHS.get(method))
+        is_small = len(self.train[True]) <= MOST_FIXED
+        return self._fitted(members, self.parts, epochs=FIXED_EPOCHS.get(method) if is_small else None)
 
     def continued(self, member: Model, place: int) -> Candidate:
         """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
@@ -373,7 +375,7 @@ class CommitteeTraining:
         if names != candidates[best].method:
             choice += f", {candidates[best].method} alone {alone[best]:.4f}"
             if loss > alone[best]:
-                choice += " (with few validation samples, weights near equal ones are safer)"
+                choice += " (validation samples are few, so the weights stay near equal ones)"
         return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
 
 
