@@ -33,9 +33,9 @@ class HierarchicalClassifier(TaxonomyClassifier):
         width: width of the hidden layers; None for 512 with the default method, and for the published width with
             others.
         dropout: dropout rate of the hidden layers, if the method has one; 0 with the default method to choose it.
-        epochs: number of passes over the samples; None for the default method's own choice (15 or 300 steps for heads
-            of cross-entropy, for others until held-out samples stop improving), and otherwise for 5 to 200, enough for
-            about 600 steps (300 for a linear `path-softmax`).
+        epochs: number of passes over the samples; None for the default method's own choice (until held-out samples stop
+            improving, or a fixed number for heads of cross-entropy), and otherwise for 5 to 200, enough for about 600
+            steps (300 for a linear `path-softmax`).
         batch_size: number of samples in a batch.
         learning_rate: peak of the learning rate, which rises over the first tenth of the steps and then falls to 0
             along a cosine; None for 0.003 with the default method, for 2.5 / F with a linear `path-softmax`, and 0.01
