@@ -248,7 +248,7 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--rule-option", "beta=1"], "--rule-option: expected --rule with it"),
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
         (["--costs", "c.csv", "--rule", "crm"], "--costs: expected no --rule with it"),
-        (["--explain", "--top", "3"], "--explain, --probabilities and --top: expected one of them"),
+        (["--explain", "--top", "3"], "--explain and --top: expected one of them"),
         (["--top", "3", "--confidence", "0.9"], "--top and --probabilities: expected no --confidence"),
         (["--probabilities", "--target-containment", "0.9"], "--top and --probabilities: expected no --confidence"),
         (["--within-column", "region"], "--within-column region: expected a table as input, got"),
