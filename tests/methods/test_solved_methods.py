@@ -270,6 +270,22 @@ def test_few_samples_without_validation_train_flat_heads_again_on_all_of_them(sa
     assert max(learned[:2]) < samples
 
 
+@pytest.mark.parametrize(("limit", "expected"), [(680, 15), (679, None)])
+def test_flat_heads_of_many_samples_are_stopped_by_validation(
+    limit: int, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committee_module, "MOST_FIXED", limit)
+    train, val = data(TOY17, 680), data(TOY17, 600, seed=1)
+    seen: list[int | None] = []
+
+    def no_steps(*_: object, name: str, epochs: int | None) -> None:
+        seen.append(epochs)
+
+    model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 4})
+    model.solve(train, val, seed=0, train_member=no_steps)
+    assert seen == [expected] * 2
+
+
 def test_the_models_of_a_head_share_its_weight() -> None:
     train, val = data(TOY17, 680), data(TOY17, 60, seed=1)
     model, found = solved("flat-committee", TOY17, train, val, size=2, width=16)

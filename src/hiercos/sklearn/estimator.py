@@ -348,9 +348,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _config(self, X: Any, samples: int, method: tuple[str, Mapping[str, Any]], *, scale: bool) -> TrainConfig:
         """The training settings for a number of samples."""
         name, options = method
-        if METHODS.traits(
-            name
-        ).raw_inputs:  # a committee trains its members by patience or for a fixed number of epochs
+        if METHODS.traits(name).raw_inputs:  # a committee stops its members, or fixes their number of epochs
             settings: dict[str, Any] = {"epochs": MAX_EPOCHS, "patience": PATIENCE, "schedule": "plateau"}
             if self.epochs is not None:
                 settings = {"epochs": self.epochs, "schedule": "one-cycle"}
