@@ -27,8 +27,8 @@ from hiercos.engine import (
 )
 from hiercos.errors import DataError
 from hiercos.methods import METHODS, Committee, LabelledFeatures, MethodError, Model
-from hiercos.methods.convex import Prior
-from hiercos.methods.logistic import LogisticSolver
+from hiercos.methods.linear.convex import Prior
+from hiercos.methods.linear.logistic import LogisticSolver
 from hiercos.taxonomy import taxonomy_change
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])

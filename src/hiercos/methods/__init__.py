@@ -3,7 +3,7 @@
 from hiercos.methods import (  # imported to register
     barz_denzler,
     c_hmcnn,
-    committee,
+    committees,
     conditional_softmax,
     cross_entropy,
     flamingo,
@@ -13,14 +13,12 @@ from hiercos.methods import (  # imported to register
     haframe,
     hier_cos,
     hxe,
-    linear_svm,
-    logistic,
+    linear,
     path_softmax,
     soft_labels,
     yolo_v2,
 )
-from hiercos.methods.committee import Committee
-from hiercos.methods.default import DEFAULT_RULE, FINE_TUNED_DEFAULT
+from hiercos.methods.committees import DEFAULT_RULE, FINE_TUNED_DEFAULT, Committee
 from hiercos.methods.hier_cos import LeafScores, NodeScores
 from hiercos.methods.model import Model
 from hiercos.methods.registry import DEFAULT, METHODS, Between, Method, MethodError, MethodTraits, Space, build_method
@@ -47,7 +45,7 @@ __all__ = [
     "barz_denzler",
     "build_method",
     "c_hmcnn",
-    "committee",
+    "committees",
     "conditional_softmax",
     "cross_entropy",
     "flamingo",
@@ -57,8 +55,7 @@ __all__ = [
     "haframe",
     "hier_cos",
     "hxe",
-    "linear_svm",
-    "logistic",
+    "linear",
     "path_softmax",
     "soft_labels",
     "yolo_v2",

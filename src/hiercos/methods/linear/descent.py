@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hiercos.cpu_sharing import cpu_turn
-from hiercos.methods.problem_features import ProblemFeatures
+from hiercos.methods.linear.problem_features import ProblemFeatures
 
 HISTORY_SIZE = 5  # earlier steps, of which each takes four tables of coefficients
 GRADIENT_TOLERANCE, GAIN_TOLERANCE = 1e-5, 1e-6  # of the objective, at which a solution is an optimum

@@ -12,9 +12,9 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from hiercos import Taxonomy
-from hiercos.methods.convex import PathProblem, Prior, Solution
-from hiercos.methods.logistic import choose_prior
-from hiercos.methods.problem_features import DenseFeatures, SparseFeatures, SparseSamples, problem_features
+from hiercos.methods.linear.convex import PathProblem, Prior, Solution
+from hiercos.methods.linear.logistic import choose_prior
+from hiercos.methods.linear.problem_features import DenseFeatures, SparseFeatures, SparseSamples, problem_features
 from hiercos.methods.solver import LabelledFeatures
 from trees import TOY17, graphs, random_tree, taxonomies
 
@@ -199,7 +199,7 @@ def test_directions_of_sparse_features_are_the_samples_only_if_these_are_fewer()
 
 @pytest.mark.parametrize("trials", [1, 2, 10])
 def test_the_loss_of_every_step_is_that_at_its_length(trials: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("hiercos.methods.descent.TRIALS", trials)
+    monkeypatch.setattr("hiercos.methods.linear.descent.TRIALS", trials)
     taxonomy = random_tree(2)
     features, labels = samples(taxonomy, 100)
     problem = PathProblem(problem_features(features), labels, taxonomy)

@@ -9,8 +9,8 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.convex import PathProblem, Prior, Solution
-from hiercos.methods.problem_features import problem_features
+from hiercos.methods.linear.convex import PathProblem, Prior, Solution
+from hiercos.methods.linear.problem_features import problem_features
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 from hiercos.nn import SparseMatrix

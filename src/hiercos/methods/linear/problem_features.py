@@ -1,6 +1,6 @@
 """Features of a linear problem, and products with them in the coordinates that its solver moves in.
 
-The weights are W = K A Φ for coefficients A (C, R) of R directions Φ (R, F), see `hiercos.methods.convex`. The
+The weights are W = K A Φ for coefficients A (C, R) of R directions Φ (R, F), see `hiercos.methods.linear.convex`. The
 directions are the features themselves or the samples, whichever are fewer; of dense features always the features.
 """
 

@@ -8,17 +8,10 @@ from typing import Any, Literal
 import numpy as np
 from scipy.sparse import issparse
 
-from hiercos.methods.committee import (
-    ENOUGH_TO_COMPARE_HEADS,
-    FLAT_HEAD,
-    Candidate,
-    Committee,
-    CommitteeSolver,
-    CommitteeTraining,
-    Outcome,
-    checked_width,
-    committee_method,
-)
+from hiercos.methods.committees.committee import Committee
+from hiercos.methods.committees.flat_committee import checked_width
+from hiercos.methods.committees.solver import ENOUGH_TO_COMPARE_HEADS, CommitteeSolver, committee_method
+from hiercos.methods.committees.training import FLAT_HEAD, Candidate, CommitteeTraining, Outcome
 from hiercos.methods.registry import DEFAULT, METHODS, Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy

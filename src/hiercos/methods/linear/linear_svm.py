@@ -8,8 +8,8 @@ from scipy.sparse import issparse
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.logistic import RawLinear, best_inverse
-from hiercos.methods.problem_features import DenseFeatures
+from hiercos.methods.linear.logistic import RawLinear, best_inverse
+from hiercos.methods.linear.problem_features import DenseFeatures
 from hiercos.methods.registry import METHODS, Method, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy

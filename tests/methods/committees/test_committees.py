@@ -1,167 +1,22 @@
-"""Methods that are solved instead of trained by steps: logistic regression, Gaussian, support vectors, committees."""
+"""Committees: their weights, their training and the members of the default."""
 
 from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from scipy.sparse import csr_matrix
-from scipy.stats import multivariate_normal
-from sklearn.covariance import ledoit_wolf
-from sklearn.svm import LinearSVC
 
-from blobs import cloud
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
-from hiercos.methods import committee as committee_module
-from hiercos.methods import default as default_module
-from hiercos.methods.committee import Candidate, CommitteeTraining, Outcome, pool_weights
-from hiercos.methods.convex import Prior
-from hiercos.methods.default import is_clear_gain, is_gain, until_no_gain
-from hiercos.methods.logistic import SHARES, best_inverse, choose_prior, held_out_loss
-from hiercos.methods.solver import folds
-from trees import TOY, TOY17
-
-FLAT = Taxonomy.from_paths([(name,) for name in "abc"])
-
-
-def data(taxonomy: Taxonomy, count: int, seed: int = 0) -> LabelledFeatures:
-    torch.manual_seed(seed)
-    features, labels = cloud(taxonomy, count)
-    noise = np.random.default_rng(seed).normal(size=features.shape)
-    return LabelledFeatures((features.numpy() + noise).astype(np.float32), labels.numpy())
-
-
-def no_member(
-    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str, epochs: int | None = None
-) -> None:
-    raise AssertionError(f"{name}: {len(train)}, {val}, {epochs}")
-
-
-def brief_steps(
-    member: Model, train: LabelledFeatures, val: LabelledFeatures | None, *, name: str = "", epochs: int | None = None
-) -> None:
-    """A few gradient steps, in place of the engine's training."""
-    assert (val is None) == (epochs is not None)
-    features, labels = torch.as_tensor(train.features), torch.as_tensor(train.labels)
-    member.standardize.fit(features)
-    optimizer = torch.optim.AdamW(member.parameters(), lr=1e-2)
-    member.train()
-    for _ in range(30):
-        optimizer.zero_grad()
-        member.loss(member(features), labels).backward()
-        optimizer.step()
-    member.eval()
-
-
-def solved(name: str, taxonomy: Taxonomy, train: LabelledFeatures, val: LabelledFeatures | None, **options: object):
-    model = Model(taxonomy, train.features.shape[1], name, options)
-    found = model.solve(train, val, seed=0, train_member=brief_steps)
-    return model, found
-
-
-@pytest.mark.parametrize("taxonomy", [TOY, TOY17, FLAT], ids=["toy", "toy17", "flat"])
-@pytest.mark.parametrize("name", ["logistic", "tree-logistic", "gaussian", "linear-svm"])
-def test_solved_heads_learn_the_classes(name: str, taxonomy: Taxonomy) -> None:
-    train, test = data(taxonomy, 40 * taxonomy.num_classes), data(taxonomy, 200, seed=1)
-    model, _ = solved(name, taxonomy, train, None)
-    accuracy = (model.array_scores(test.features).argmax(axis=1) == test.labels).mean()
-    centroid = nearest_centroid(train, test)
-    assert accuracy > centroid - 0.1
-    assert accuracy > 1.5 / taxonomy.num_classes
-
-
-def nearest_centroid(train: LabelledFeatures, test: LabelledFeatures) -> float:
-    means = np.stack([train.features[train.labels == label].mean(axis=0) for label in np.unique(train.labels)])
-    distances = np.square(test.features[:, None] - means).sum(axis=2)
-    return float((np.unique(train.labels)[distances.argmin(axis=1)] == test.labels).mean())
-
-
-def test_the_gaussian_head_is_the_posterior_of_gaussians_with_one_covariance() -> None:
-    train, test = data(TOY, 300), data(TOY, 50, seed=1)
-    model, _ = solved("gaussian", TOY, train, None)
-    mean, scale = model.standardize.mean.numpy(), model.standardize.scale.numpy()
-    learned, asked = (train.features - mean) / scale, (test.features - mean) / scale
-    means = np.stack([learned[train.labels == label].mean(axis=0) for label in range(3)])
-    covariance, _ = ledoit_wolf(learned - means[train.labels], assume_centered=True)
-    logs = np.stack(
-        [
-            multivariate_normal(means[label], covariance).logpdf(asked) + np.log((train.labels == label).mean())
-            for label in range(3)
-        ],
-        axis=1,
-    )
-    found = torch.as_tensor(model.array_scores(test.features)).softmax(dim=1).numpy()
-    np.testing.assert_allclose(found, torch.as_tensor(logs).softmax(dim=1).numpy(), atol=1e-4)
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_matrix], ids=["dense", "sparse"])
-@pytest.mark.parametrize("taxonomy", [TOY, Taxonomy.from_paths([("a", "b"), ("a", "c")])], ids=["three", "two"])
-def test_the_support_vector_head_answers_like_scikit_learn(taxonomy: Taxonomy, kind: Any) -> None:
-    train, test = data(taxonomy, 120), data(taxonomy, 60, seed=1)
-    loud = np.geomspace(0.1, 10, train.features.shape[1]).astype(np.float32)  # units of the features
-    inputs, others = train.features * loud, test.features * loud
-    model, _ = solved("linear-svm", taxonomy, LabelledFeatures(kind(inputs), train.labels), None)
-    shift, scale = (inputs.mean(axis=0), inputs.std(axis=0) ** 0.5) if kind is np.asarray else (0.0, 1.0)
-    norm = np.sqrt(np.square((inputs - shift) / scale).sum(axis=1).mean()) if kind is np.asarray else 1.0
-    reference = LinearSVC(dual="auto", random_state=0).fit((inputs - shift) / scale / norm, train.labels)
-    expected = reference.predict((others - shift) / scale / norm)
-    assert (model.array_scores(kind(others)).argmax(axis=1) == expected).all()
-
-
-@pytest.mark.parametrize("kind", [np.asarray, csr_matrix])
-@pytest.mark.parametrize("classes", [2, 5, 16])
-def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors(kind: Any, classes: int) -> None:
-    train = data(TOY17, 400)
-    seen = train.rows(train.labels < classes)
-    model, _ = solved("linear-svm", TOY17, LabelledFeatures(kind(seen.features), seen.labels), None)
-    for factor in (1, 10, 100):
-        answers = model.array_scores(kind(factor * train.features)).argmax(axis=1)
-        assert answers.max() < classes
-
-
-def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None:
-    generator = np.random.default_rng(0)
-    tree = Taxonomy.from_paths([(f"group {place // 5}", f"class {place}") for place in range(20)])
-    groups = generator.normal(size=(4, 30)) * 3
-    helpful = np.repeat(groups, 5, axis=0) + generator.normal(size=(20, 30))
-
-    def drawn(centres: np.ndarray, count: int) -> LabelledFeatures:
-        labels = np.arange(count) % 20
-        noise = generator.normal(size=(count, 30)) * 3
-        return LabelledFeatures((centres[labels] + noise).astype(np.float32), labels)
-
-    prior, _ = choose_prior(drawn(helpful, 60), drawn(helpful, 2000), tree, (0.0, 0.5, 0.8), seed=0)
-    assert prior.shared > 0
-
-
-@pytest.mark.parametrize(
-    ("kind", "shares", "expected"),
-    [
-        (np.asarray, SHARES, Prior(4096, 0.8, 0.0)),
-        (np.asarray, (0.0,), Prior(4096, 0.0, 0.0)),
-        (lambda features: features * np.array([1, 1, 1, 1, 1000]), SHARES, Prior(4096, 0.8, 0.5)),
-        (csr_matrix, SHARES, Prior(16384, 0.8)),
-    ],
-)
-def test_one_sample_of_each_class_without_validation_has_a_fixed_prior(kind: Any, shares: Any, expected: Prior) -> None:
-    features = np.random.default_rng(0).normal(size=(17, 5)).astype(np.float32)
-    train = LabelledFeatures(kind(features), np.arange(17))
-    assert choose_prior(train, None, TOY17, shares, seed=0) == (expected, None)
-
-
-def test_folds_hold_out_every_sample_once_and_spread_the_classes() -> None:
-    labels = np.repeat([0, 1, 2], [10, 5, 1])
-    masks = folds(labels, 5, seed=3)
-    assert np.stack(masks).sum(axis=0).tolist() == [1] * 16
-    assert [int((labels[mask] == 0).sum()) for mask in masks] == [2] * 5
-
-
-def test_sparse_and_dense_features_give_the_same_scores() -> None:
-    train = data(TOY17, 300)
-    model, _ = solved("logistic", TOY17, train, None)
-    sparse = csr_matrix(train.features)
-    np.testing.assert_allclose(model.array_scores(sparse), model.array_scores(train.features), rtol=1e-4, atol=1e-4)
+from hiercos.methods.committees import default as default_module
+from hiercos.methods.committees import solver as solver_module
+from hiercos.methods.committees import training as training_module
+from hiercos.methods.committees.default import is_clear_gain, is_gain, until_no_gain
+from hiercos.methods.committees.pooling import pool_weights
+from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
+from hiercos.methods.linear.logistic import best_inverse, held_out_loss
+from solving import brief_steps, data, no_member, solved
+from trees import TOY17
 
 
 def test_pooled_scores_are_at_least_as_good_as_the_best_alone_and_no_grid_finds_better() -> None:
@@ -274,7 +129,7 @@ def test_few_samples_without_validation_train_flat_heads_again_on_all_of_them(sa
 def test_flat_heads_of_many_samples_are_stopped_by_validation(
     limit: int, expected: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(committee_module, "MOST_FIXED", limit)
+    monkeypatch.setattr(training_module, "MOST_FIXED", limit)
     train, val = data(TOY17, 680), data(TOY17, 600, seed=1)
     seen: list[int | None] = []
 
@@ -302,15 +157,15 @@ def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_
     rare = train.rows((train.labels != 3) | (np.arange(680) == once))
     held_out = rare.labels == 3
     held_out[:90] = True
-    monkeypatch.setattr(committee_module, "folds", lambda *_: [held_out])
+    monkeypatch.setattr(solver_module, "folds", lambda *_: [held_out])
     seen: list[np.ndarray] = []
-    weigh = committee_module.pool_weights
+    weigh = training_module.pool_weights
 
     def remembered(scores: list[np.ndarray], labels: np.ndarray) -> Any:
         seen.append(labels)
         return weigh(scores, labels)
 
-    monkeypatch.setattr(committee_module, "pool_weights", remembered)
+    monkeypatch.setattr(training_module, "pool_weights", remembered)
     solved("flat-committee", TOY17, rare, None, size=2, width=4)
     assert [len(labels) for labels in seen] == [int(held_out.sum()) - 1]
     assert 3 not in seen[0]

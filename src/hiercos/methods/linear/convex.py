@@ -17,8 +17,8 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
-from hiercos.methods.descent import Descent
-from hiercos.methods.problem_features import ProblemFeatures
+from hiercos.methods.linear.descent import Descent
+from hiercos.methods.linear.problem_features import ProblemFeatures
 from hiercos.nn import csr_tensor
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_matrix
 

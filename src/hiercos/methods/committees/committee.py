@@ -1,0 +1,90 @@
+"""A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hiercos.methods.model import Model
+from hiercos.methods.registry import METHODS
+from hiercos.methods.solver import LabelledFeatures
+from hiercos.nn import Projection
+from hiercos.taxonomy import Floats, Taxonomy
+
+Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
+
+
+class Committee(nn.Module):
+    """The weighted sum of the class scores of several models.
+
+    Args:
+        taxonomy: the tree.
+        in_features: width F of the inputs.
+        members: name of each model's method.
+        options: options for the methods that have them, such as a width.
+        dim: width of a projection for the models that need dense inputs; None if the inputs are dense.
+
+    Shape:
+        inputs: (B, F), dense or sparse CSR. Output: class logits, shape (B, C).
+    """
+
+    weights: Tensor  # (number of members,)
+
+    def __init__(
+        self,
+        taxonomy: Taxonomy,
+        in_features: int,
+        members: Sequence[str],
+        options: Mapping[str, Any],
+        dim: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
+        self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
+        self.members = nn.ModuleList(self.new_member(name) for name in members)
+        self.continues = False  # whether the members are those of an earlier committee, see `continue_from`
+        self.register_buffer("weights", torch.full((len(members),), 1 / max(len(members), 1)))
+
+    def new_member(self, method: str, **options: Any) -> Model:
+        """An untrained model; its method takes raw inputs, or dense features."""
+        known = METHODS.options(method)
+        given = {name: value for name, value in {**self.options, **options}.items() if name in known}
+        chosen = {**METHODS.recommended(method), **given}
+        dense = self.in_features if self.projection is None else self.projection.num_features
+        width = self.in_features if METHODS.traits(method).raw_inputs else dense
+        return Model(self.taxonomy, width, method, chosen)
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """Shape (B, F) to (B, C)."""
+        dense = inputs if self.projection is None else self.projection(inputs)
+        scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
+        return torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
+
+    def models(self) -> list[Model]:
+        """The members."""
+        return [member for member in self.members if isinstance(member, Model)]
+
+    def set_members(self, members: Sequence[Model], weights: Floats) -> None:
+        """Replace the members and their weights."""
+        self.members = nn.ModuleList(members)
+        self.weights = torch.as_tensor(weights, dtype=torch.float32)
+
+    def continue_from(self, members: Sequence[Model], projection: Projection | None) -> None:
+        """Start from members of an earlier committee: the solver trains these and weighs them anew.
+
+        Args:
+            members: members over the taxonomy of this committee; those with a solver are solved again, see
+                `Model.keep_weights`.
+            projection: projection of sparse inputs that the members are trained on; None for dense inputs.
+        """
+        self.members, self.projection, self.continues = nn.ModuleList(members), projection, True
+
+    def views(self, data: LabelledFeatures) -> Views:
+        """Samples as raw inputs (True) and as dense features (False)."""
+        if self.projection is None:
+            return {True: data, False: data}
+        dense = np.asarray(data.features @ self.projection.directions.numpy(), dtype=np.float32)
+        return {True: data, False: replace(data, features=dense)}

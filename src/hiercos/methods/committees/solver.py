@@ -1,0 +1,84 @@
+"""Solver of committees: which samples the members learn from, and by which they are stopped and weighted."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from torch import nn
+
+from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.committees.committee import Committee
+from hiercos.methods.committees.training import MOST_CROSS_FITTED, Candidate, CommitteeTraining, Part
+from hiercos.methods.registry import Method, SummedProbabilities
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
+
+HOLD_OUT_FOLDS = 7  # of which one is held out, if there are no validation samples
+ENOUGH_TO_COMPARE_HEADS = 500  # validation samples that are enough to stop and to compare heads by
+CROSS_FITS = 3  # folds of a cross-fitting
+
+
+@dataclass(frozen=True, eq=False)
+class CommitteeSolver:
+    """Trains members one after the other and fits their weights.
+
+    Attributes:
+        head: committee to fill.
+        members: methods of the members.
+    """
+
+    head: Committee
+    members: Sequence[str]
+
+    def __call__(
+        self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
+    ) -> Solved:
+        """See `Solver`; without validation samples of a class, a seventh of the training samples is held out.
+
+        With few validation samples, these only fit the weights, and a head is the mean of three models. Models of
+        `FIXED_EPOCHS` learn from all training samples; any other learns from two thirds of them and is stopped by the
+        last third. Members that cannot learn from inner nodes are trained on the samples labelled with a class.
+        Held-out samples of a class without training samples are left out: no member can know it.
+        """
+        val = None if val is None else val.rows(self._is_class(val) & np.isin(val.labels, train.labels))
+        if val is not None and not len(val):
+            val = None
+        parts = self._parts(train, val, seed)
+        learned, held_out = parts[0] if val is None else (train, val)
+        is_seen = np.isin(held_out.labels, learned.labels)
+        weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
+        training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
+        earlier = list(enumerate(self.head.models())) if self.head.continues else []
+        training.total = str(len(earlier))
+        continued = [training.continued(member, place) for place, member in earlier]
+        solved = training.pooled(continued or self.candidates(training))
+        if val is None:
+            training.refit()
+        return solved
+
+    def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
+        """Samples to learn from and samples to stop by, of each part."""
+        if val is not None and (len(val) >= ENOUGH_TO_COMPARE_HEADS or len(train) > MOST_CROSS_FITTED):
+            return [(train, val)]
+        masks = folds(train.labels, HOLD_OUT_FOLDS, seed)[:1] if val is None else folds(train.labels, CROSS_FITS, seed)
+        return [(train.rows(~mask), train.rows(mask & self._is_class(train))) for mask in masks]
+
+    def _is_class(self, data: LabelledFeatures) -> NDArray[np.bool_]:
+        """Mask of the samples labelled with a class, shape (M,)."""
+        return data.labels < self.head.taxonomy.num_classes
+
+    def candidates(self, training: CommitteeTraining) -> list[Candidate]:
+        """The trained members to choose from."""
+        training.total = str(len(self.members))
+        return [training.trained(name, place) for place, name in enumerate(self.members)]
+
+
+def committee_method(head: Committee, solver: CommitteeSolver) -> Method:
+    """The method of a committee."""
+    return Method(
+        head=head,
+        loss=CrossEntropyLoss(head.taxonomy),
+        class_scores=nn.Identity(),
+        node_scores=SummedProbabilities(head.taxonomy),
+        solver=solver,
+    )

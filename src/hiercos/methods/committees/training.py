@@ -1,0 +1,196 @@
+"""Training of the members of a committee, on the same samples, one after the other."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from scipy.sparse import issparse
+
+from hiercos.methods.committees.committee import Committee, Views
+from hiercos.methods.committees.pooling import pool_weights
+from hiercos.methods.linear.logistic import best_inverse, log_probabilities
+from hiercos.methods.model import Model
+from hiercos.methods.registry import METHODS, MethodError
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.nn import Projection
+from hiercos.taxonomy import Floats
+
+PROJECTED = 256  # width of the dense features of sparse inputs
+MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more than once if validation is not enough
+FLAT_HEAD = "cross-entropy-mlp"
+FIXED_EPOCHS = {FLAT_HEAD: 15}  # methods that do better with this number of epochs at a cosine rate than with patience
+MOST_FIXED = 15_000  # training samples up to which they do; committees of more are better with patience
+
+Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """Models of one method that share a weight.
+
+    Attributes:
+        models: trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all.
+        scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
+    """
+
+    models: Sequence[Model]
+    scores: Floats
+
+    @property
+    def method(self) -> str:
+        """Name of the method."""
+        return self.models[0].method
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Outcome of several candidates together on M held-out samples.
+
+    Attributes:
+        losses: log-loss of each sample, shape (M,).
+        top1: share of right classes.
+    """
+
+    losses: Floats
+    top1: float
+
+
+class CommitteeTraining:
+    """Trains members on the same samples, and pools them.
+
+    Args:
+        head: committee to fill.
+        train: training samples.
+        parts: samples to learn from and samples to stop by, of each part.
+        weighting_samples: M samples to weigh the members on.
+        seed: seed of everything random.
+        train_member: training of a model by gradient steps.
+    """
+
+    def __init__(
+        self,
+        head: Committee,
+        train: LabelledFeatures,
+        parts: Sequence[Part],
+        weighting_samples: LabelledFeatures,
+        *,
+        seed: int,
+        train_member: MemberTraining,
+    ) -> None:
+        if issparse(train.features) and not head.continues:
+            fitted = Projection.fit(train.features, PROJECTED, seed)
+            head.projection = Projection(fitted.directions, persistent=True)
+        self.head, self.seed, self.train_member = head, seed, train_member
+        self.candidates, self.total = 0, "1"  # number of candidates so far, and of all in words, for their names
+        self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
+        self.labels = weighting_samples.labels
+        self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
+
+    def trained(self, method: str, place: int, **options: Any) -> Candidate:
+        """Trained members, whose initial weights depend on the seed and their place."""
+        members = []
+        for part in range(len(self.parts)):
+            torch.manual_seed(self.seed * 1_000 + place + 100 * part)
+            members.append(self.head.new_member(method, **options))
+        is_small = len(self.train[True]) <= MOST_FIXED
+        return self._fitted(members, self.parts, epochs=FIXED_EPOCHS.get(method) if is_small else None)
+
+    def continued(self, member: Model, place: int) -> Candidate:
+        """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
+        return self._fitted([member], [self.parts[place % len(self.parts)]])
+
+    def _fitted(
+        self, members: Sequence[Model], parts: Sequence[tuple[Views, Views]], *, epochs: int | None = None
+    ) -> Candidate:
+        """Members of one method, each trained from the weights that it has.
+
+        A solver takes all samples but those to weigh by, and so do members with a fixed number of epochs; others learn
+        from their part.
+        """
+        method, raw = members[0].method, members[0].raw_inputs
+        self.candidates += 1
+        available = self.train if len(self.parts) > 1 else self.parts[0][0]
+        if members[0].solver is not None:
+            members = members[:1]
+            samples = self._for_method(available[raw], method)
+            members[0].solve(samples, self.weighting_samples[raw], seed=self.seed, train_member=self.train_member)
+        else:
+            for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
+                of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
+                learned, stopping = (train[raw], val[raw]) if epochs is None else (available[raw], None)
+                name = f"member {self.candidates} of {self.total} ({method}){of_models}"
+                self.train_member(member, self._for_method(learned, method), stopping, name=name, epochs=epochs)
+        scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
+        return Candidate(members, np.mean(scores, axis=0))
+
+    @property
+    def has_inner_labels(self) -> bool:
+        """Whether some training samples are labelled with an inner node."""
+        return bool((self.train[True].labels >= self.head.taxonomy.num_classes).any())
+
+    def _for_method(self, data: LabelledFeatures, method: str) -> LabelledFeatures:
+        """The samples that a method can learn from; a MethodError if there are none."""
+        if not self.has_inner_labels or METHODS.takes_inner_labels(method):
+            return data
+        found = data.rows(data.labels < self.head.taxonomy.num_classes)
+        if not len(found):
+            raise MethodError(
+                "every training sample is labelled with an inner node: expected some labelled with a class, or a "
+                "method that learns from inner nodes alone, such as 'path-softmax'"
+            )
+        return found
+
+    def refit(self) -> None:
+        """Train members again on all samples, those to weigh by included, with the weights and settings chosen before.
+
+        These are the members that have a solver and, on few samples, new ones with a fixed number of epochs.
+        """
+        members = self.head.models()
+        retrains_heads = len(self.train[True]) <= MOST_CROSS_FITTED and not self.head.continues
+        for place, member in enumerate(members):
+            epochs = FIXED_EPOCHS.get(member.method) if retrains_heads else None
+            if member.solver is None and epochs is None:
+                continue
+            samples = self._for_method(self.train[member.raw_inputs], member.method)
+            if member.solver is not None:
+                member.solve(samples, None, seed=self.seed, train_member=self.train_member)
+                continue
+            torch.manual_seed(self.seed * 1_000 + 900 + place)  # no seed of `trained`
+            members[place] = self.head.new_member(member.method, **member.options)
+            name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
+            self.train_member(members[place], samples, None, name=name, epochs=epochs)
+        self.head.set_members(members, self.head.weights.numpy())
+
+    def loss(self, candidate: Candidate) -> float:
+        """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""
+        return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
+
+    def outcome(self, candidates: Sequence[Candidate]) -> Outcome:
+        """Outcome of candidates with fitted weights on the samples to weigh the members on."""
+        weights, _, _ = pool_weights([candidate.scores for candidate in candidates], self.labels)
+        scores = np.stack([candidate.scores for candidate in candidates]).astype(np.float64)  # (K, M, C)
+        logs = log_probabilities(np.tensordot(weights, scores, axes=1))  # (M, C)
+        own = np.take_along_axis(logs, self.labels[:, None], axis=1)[:, 0]
+        return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
+
+    def pooled(self, candidates: Sequence[Candidate]) -> Solved:
+        """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""
+        weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
+        kept = [
+            (model, weight / len(candidate.models))
+            for candidate, weight in zip(candidates, weights, strict=True)
+            if weight > 0
+            for model in candidate.models
+        ]
+        self.head.set_members([model for model, _ in kept], np.array([weight for _, weight in kept]))
+        dim = None if self.head.projection is None else self.head.projection.num_features
+        best = int(np.argmin(alone))
+        names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
+        choice = f"{names}: log-loss {loss:.4f} on validation"
+        if names != candidates[best].method:
+            choice += f", {candidates[best].method} alone {alone[best]:.4f}"
+            if loss > alone[best]:
+                choice += " (validation samples are few, so the weights stay near equal ones)"
+        return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
