@@ -79,6 +79,11 @@ def test_names_and_ids_that_contradict_each_other_are_faults(tmp_path: Path) -> 
         (",b\nx,y\n", "row 1: column 1 has no name"),
         ("a,A\nx,y\n", "row 1: column 'a' occurs 2 times"),
         ("id,name\n1,x\n", "row 1: expected a column for each level, got only id, name"),
+        (
+            "text,label\na lion,cat\n",
+            "row 1: columns 'text' and 'label' are those of data: expected a taxonomy, with a column for each level; "
+            "data whose labels are paths a > b > c need no taxonomy",
+        ),
         ("level_1,level_3\nx,y\n", "row 1: expected columns level_1, level_2, … without a gap, got levels [1, 3]"),
         ('a,b\nx,y\nx,"z\n', "row 3: unexpected end of data"),
     ],

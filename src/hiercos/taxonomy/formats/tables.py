@@ -90,6 +90,7 @@ def table_text(rows: Iterable[Sequence[str]], delimiter: str) -> str:
     return csv_text(table, delimiter)
 
 
+INPUT_COLUMNS = ("text", "path")  # of samples, beside their labels
 NUMBERED = re.compile(r"level_([1-9][0-9]*)")
 UNNAMED = re.compile(r"rank [1-9][0-9]*|\d+")  # columns that do not name their level
 
@@ -102,7 +103,14 @@ def levels_from_rows(columns: Sequence[str], rows: Iterator[FieldRow], faults: l
     Otherwise every column except `id` and `name` is a level, and its name is that of the level (`Taxonomy.ranks`). `id`
     and `name` describe the class of the row.
     """
-    levels = _numbered_levels(columns) or [name for name in columns if name not in ("id", "name")]
+    numbered = _numbered_levels(columns)
+    levels = numbered or [name for name in columns if name not in ("id", "name")]
+    inputs = [name for name in INPUT_COLUMNS if name in columns]
+    if not numbered and inputs and "label" in columns:
+        raise TaxonomyError(
+            f"row 1: columns {inputs[0]!r} and 'label' are those of data: expected a taxonomy, with a column for each "
+            "level; data whose labels are paths a > b > c need no taxonomy"
+        )
     if not levels:
         raise TaxonomyError(f"row 1: expected a column for each level, got only {', '.join(columns)}")
     if levels[0] != "level_1" or not any(_name_column(level) in columns for level in levels):
