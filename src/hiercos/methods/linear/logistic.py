@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 import torch
@@ -27,6 +28,8 @@ CROSS_VALIDATION_FOLDS = 5
 FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
 MOST_CROSS_VALIDATED = 5000  # training samples up to which data are cross-validated
 SEARCH_STEPS = 20
+
+Setting = TypeVar("Setting")
 
 
 class RawLinear(nn.Module):
@@ -237,20 +240,26 @@ def unchosen_prior(features: Floats | SparseMatrix) -> Prior:
     return replace(UNCHOSEN, scaling=0.5 if has_units else 0.0)
 
 
-def lowest(loss: Callable[[Prior], float], priors: Sequence[Prior], start: int) -> tuple[Prior, float]:
-    """The prior with the smallest loss and that loss, searched upwards from a place, and downwards if that is worse."""
-    tried = {start: loss(priors[start])}
+def lowest(loss: Callable[[Setting], float], settings: Sequence[Setting], start: int) -> tuple[Setting, float]:
+    """The setting with the smallest loss and that loss, searched upwards from a place, then downwards if that is worse.
+
+    Args:
+        loss: loss of a setting, such as a prior.
+        settings: settings in the order of their strength.
+        start: place of the first one to try.
+    """
+    tried = {start: loss(settings[start])}
     for step in (1, -1):
         place = start + step
-        while 0 <= place < len(priors):
-            tried[place] = loss(priors[place])
+        while 0 <= place < len(settings):
+            tried[place] = loss(settings[place])
             if tried[place] > tried[place - step]:
                 break
             place += step
         if min(tried, key=tried.__getitem__) != start:
             break
     best = min(tried, key=tried.__getitem__)
-    return priors[best], tried[best]
+    return settings[best], tried[best]
 
 
 class PriorSearch:
