@@ -77,7 +77,7 @@ def test_help_answers_without_importing_torch() -> None:
     [
         (["train", "--bogus"], "hiercos train"),
         (["taxonomy", "show"], "hiercos taxonomy show"),
-        (["bogus"], "hiercos"),
+        (["xyzzy"], "hiercos"),
     ],
 )
 def test_wrong_usage_names_the_help_of_the_command(
@@ -85,6 +85,11 @@ def test_wrong_usage_names_the_help_of_the_command(
 ) -> None:
     assert run(arguments) == 2
     assert capsys.readouterr().err.endswith(f"; see {command} --help\n")
+
+
+def test_the_help_of_a_misspelt_command_is_a_sentence_after_the_question(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["trian"]) == 2
+    assert capsys.readouterr().err == "error: No such command 'trian'. Did you mean 'train'? See hiercos --help.\n"
 
 
 def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(

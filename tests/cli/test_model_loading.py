@@ -55,3 +55,20 @@ def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhi
     monkeypatch.setattr(engine, "load_model", load_and_lose)
     assert run(["evaluate", model, data, "--device", "cpu"]) == 0
     assert capsys.readouterr() == expected
+
+
+def test_data_of_another_kind_than_the_model_takes_are_one_sentence_without_their_labels(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
+    features, labels = cloud(TOY17, 340)
+    np.savez(data, features=features.numpy(), labels=labels.numpy())
+    TOY17.write(tree)
+    settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
+    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    texts = tmp_path / "texts.csv"
+    texts.write_text("text,label\nmiaow,cow\nwoof,bat\n", encoding="utf-8")
+    capsys.readouterr()
+    assert run(["evaluate", model, str(texts), "--device", "cpu"]) == 2
+    expected = f"expected an .npz of vectors because this model takes vectors, got {texts} with texts"
+    assert capsys.readouterr().err == f"error: {expected}\n"

@@ -60,6 +60,28 @@ def test_a_taxonomy_file_is_read(tmp_path: Path) -> None:
         load_dataset(table(tmp_path, ROWS), taxonomy=str(tree))
 
 
+def test_an_unknown_label_names_the_file_of_the_taxonomy(tmp_path: Path) -> None:
+    tree = tmp_path / "tree.txt"
+    tree.write_text("pet > cat\npet > dog\nvehicle > car\n", encoding="utf-8")
+    path = table(tmp_path, [*ROWS, ("x", "cow", "test"), ("x", "catt", "test")])
+    assert fault_of(path, taxonomy=tree).splitlines() == [
+        f"toy.csv: row 6: unknown label 'cow': not in {tree}",
+        f"toy.csv: row 7: unknown label 'catt': not in {tree}; the nearest known label is 'cat'",
+    ]
+
+
+def test_another_kind_of_inputs_is_reported_before_the_labels(tmp_path: Path) -> None:
+    path = vectors(tmp_path, features=np.eye(2), labels=np.array(["cow", "bat"]))
+    with pytest.raises(DataError) as error:
+        load_test_samples(path, TOY, kinds=("texts",))
+    assert str(error.value) == (
+        "expected a table (.csv, .tsv, .parquet, .jsonl) of texts because this model takes texts, "
+        f"got {path} with vectors"
+    )
+    known = vectors(tmp_path, features=np.eye(2), labels=np.array(["cat", "dog"]))
+    assert len(load_test_samples(known, TOY, kinds=("texts", "vectors")).labels) == 2
+
+
 def test_a_taxonomy_of_the_catalogue_goes_by_its_name(tmp_path: Path) -> None:
     rows = [("a", "apple", "train"), ("b", "worm", "train"), ("c", "apple", "val"), ("d", "worm", "test")]
     assert load_dataset(table(tmp_path, rows), taxonomy="cifar100").labels.tolist() == [0, 99, 0, 99]

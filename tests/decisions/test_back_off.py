@@ -1,6 +1,7 @@
 """Back-off against a walk down the tree, and its guarantees against their laws."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -183,6 +184,7 @@ def test_guarantees_are_named_with_their_assumption_and_withheld_where_they_do_n
     [
         ({"confidence": 0.5, "target_precision": 0.5}, "one threshold or target, got confidence and target_precision"),
         ({"confidence": 1.5}, "expected a confidence above 0 and at most 1, got 1.5"),
+        ({"confidence": 95}, "expected a confidence above 0 and at most 1, got 95; did you mean 0.95?"),
         ({"confidence": float("nan")}, "expected a confidence above 0 and at most 1, got nan"),
         ({"level_confidences": (0.5, -1.0)}, "expected a level_confidences above 0 and at most 1, got -1"),
         ({"target_containment": 1.0}, "expected a target_containment above 0 and below 1, got 1"),
@@ -192,7 +194,7 @@ def test_guarantees_are_named_with_their_assumption_and_withheld_where_they_do_n
     ],
 )
 def test_impossible_targets_are_refused(values: dict[str, float], message: str) -> None:
-    with pytest.raises(RuleError, match=message):
+    with pytest.raises(RuleError, match=re.escape(message)):
         rule("back-off", **values)
 
 

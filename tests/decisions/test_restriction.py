@@ -75,6 +75,9 @@ def test_weights_that_leave_nothing_are_refused(weights: list[float], message: s
 def test_a_request_names_nodes_and_leaves_at_least_one_class() -> None:
     assert AnswerRequest(within=["pet"], deny=["dog"]).allowed(TOY).tolist() == [True, False, False]
     assert AnswerRequest(allow=["cat", "vehicle > car"]).allowed(TOY).tolist() == [True, False, True]
+    twice = Taxonomy.from_paths([("pet", "pet"), ("pet", "dog"), ("vehicle", "car")])
+    assert AnswerRequest(within="pet").allowed(twice).tolist() == [True, True, False]
+    assert AnswerRequest(deny="pet > pet").allowed(twice).tolist() == [False, True, True]
     with pytest.raises(PosteriorError, match="no class is left"):
         AnswerRequest(within=["pet"], deny=["pet"]).allowed(TOY)
     with pytest.raises(DataError, match="within: unknown label 'fish'"):

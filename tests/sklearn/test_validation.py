@@ -40,6 +40,16 @@ def test_every_wrong_parameter_is_said_at_once() -> None:
     )
 
 
+def test_texts_in_place_of_numbers_are_refused_with_what_to_do() -> None:
+    message = "^X: expected numbers, got texts; put a TfidfVectorizer before this estimator .*hiercos train for texts$"
+    texts = ["a text", "b"]
+    for inputs in (texts, np.array(texts), np.array(texts, dtype=object).reshape(-1, 1), [[1.0, "b"], [2.0, "c"]]):
+        with pytest.raises(ValueError, match=message):
+            HierarchicalClassifier().fit(inputs, ["cat", "dog"])
+    with pytest.raises(ValueError, match=message):
+        checked_samples(HierarchicalClassifier(), texts, LEVELS[:2], reset=True)
+
+
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [

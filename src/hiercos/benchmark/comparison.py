@@ -28,12 +28,11 @@ from hiercos.engine import (
 from hiercos.errors import DataError, FaultsError
 from hiercos.methods import METHODS
 from hiercos.records import RECORD_FILE, Record, record_file
+from hiercos.records import RUNS as RUNS  # noqa: PLC0414  # a public name of this package
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
     from torch import Tensor
-
-RUNS = "runs"
 
 
 @dataclass(frozen=True)

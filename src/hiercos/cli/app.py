@@ -180,7 +180,7 @@ def run(arguments: list[str]) -> int:
         code = int(app(arguments, prog_name="hiercos", standalone_mode=False) or 0)
         return _report(_stop_message("Interrupted", arguments, []), code) if code == INTERRUPTED else code
     except typer.TyperException as error:
-        return _report(f"{_message(error)}; see {_help(error)}", BAD_INPUT)
+        return _report(_with_help(_message(error), _help(error)), BAD_INPUT)
     except (FaultsError, OSError, ImportError) as error:
         return _report(_sentence(error), BAD_INPUT, debug=debug, notes=_notes(error))
     except (TerminatedError, StoppedByUserError, KeyboardInterrupt, typer.Abort) as error:
@@ -241,6 +241,18 @@ def _message(error: typer.TyperException) -> str:
     """The parser's message about the wrong usage; it has none where only the name of a group of commands is given."""
     message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
     return message or "expected a command"
+
+
+def _with_help(message: str, command: str) -> str:
+    """The parser's message with the command that shows the help; after a question this is a sentence of its own.
+
+    Example:
+        >>> _with_help("Missing argument 'model'", "hiercos predict --help")
+        "Missing argument 'model'; see hiercos predict --help"
+        >>> _with_help("No such command 'trian'. Did you mean 'train'?", "hiercos --help")
+        "No such command 'trian'. Did you mean 'train'? See hiercos --help."
+    """
+    return f"{message} See {command}." if message.endswith("?") else f"{message}; see {command}"
 
 
 def _help(error: typer.TyperException) -> str:

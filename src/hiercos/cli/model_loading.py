@@ -159,6 +159,7 @@ def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns:
         stored.model.taxonomy,
         trained_on=known.get("fingerprint"),
         embedded_from=known.get("embedded_from", {}).get("fingerprint"),
+        kinds=stored.kinds,
         options=SourceOptions(**asdict(columns), callback=checking_lines()),
     )
     for note in samples.notes:

@@ -92,8 +92,9 @@ def load_dataset(
         found = BUILT_IN[name].load(rest, None if root is None else Path(root))
         return dataset_of_usable_images(found, on_error, callback)
     options = SourceOptions(text_column, path_column, label_column, split_column, root, on_error, callback)
-    tree = open_taxonomy(taxonomy) if isinstance(taxonomy, str | Path) else taxonomy
-    return _dataset(source_name(source), read_samples(source, options), tree, purpose=purpose, test=test)
+    tree, tree_name = (open_taxonomy(taxonomy), str(taxonomy)) if isinstance(taxonomy, str | Path) else (taxonomy, "")
+    samples = read_samples(source, options)
+    return _dataset(source_name(source), samples, tree, tree_name=tree_name, purpose=purpose, test=test)
 
 
 def check_source(source: str | Path) -> None:
@@ -126,9 +127,9 @@ def _shown(taxonomy: str | Path | Taxonomy) -> str:
 
 
 def _dataset(
-    source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, purpose: Purpose, test: bool
+    source: str, samples: SourceSamples, taxonomy: Taxonomy | None, *, tree_name: str, purpose: Purpose, test: bool
 ) -> Dataset:
-    """Data set of these samples; without a taxonomy, one is made from the labels."""
+    """Data set of these samples; without a taxonomy, one is made from the labels. Messages call it `tree_name`."""
     row_name, notes = samples.row_name, samples.notes
     tree = samples.taxonomy if taxonomy is None else taxonomy
     if taxonomy is not None and samples.taxonomy not in (None, taxonomy):
@@ -140,7 +141,7 @@ def _dataset(
         size = counted(tree.num_classes, "class", "classes")
         made = f"{source} came without a taxonomy: one with {size} was made from the labels."
         notes = (*notes, made)
-    found = _checked_labels(samples, tree, source)
+    found = _checked_labels(samples, tree, source, tree_name)
     chosen, said = completed_split(
         samples.inputs.split_keys(),
         samples.split,
@@ -173,11 +174,13 @@ def _tree_of_labels(samples: SourceSamples, source: str) -> Taxonomy:
         raise DataError(_by_row(samples.faults, error.faults)) from error
 
 
-def _checked_labels(samples: SourceSamples, taxonomy: Taxonomy, source: str) -> SampleLabels:
+def _checked_labels(samples: SourceSamples, taxonomy: Taxonomy, source: str, tree_name: str = "") -> SampleLabels:
     """The labels of samples; a DataError has every fault of the inputs, the labels and the splits."""
     found, faults = None, [samples.faults]
     try:
-        found = read_sample_labels(samples.labels, taxonomy, source=source, row_name=samples.row_name)
+        found = read_sample_labels(
+            samples.labels, taxonomy, source=source, row_name=samples.row_name, tree_name=tree_name
+        )
     except DataError as error:
         faults.append(error.faults)
     try:
@@ -299,6 +302,7 @@ def load_test_samples(
     *,
     trained_on: str | None = None,
     embedded_from: str | None = None,
+    kinds: Sequence[Kind] = (),
     options: SourceOptions | None = None,
 ) -> TestSamples:
     """Samples to test a model on: the rows of the test split, or every row of a file without splits.
@@ -311,10 +315,12 @@ def load_test_samples(
         taxonomy: taxonomy of the model, whose classes the labels name.
         trained_on: fingerprint of the data set the model was trained on, from its record.
         embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
+        kinds: kinds of inputs that the model takes, its own first; any by default.
         options: columns, folders and what to do with faulty inputs, as in `load_dataset`; its defaults if None.
 
     Raises:
-        DataError: for unusable data, another taxonomy than the model's, or a split without test rows.
+        DataError: for unusable data, another kind of inputs or taxonomy than the model's, or a split without test
+            rows.
     """
     options = options or SourceOptions()
     if str(source).partition(":")[0] in BUILT_IN:
@@ -323,7 +329,11 @@ def load_test_samples(
             raise DataError(f"{source} has another taxonomy than the model")
         rows = dataset.rows("test")
         return TestSamples(dataset.inputs.take(rows), dataset.labels[rows])
-    return _test_samples(source_name(source), read_samples(source, options), taxonomy, {trained_on, embedded_from})
+    samples, name = read_samples(source, options), source_name(source)
+    if kinds and (given := samples.inputs.kind) not in kinds:  # before the labels, which are others, too
+        taken = f"{EXPECTED[kinds[0]]} because this model takes {kinds[0]}"
+        raise DataError(f"expected {taken}, got {name} with {given}")
+    return _test_samples(name, samples, taxonomy, {trained_on, embedded_from})
 
 
 def _test_samples(source: str, samples: SourceSamples, taxonomy: Taxonomy, trained_on: set[str | None]) -> TestSamples:

@@ -21,9 +21,18 @@ def _missed_bounds(name: str, value: float) -> str:
     """Bounds of a threshold or target in words if the value is outside of them, or NaN; "" otherwise."""
     if name == "max_overshoot":
         return "" if value > 0 else "above 0"
-    if name.startswith("target"):
+    if name.startswith("target") or name == "delta":
         return "" if 0 < value < 1 else "above 0 and below 1"
     return "" if 0 < value <= 1 else "above 0 and at most 1"
+
+
+def _range_fault(name: str, value: float) -> str:
+    """Fault of a threshold, target or delta out of range, with {} for its name; "" for one within its bounds."""
+    if not (bounds := _missed_bounds(name, value)):
+        return ""
+    is_percentage = 1 < value <= 100 and not _missed_bounds(name, value / 100)
+    meant = f"; did you mean {value / 100:g}?" if is_percentage else ""
+    return f"rule 'back-off': expected a {{}} {bounds}, got {value}{meant}"
 
 
 @RULES.register("back-off")
@@ -80,12 +89,10 @@ class BackOff(NodeRule):
         if len(given) > 1:
             places = " and ".join(["{}"] * len(given))
             raise RuleParameterError(f"rule 'back-off': expected one threshold or target, got {places}", *given)
-        for name, value in given.items():
+        for name, value in {**given, "delta": self.delta}.items():
             for each in value if isinstance(value, tuple) else (value,):
-                if bounds := _missed_bounds(name, each):
-                    raise RuleParameterError(f"rule 'back-off': expected a {{}} {bounds}, got {each}", name)
-        if not 0 < self.delta < 1:
-            raise RuleParameterError(f"rule 'back-off': expected a {{}} above 0 and below 1, got {self.delta}", "delta")
+                if fault := _range_fault(name, each):
+                    raise RuleParameterError(fault, name)
         if not isinstance(self.min_level, str) and self.min_level < 0:
             raise RuleParameterError(
                 f"rule 'back-off': expected a {{}} of at least 0, got {self.min_level}", "min_level"

@@ -169,8 +169,10 @@ def _allowed(
 def named_classes(names: Sequence[str], taxonomy: Taxonomy, *, source: str) -> NDArray[np.bool_]:
     """Mask of the classes at or below nodes given by name, id or path, shape (C,).
 
+    A text that is the full path of a node is that node: `science` is the node at the top, not a class of this name.
+
     Raises:
         DataError: for a name that is not in the taxonomy or not unique; it names the source.
     """
-    nodes = LabelReader(taxonomy).read(list(names), source=source, row_name=None, inner=True)
+    nodes = LabelReader(taxonomy).read(list(names), source=source, row_name=None, inner=True, paths_first=True)
     return classes_at_or_below(nodes, taxonomy)

@@ -35,7 +35,7 @@ from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
 from hiercos.options import fits, json_object, positive_fault, schema_faults
-from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, variant_name
+from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, RESULTS, RUNS, variant_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -148,8 +148,21 @@ def read_model_json(files: Manifest, name: str) -> dict[str, Any]:
     if (files.folder / CHECKPOINT).is_file() and name not in files:
         raise ModelError(f"{files.folder}: an unfinished run; finish it with --resume")
     if name not in files:
-        raise ModelError(f"{files.folder}: not a model folder, it has no {name}")
+        raise ModelError(
+            f"{files.folder}: {_comparison_fault(files.folder) or f'not a model folder, it has no {name}'}"
+        )
     return json_object(files.folder / name, files.content(name), ModelError)
+
+
+def _comparison_fault(folder: Path) -> str:
+    """Fault of a folder that `hiercos compare` wrote, with a model in it if there is one; "" for another folder."""
+    if not (folder / RESULTS).is_file() or not (folder / RUNS).is_dir():
+        return ""
+    models = sorted(file.parent for file in (folder / RUNS).glob(f"*/*/{CONFIG}"))
+    example = f"a model is, for example, {models[0]}; " if models else ""
+    return (
+        f"the folder of a comparison, not of a model; {example}hiercos compare --ship FOLDER copies the recommended one"
+    )
 
 
 FORMAT, VERSION = "hiercos-model", 5
@@ -214,6 +227,11 @@ class StoredModel:
     def kind(self) -> Kind:
         """Kind of inputs that the model takes: "images", "texts" or "vectors"."""
         return "vectors" if self.encoder is None else self.encoder.kind
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """All kinds that it takes, its own first: a model with a frozen backbone also takes the backbone's features."""
+        return (self.kind, "vectors") if isinstance(self.encoder, FrozenEncoder) else (self.kind,)
 
 
 def save_model(folder: Path, stored: StoredModel, others: Mapping[str, str | bytes] | None = None) -> None:

@@ -16,7 +16,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hiercos.decisions import AnswerRequest, Decision, HeldOutChains, Posterior, Rule
 from hiercos.decisions import rule as named_rule
@@ -44,6 +44,7 @@ from hiercos.sklearn.validation import (
     hiclass_labels,
     labelled,
     taxonomy_argument,
+    validated,
     warn_of_names,
 )
 from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts
@@ -434,7 +435,7 @@ class TaxonomyClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc] 
     def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
         """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
         check_is_fitted(self, "model_")
-        X = validate_data(self, X, **VALIDATION_OPTIONS, reset=False)
+        X = validated(self, X, **VALIDATION_OPTIONS, reset=False)
         check_size(X)
         scores = array_scores(self.model_, X, self.device).numpy()
         shares = array_energies(self.model_, X, self.device) if energies else None

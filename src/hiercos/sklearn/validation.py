@@ -35,6 +35,7 @@ from hiercos.taxonomy import (
 
 TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
 VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # other types become float64
+NUMPY_ON_TEXTS = "could not convert string to float"  # begin of NumPy's message
 ROWS_AT_ONCE = 8192  # sparse samples projected at a time
 MIN_SAMPLES = 2  # for training
 MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
@@ -190,18 +191,35 @@ def checked_samples(estimator: Any, X: Any, y: Any, *, reset: bool) -> tuple[Any
         Samples, an array or a SciPy matrix of shape (M, V), and labels of shape (M,) or (M, L).
 
     Raises:
-        ValueError: input that scikit-learn rejects, fewer than two samples, or values beyond float32.
+        ValueError: input that scikit-learn rejects, fewer than two samples, texts, or values beyond float32.
     """
     options = {**VALIDATION_OPTIONS, "ensure_min_samples": MIN_SAMPLES, "reset": reset}
     labels = None if y is None else label_array(y)
     if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
-        X = validate_data(estimator, X, **options)
+        X = validated(estimator, X, **options)
         check_consistent_length(X, labels)
     else:
-        X, labels = validate_data(estimator, X, labels, **options)
+        X, labels = validated(estimator, X, labels, **options)
         check_classification_targets(labels)
     check_size(X)
     return X, labels
+
+
+def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
+    """Samples, and labels if given, as `validate_data` of scikit-learn returns them, with a hint for texts.
+
+    Raises:
+        ValueError: input that scikit-learn rejects.
+    """
+    try:
+        return validate_data(estimator, *arrays, **options)
+    except ValueError as error:
+        if NUMPY_ON_TEXTS not in str(error):
+            raise
+        raise ValueError(
+            "X: expected numbers, got texts; put a TfidfVectorizer before this estimator in a scikit-learn Pipeline "
+            "(sparse X is taken as it is), or use hiercos train for texts"
+        ) from error
 
 
 def check_size(X: Any) -> None:

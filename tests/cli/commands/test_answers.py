@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 import torch
 
 from blobs import cloud
-from hiercos import HierarchicalClassifier
+from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.cli.app import run
 from hiercos.engine import load_model
 from hiercos.hub import load_pipeline
@@ -85,6 +86,40 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
     deeper, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "2")
     named, _ = predicted(folder, capsys, "--confidence", "0.8", "--min-level", "Family")
     assert named == deeper != forced
+
+
+def test_answers_that_stop_above_a_class_are_counted_by_level(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows, told = predicted(folder, capsys, "--confidence", "0.8", "--batch-size", "16")
+    levels = Counter(int(row["level"]) for row in rows)
+    assert set(levels) == {0, 1, 2}
+    counts = f"{levels[2]} answered at level 2, {levels[1]} at level 1, {levels[0]} not at all (cannot say)"
+    assert told == f"40 rows: {counts}.\n"
+    assert "40 rows: none answered (cannot say)." in predicted(folder, capsys, "--confidence", "1")[1]
+    for options in (["--confidence", "1e-9"], ["--rule", "back-off", "--top", "2"], ["--rule", "crm"]):
+        assert "rows:" not in predicted(folder, capsys, *options)[1]
+
+
+def test_an_inner_node_of_a_classs_name_restricts_to_all_below_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tree = Taxonomy.from_paths([("science", "science"), ("science", "space"), ("sport", "golf"), ("sport", "chess")])
+    tree.write(tmp_path / "tree.csv")
+    features, labels = cloud(tree, 200)
+    np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
+    np.savez(tmp_path / "new.npz", features=features.numpy()[:40])
+    command = ["train", str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "tree.csv")]
+    settings = ["--method", "cross-entropy", "--epochs", "2", "--device", "cpu"]
+    assert run([*command, *settings, "--out", str(tmp_path / "m")]) == 0
+    (tmp_path / "names.txt").write_text("science\n", encoding="utf-8")
+    both, names = {"science", "space"}, str(tmp_path / "names.txt")
+    for options, expected in (
+        (["--within", "science"], both),
+        (["--allow", names], both),
+        (["--deny", names], {"golf", "chess"}),
+        (["--within", "science > science"], {"science"}),
+    ):
+        rows, _ = predicted(tmp_path, capsys, *options, "--top", "4")
+        assert {row["class"] for row in rows} == expected, options
 
 
 @pytest.mark.parametrize(
@@ -249,8 +284,13 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
         (["--costs", "c.csv", "--rule", "crm"], "--costs: expected no --rule with it"),
         (["--explain", "--top", "3"], "--explain and --top: expected one of them"),
-        (["--top", "3", "--confidence", "0.9"], "--top and --probabilities: expected no --confidence"),
-        (["--probabilities", "--target-containment", "0.9"], "--top and --probabilities: expected no --confidence"),
+        (["--top", "3", "--target-containment", "0.9"], "--top: expected no --target-containment with it\n"),
+        (
+            ["--probabilities", "--confidence", "0.9", "--min-level", "1"],
+            "--probabilities: expected no --confidence or --min-level with it\n",
+        ),
+        (["--target-containment", "95"], "error: expected a --target-containment above 0 and below 1, got 95.0; did"),
+        (["--format", "yaml"], "--format yaml: expected one of csv, json, parquet, table, latex, markdown, fiftyone"),
         (["--within-column", "region"], "--within-column region: expected a table as input, got"),
     ],
 )

@@ -17,7 +17,8 @@ import torch
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.commands.compare import VariantOptions
+from hiercos.cli.commands.compare import VariantOptions, usual_flat
+from hiercos.data import Dataset, Inputs, Texts, Vectors
 from hiercos.decisions import RuleError
 from hiercos.engine import load_model
 from hiercos.records import Record
@@ -284,7 +285,28 @@ def test_methods_and_rules_are_read_from_their_options(
     options: VariantOptions, expected: dict[str, tuple[str, ...]]
 ) -> None:
     options.check()
-    assert options.by_method() == expected
+    assert options.by_method("logistic") == expected
+
+
+@pytest.mark.parametrize("flat", ["linear-svm", "logistic", ""])
+def test_the_usual_methods_include_what_is_usual_without_a_tree(flat: str) -> None:
+    found = VariantOptions().by_method(flat)
+    flats = {"cross-entropy", "cross-entropy-mlp", flat} - {""}
+    assert set(found) == {*flats, "hier-cos", "default"}
+    assert {method for method, rules in found.items() if "default" in rules} == {*flats, "default"}
+
+
+@pytest.mark.parametrize(
+    ("inputs", "label", "expected"),
+    [
+        (Texts(["a lion", "a car", "a dog", "a cat"]), 1, "linear-svm"),
+        (Vectors(np.zeros((4, 2), np.float32)), 1, "logistic"),
+        (Texts(["a lion", "a car", "a dog", "a cat"]), TOY17.num_classes, ""),
+    ],
+)
+def test_what_is_usual_without_a_tree_depends_on_inputs_and_labels(inputs: Inputs, label: int, expected: str) -> None:
+    dataset = Dataset("animals", TOY17, inputs, np.array([0, label, 0, 0]), np.array(["train", "train", "val", "test"]))
+    assert usual_flat(dataset) == expected
 
 
 def test_an_empty_list_of_rules_is_refused_by_the_first_check() -> None:

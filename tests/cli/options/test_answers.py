@@ -17,7 +17,8 @@ PYTHON_NAMES = re.compile(
     r"target_containment|target_precision|max_overshoot|min_level|level_confidences"
     r"|got confidence|a delta|a confidence above"
 )
-ABOVE, UP_TO_1 = "above 0 and below 1, got 2.0", "above 0 and at most 1, got 2.0"
+ABOVE = "above 0 and below 1, got 2.0; did you mean 0.02?"
+UP_TO_1 = "above 0 and at most 1, got 2.0; did you mean 0.02?"
 UNCALIBRATED = "this model has no calibration samples: hiercos train sets"
 HINT = "hiercos taxonomy convert MODEL names.json writes all names"
 
@@ -36,6 +37,8 @@ def written(folder: Path, values: dict[str, Any]) -> AnswerOptions:
         ({"confidence": "2"}, f"expected a --confidence {UP_TO_1}"),
         ({"confidence": "0.5,2"}, f"expected a --confidence {UP_TO_1}"),
         ({"target_containment": 2.0}, f"expected a --target-containment {ABOVE}"),
+        ({"target_containment": 100.0}, "expected a --target-containment above 0 and below 1, got 100.0"),
+        ({"target_containment": 101.0}, "expected a --target-containment above 0 and below 1, got 101.0"),
         ({"target_precision": 2.0}, f"expected a --target-precision {ABOVE}"),
         ({"max_overshoot": -1.0}, "expected a --max-overshoot above 0, got -1.0"),
         ({"target_precision": 0.9, "delta": 2.0}, f"expected a --delta {ABOVE}"),
@@ -70,6 +73,7 @@ def test_errors_of_a_request_name_the_options(tmp_path: Path, values: dict[str, 
     assert message in str(error.value)
     assert str(error.value).endswith(message) or message.endswith(": ")
     assert not PYTHON_NAMES.search(str(error.value))
+    assert "rule 'back-off': " not in str(error.value)
 
 
 @pytest.mark.parametrize("samples", [0, 3])

@@ -272,11 +272,12 @@ def test_wide_heads_follow_while_they_help() -> None:
     [
         ([0.1, 0.11, 0.12, 0.1], 0.5, (True, True)),
         ([0.9, -0.5, 0.4, -0.4], 0.5, (True, False)),  # 0.1 with a standard error of 0.29
+        ([0.25, -0.03, 0.2, -0.02], 0.5, (True, False)),  # 0.1 with a standard error of 0.063
         ([0.1, 0.11, 0.12, 0.1], 0.25, (True, False)),  # fewer classes are right
         ([0.001, 0.001, 0.001, 0.001], 0.5, (False, False)),  # 0.1% of the loss
     ],
 )
-def test_a_clear_gain_is_beyond_its_standard_error_and_costs_no_right_class(
+def test_a_clear_gain_is_beyond_two_standard_errors_and_costs_no_right_class(
     gains: list[float], top1: float, expected: tuple[bool, bool]
 ) -> None:
     before, after = Outcome(np.ones(4), 0.5), Outcome(1 - np.array(gains), top1)

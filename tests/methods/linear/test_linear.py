@@ -11,11 +11,12 @@ from sklearn.covariance import ledoit_wolf
 from sklearn.svm import LinearSVC
 
 from hiercos import Taxonomy
-from hiercos.methods import LabelledFeatures
+from hiercos.methods import LabelledFeatures, Model
 from hiercos.methods.linear.convex import Prior
-from hiercos.methods.linear.logistic import SHARES, choose_prior
+from hiercos.methods.linear.linear_svm import Sigmoid, margin_layer
+from hiercos.methods.linear.logistic import SHARES, choose_prior, held_out_loss, log_probabilities
 from hiercos.methods.solver import folds
-from solving import data, solved
+from solving import data, no_member, solved
 from trees import TOY, TOY17
 
 FLAT = Taxonomy.from_paths([(name,) for name in "abc"])
@@ -79,6 +80,71 @@ def test_a_class_without_samples_is_never_the_answer_of_the_support_vectors(kind
     for factor in (1, 10, 100):
         answers = model.array_scores(kind(factor * train.features)).argmax(axis=1)
         assert answers.max() < classes
+
+
+def test_an_absent_class_is_no_answer_to_samples_far_beyond_all_others() -> None:
+    train = data(TOY17, 400)
+    seen = train.rows(train.labels > 3)
+    model, _ = solved("linear-svm", TOY17, seen, None)
+    assert model.array_scores(10_000 * train.features).argmax(axis=1).min() > 3
+
+
+def test_the_sigmoid_of_margins_has_the_smallest_log_loss_of_a_grid() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, size=300)
+    margins = generator.normal(size=(300, 4)) + 1.5 * np.eye(4)[labels] - 1
+    sigmoid, loss = Sigmoid.fit(margins, labels)
+    probabilities = 1 / (1 + np.exp(-(sigmoid.slope * margins + sigmoid.shift)))
+    assert np.allclose(sigmoid.scores(margins), np.log(probabilities))
+    grid = [
+        held_out_loss(Sigmoid(slope, shift).scores(margins), labels)
+        for slope in np.geomspace(0.05, 50, 25)
+        for shift in np.linspace(-8, 8, 33)
+    ]
+    assert min(grid) * (1 + 1e-4) >= loss >= 0.98 * min(grid)
+
+
+def test_probabilities_of_a_linear_svm_are_its_sigmoids_over_their_sum() -> None:
+    train, val = data(TOY17, 300), data(TOY17, 250, seed=1)
+    model, found = solved("linear-svm", TOY17, train, val)
+    strength, sigmoid = model.solver.strength, model.solver.sigmoid
+    weight, bias = margin_layer(train, strength, model.head, seed=0)
+    margins = val.features @ weight.numpy().T + bias.numpy()
+    sigmoids = 1 / (1 + np.exp(-(sigmoid.slope * margins + sigmoid.shift)))
+    expected = sigmoids / sigmoids.sum(axis=1, keepdims=True)
+    assert np.allclose(np.exp(log_probabilities(model.array_scores(val.features))), expected, atol=1e-5)
+    assert found.choice == f"C {strength:g}"
+
+
+def test_the_strength_of_a_linear_svm_is_chosen_by_log_loss_on_enough_validation_samples() -> None:
+    noisy = data(TOY17, 170)
+    noisy = LabelledFeatures(noisy.features, np.where(np.arange(170) % 3 == 0, (noisy.labels + 1) % 17, noisy.labels))
+    val = data(TOY17, 400, seed=1)
+    chosen, _ = solved("linear-svm", TOY17, noisy, val)
+    fixed, _ = solved("linear-svm", TOY17, noisy, val, strength=1.0)
+    few, _ = solved("linear-svm", TOY17, noisy, val.rows(np.arange(400) < 199))
+    assert (fixed.solver.strength, few.solver.strength) == (1.0, 1.0)
+    assert chosen.solver.strength != 1.0
+    losses = [held_out_loss(model.array_scores(val.features), val.labels) for model in (chosen, fixed)]
+    assert losses[0] < losses[1]
+
+
+def test_a_linear_svm_that_is_solved_again_keeps_its_strength_and_sigmoid() -> None:
+    train, val = data(TOY17, 300), data(TOY17, 250, seed=1)
+    model, _ = solved("linear-svm", TOY17, train, val)
+    before, scores = model.solver.sigmoid, model.array_scores(val.features)
+    model.solve(train, None, seed=0, train_member=no_member)
+    assert model.solver.sigmoid == before
+    assert np.allclose(model.array_scores(val.features), scores, atol=1e-5)
+
+
+def test_weights_of_older_linear_svms_score_by_margins() -> None:
+    train = data(TOY17, 300)
+    model, _ = solved("linear-svm", TOY17, train, None)
+    older = Model(TOY17, train.features.shape[1], "linear-svm", {})
+    older.load_state_dict({name: value for name, value in model.state_dict().items() if "has_sigmoid" not in name})
+    margins = train.features @ model.head.weight.detach().numpy().T + model.head.bias.detach().numpy()
+    assert np.allclose(older.array_scores(train.features), margins, atol=1e-4)
 
 
 def test_the_tree_is_ignored_where_it_misleads_and_used_where_it_helps() -> None:

@@ -58,6 +58,19 @@ def test_a_class_is_found_by_name_though_an_inner_node_has_it_too() -> None:
     assert classes_of(taxonomy, ["fox"]) == [0]
 
 
+def test_a_full_path_goes_before_the_name_of_a_class_where_paths_go_first() -> None:
+    reader = LabelReader(Taxonomy.from_paths([("fox", "fox"), ("dog", "wolf")]))
+    labels = ["fox", "fox > fox", "wolf", "dog"]
+    assert reader.read(labels, source="a.csv", inner=True, paths_first=True).tolist() == [0, 2, 3, 1]
+    assert reader.read(labels, source="a.csv", inner=True).tolist() == [2, 2, 3, 1]
+
+
+def test_two_nodes_of_one_path_are_ambiguous_where_paths_go_first() -> None:
+    taxonomy = Taxonomy.from_arrays(["crane", "crane"], [-1, -1], ids=["1", "2"])
+    with pytest.raises(DataError, match="'crane' is the name of 2 classes"):
+        LabelReader(taxonomy).read(["crane"], source="a.csv", inner=True, paths_first=True)
+
+
 def test_a_name_that_holds_the_path_sign_is_still_found() -> None:
     taxonomy = Taxonomy.from_paths([("age", "> 60"), ("age", "<= 60")])
     assert classes_of(taxonomy, ["age > > 60", "> 60"]) == [0, 0]

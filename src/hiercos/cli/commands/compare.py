@@ -30,13 +30,22 @@ if TYPE_CHECKING:
     from hiercos.report import Results
 
 
+USUAL_METHODS = ("cross-entropy", "cross-entropy-mlp", "hier-cos", "default")
+ALL = "all"
+SPARSE_FLAT, DENSE_FLAT = "linear-svm", "logistic"  # beside them, what is usual without a tree, if it takes the labels
+
+
 @dataclass(frozen=True)
 class VariantOptions:
     """Options for the variants of a comparison: methods, each under decision rules."""
 
-    methods: Annotated[str, typer.Option(help="Methods, separated by commas, or all (see hiercos methods).")] = (
-        "cross-entropy,cross-entropy-mlp,hier-cos,default"
-    )
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            help="Methods, separated by commas, or all (see hiercos methods).",
+            show_default=f"{','.join(USUAL_METHODS)}, and {SPARSE_FLAT} for texts, {DENSE_FLAT} for other data",
+        ),
+    ] = None
     rules: Annotated[
         str | None,
         typer.Option(
@@ -49,13 +58,19 @@ class VariantOptions:
         """Raise for an unknown rule or method, before torch is imported and the data are read."""
         rules = self._named_rules() or []
         options.check_rules(rule for rule, _ in rules)
-        check_method_names([*(self._named_methods() or []), *(owner for _, owner in rules if owner)])
+        check_method_names([*self._named_methods(), *(owner for _, owner in rules if owner)])
 
-    def by_method(self) -> dict[str, tuple[str, ...]]:
-        """The rules of each method, from options that were checked or by default, without duplicates."""
+    def by_method(self, flat: str) -> dict[str, tuple[str, ...]]:
+        """The rules of each method, from options that were checked or by default, without duplicates.
+
+        Args:
+            flat: method that joins the usual ones, "" for none.
+        """
         from hiercos.methods import METHODS
 
-        methods = self._named_methods() or list(METHODS)
+        *others, last = USUAL_METHODS
+        usual = [*others, *([flat] if flat else []), last]
+        methods = list(METHODS) if self.methods == ALL else self._named_methods() or usual
         owned = self._named_rules() or _default_rules(methods)
         for rule, owner in owned:
             if owner and owner not in methods:
@@ -64,9 +79,10 @@ class VariantOptions:
             method: tuple(dict.fromkeys(rule for rule, owner in owned if owner in ("", method))) for method in methods
         }
 
-    def _named_methods(self) -> list[str] | None:
-        """Names in `--methods`, without duplicates; None for all methods."""
-        return None if self.methods == "all" else list(dict.fromkeys(name.strip() for name in self.methods.split(",")))
+    def _named_methods(self) -> list[str]:
+        """Names in `--methods`, without duplicates; none for all methods, and without the option."""
+        given = "" if self.methods in {None, ALL} else str(self.methods)
+        return list(dict.fromkeys(name.strip() for name in given.split(","))) if given else []
 
     def _named_rules(self) -> list[tuple[str, str]] | None:
         """Names in `--rules`, each with the method after its @, "" for all methods; None for the default rules."""
@@ -117,16 +133,16 @@ def compare(
     _refuse_choices(points, search, shipping)
     variants.check()
     inputs.check_name()
-    chosen = variants.by_method()
-    training.check_effort(chosen)
+    training.check_effort(variants.by_method(""))
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.records import variant_name
     from hiercos.report import comparison_results
 
-    reference = shown.named_reference([variant_name(name, rule) for name, own in chosen.items() for rule in own])
     dataset = columns.read(data)
+    chosen = variants.by_method(usual_flat(dataset))
+    reference = shown.named_reference([variant_name(name, rule) for name, own in chosen.items() for rule in own])
     _check_learnable(list(chosen), dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
@@ -151,6 +167,15 @@ def compare(
             results = comparison_results(records, reference=reference, interval=shown.convention, **said)
             _show(results, records, out, shown)
             shipping.copy(fabric, prepared, advised.record, out)
+
+
+def usual_flat(dataset: "Dataset") -> str:
+    """The method that is usual without a tree for data; "" if it cannot learn from their labels."""
+    from hiercos.methods import METHODS
+
+    name = SPARSE_FLAT if dataset.kind == "texts" else DENSE_FLAT
+    inner = bool((dataset.labels[dataset.training_rows] >= dataset.taxonomy.num_classes).any())
+    return "" if inner and not METHODS.takes_inner_labels(name) else name
 
 
 def _check_common(

@@ -1,6 +1,7 @@
 """`hiercos predict`: predictions of a model at every level."""
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from hiercos.cli.display.output import FIFTYONE, check_format, chosen_format, streamed
+from hiercos.cli.display.output import FIFTYONE, FORMATS, check_format, chosen_format, streamed
 from hiercos.cli.display.row_progress import checking_lines, counting_rows
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
@@ -80,7 +81,9 @@ class AnswerTableOptions:
     ] = False
     format: Annotated[
         str | None,
-        typer.Option(help="csv, json, parquet, table or fiftyone; by default the extension of --output."),
+        typer.Option(
+            help="csv, json, parquet, table, latex, markdown or fiftyone; by default the extension of --output."
+        ),
     ] = None
     output: options.Output = None
     csv_safe: options.CsvSafe = False
@@ -92,16 +95,15 @@ class AnswerTableOptions:
             OptionError: for a format that cannot be written, and for kinds of answers that exclude each other.
         """
         chosen = chosen_format(self.format, self.output, "csv")
-        if chosen != FIFTYONE:
-            check_format(chosen, self.output)
+        check_format(chosen, self.output, (*FORMATS, FIFTYONE))
         kinds = {"--explain": self.explain, "--probabilities": self.probabilities, "--top": self.top is not None}
         given = [name for name, is_given in kinds.items() if is_given]
         if len(given) > 1:
             raise OptionError(f"{' and '.join(given)}: expected one of them, since each has other columns")
         if given and chosen == FIFTYONE:
             raise OptionError(f"{given[0]}: expected another format, because FiftyOne stores one class per image")
-        if answers.backs_off and (self.top is not None or self.probabilities):
-            raise OptionError("--top and --probabilities: expected no --confidence, --min-level or target with them")
+        if answers.stop_options and (self.top is not None or self.probabilities):
+            raise OptionError(f"{given[0]}: expected no {' or '.join(answers.stop_options)} with it")
         check_target("--output", self.output)
         return chosen
 
@@ -117,6 +119,45 @@ class AnswerTableOptions:
             return probability_columns(batch, posterior)
         shown: dict[str, Any] = {"top": self.top, "explain": self.explain, "numbered": self.numbered_levels}
         return answer_columns(batch, posterior, rule, **shown)
+
+    def counts_levels(self, rule: "Rule") -> bool:
+        """Whether the answers have a column `level`: there is one for each input, at any level."""
+        from hiercos.decisions import NodeRule
+
+        return isinstance(rule, NodeRule) and self.top is None and not self.probabilities
+
+
+class LevelCounts:
+    """Number of answers at each level, summed over batches."""
+
+    def __init__(self) -> None:
+        self.rows: Counter[int] = Counter()
+        self.stopped = 0
+
+    def add(self, columns: "AnswerColumns") -> None:
+        """Count the answers of a batch, whose columns have `level` and `class`."""
+        self.rows.update(columns["level"])
+        self.stopped += columns["class"].count("")
+
+    def sentence(self) -> str:
+        """The counts from the deepest level up, level 0 last; "" if every answer is a class.
+
+        Example:
+            >>> counts = LevelCounts()
+            >>> counts.add({"level": [2, 0, 1, 2], "class": ["cat", "", "", "car"]})
+            >>> counts.sentence()
+            '4 rows: 2 answered at level 2, 1 at level 1, 1 not at all (cannot say).'
+        """
+        if not self.stopped:
+            return ""
+        total, levels = self.rows.total(), sorted(self.rows, reverse=True)
+        rows = f"{total:,} {'row' if total == 1 else 'rows'}"
+        if levels == [0]:
+            return f"{rows}: none answered (cannot say)."
+        places = [f"at level {level}" if level else "not at all (cannot say)" for level in levels]
+        places[0] = f"answered {places[0]}"
+        counts = [f"{self.rows[level]:,} {place}" for level, place in zip(levels, places, strict=True)]
+        return f"{rows}: {', '.join(counts)}."
 
 
 @grouped
@@ -160,11 +201,15 @@ def predict(
     for note in unlabelled.notes:
         typer.echo(note, err=True)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
+    counts, is_counted = LevelCounts(), table.counts_levels(bound.rule)
     with counting as advance, table.streamed(chosen) as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
-            write(batch, table.columns(batch, bound.posterior(posterior, batch.numbers), bound.rule))
+            found = table.columns(batch, bound.posterior(posterior, batch.numbers), bound.rule)
+            if is_counted:
+                counts.add(found)
+            write(batch, found)
             advance(len(posterior))
 
         if table.probabilities and (scored := opened.node_scores(unlabelled, batch_size, workers)) is not None:
@@ -175,6 +220,8 @@ def predict(
         with in_background(answer) as answer_later:  # while the network computes the next batch
             for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=table.explain):
                 answer_later(batch, posterior)
+    if sentence := counts.sentence():
+        typer.echo(sentence, err=True)
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":

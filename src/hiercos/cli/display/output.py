@@ -45,9 +45,9 @@ def chosen_format(format: str | None, output: Path | None, default: str) -> str:
     return found or default
 
 
-def check_format(format: str, output: Path | None) -> None:
+def check_format(format: str, output: Path | None, formats: Sequence[str] = FORMATS) -> None:
     """Raise an `OptionError` for a format that is unknown or cannot be written, before any work is done."""
-    check_option("--format", format, FORMATS)
+    check_option("--format", format, formats)
     if format == "parquet" and output is None:
         raise OptionError("--format parquet: expected --output FILE, Parquet cannot be printed")
     if format == "parquet" and importlib.util.find_spec("pyarrow") is None:

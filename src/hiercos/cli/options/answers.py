@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 
 OPTION_OF_PARAMETER = {"level_confidences": "--confidence"}  # where it is not called like the parameter of a rule
+TARGETS = ("target_containment", "target_precision", "max_overshoot")
+RULE_OF_OPTIONS = "rule 'back-off': "  # begin of errors about options that imply the rule
 HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 
@@ -31,7 +33,7 @@ def command_spelling() -> Iterator[None]:
     except OptionError:
         raise
     except RuleParameterError as error:
-        raise OptionError(error.with_names(option_name)) from error
+        raise OptionError(error.with_names(option_name).removeprefix(RULE_OF_OPTIONS)) from error
     except FaultsError as error:
         raise OptionError(map(_hinted, error.faults)) from error
 
@@ -103,15 +105,16 @@ class AnswerOptions:
     ] = None
 
     @property
-    def backs_off(self) -> bool:
-        """Whether answers stop where a confidence, a level or a target says."""
-        return bool(self.confidence) or self.min_level != "0" or self.has_target
+    def stop_options(self) -> list[str]:
+        """The given options that say where answers stop: a confidence, a level or a target."""
+        targets = {name: getattr(self, name) for name in TARGETS}
+        given = {"confidence": self.confidence, "min_level": None if self.min_level == "0" else self.min_level}
+        return [option_name(name) for name, value in {**given, **targets}.items() if value is not None]
 
     @property
     def has_target(self) -> bool:
         """Whether a target is given, for which a confidence is fitted on held-out samples."""
-        targets = (self.target_containment, self.target_precision, self.max_overshoot)
-        return any(target is not None for target in targets)
+        return any(getattr(self, name) is not None for name in TARGETS)
 
     def check(self, model: Path | None) -> None:
         """Raise for impossible values, and for unknown names if the taxonomy of a model folder can be read.

@@ -192,5 +192,5 @@ class CommitteeTraining:
         if names != candidates[best].method:
             choice += f", {candidates[best].method} alone {alone[best]:.4f}"
             if loss > alone[best]:
-                choice += " (validation samples are few, so the weights stay near equal ones)"
+                choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
         return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})

@@ -1,5 +1,6 @@
 """The flat linear support vector machine that practitioners use on texts."""
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ SCALING = 0.5  # of dense features, see `DenseFeatures`
 STRENGTHS = tuple(2.0**power for power in range(-3, 4))  # to choose from
 USUAL_STRENGTH = 1.0
 ENOUGH_TO_CHOOSE_STRENGTH = 200  # validation samples
+SATURATED = 80.0  # input beyond which a sigmoid is 1 to the last bit; scores rise on, so that no two become equal
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class Sigmoid:
 
     def scores(self, margins: Floats) -> Floats:
         """Scores of margins, shape (M, C) to (M, C)."""
-        values: Floats = -np.logaddexp(0, -(self.slope * margins + self.shift))
+        scaled = self.slope * margins + self.shift
+        values: Floats = -np.logaddexp(0, -scaled) + np.maximum(scaled - SATURATED, 0)
         return values
 
 
@@ -78,7 +81,8 @@ class MarginLayer(RawLinear):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         margins = super().forward(features)
-        return torch.where(self.has_sigmoid > 0, F.logsigmoid(margins), margins)
+        scores = F.logsigmoid(margins) + F.relu(margins - SATURATED)
+        return torch.where(self.has_sigmoid > 0, scores, margins)
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
         """Load the weights; without the mark of the sigmoid they are of an older version."""
@@ -170,7 +174,10 @@ def margin_layer(train: LabelledFeatures, strength: float, head: RawLinear, *, s
 
     scaled = None if issparse(train.features) else DenseFeatures(train.features, SCALING)
     machine = LinearSVC(C=strength, random_state=seed, dual="auto")
-    machine.fit(train.features if scaled is None else scaled.rows.numpy(), train.labels, sample_weight=train.weights)
+    inputs = train.features if scaled is None else scaled.rows.numpy()
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # few samples of each, as given
+        machine.fit(inputs, train.labels, sample_weight=train.weights)
     found = np.asarray(machine.classes_)
     rows, biases = machine.coef_, machine.intercept_
     if len(found) == 2:  # one row separates two classes

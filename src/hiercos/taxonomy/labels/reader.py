@@ -36,10 +36,12 @@ class LabelReader:
     """Finds the node of a label: by id, by full path, or by name if the name is unique, compared in Unicode's NFC.
 
     They are tried in this order, so a full path is never ambiguous. Classes go before inner nodes: a label that
-    matches both is the class. Where inner nodes are allowed, "root" is the root unless a node is called so.
+    matches both is the class, unless full paths go first (see `read`). Where inner nodes are allowed, "root" is the
+    root unless a node is called so.
 
     Args:
         taxonomy: the tree.
+        tree_name: name of the tree in messages about unknown labels, such as its file; "" to name none.
 
     Example:
         >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
@@ -51,8 +53,8 @@ class LabelReader:
         [0]
     """
 
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        self.taxonomy = taxonomy
+    def __init__(self, taxonomy: Taxonomy, tree_name: str = "") -> None:
+        self.taxonomy, self.tree_name = taxonomy, tree_name
         self._paths: _PathIndex | _GraphPaths = _PathIndex(taxonomy) if taxonomy.is_tree else _GraphPaths(taxonomy)
         self._leaves = frozenset(taxonomy.leaves.tolist())
         self._by_id: dict[str, list[int]] = defaultdict(list)
@@ -64,7 +66,13 @@ class LabelReader:
                 self._by_id[same_form(code.strip())].append(node)
 
     def read(
-        self, labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName | None = row_name, inner: bool = False
+        self,
+        labels: Sequence[str] | AnyArray,
+        *,
+        source: str,
+        row_name: RowName | None = row_name,
+        inner: bool = False,
+        paths_first: bool = False,
     ) -> IntArray:
         """Find the node of each label.
 
@@ -75,6 +83,8 @@ class LabelReader:
             row_name: function from the index of a sample to its name in messages; "row 1" for the first by default;
                 None to name no sample.
             inner: whether labels may be inner nodes.
+            paths_first: whether a text that is the full path of one node is that node, even if it is also the name of
+                a class elsewhere; the full path of a node at the top is its name.
 
         Returns:
             Nodes, shape (M,); -1 for the root.
@@ -92,7 +102,8 @@ class LabelReader:
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
             nodes, faults = self._from_indices(labels, inner=inner)
         else:
-            nodes, faults = self._from_texts([str(label) for label in labels], inner=inner)
+            texts = [str(label) for label in labels]
+            nodes, faults = self._from_texts(texts, inner=inner, paths_first=paths_first)
         if faults:
             error = UnknownLabelError if any(fault.is_unknown for fault in faults) else DataError
             places = [f"{source}: {row_name(fault.row)}" if row_name else source for fault in faults]
@@ -121,13 +132,17 @@ class LabelReader:
         ]
         return known[values.astype(np.int64).clip(0, len(known) - 1)], faults
 
-    def _from_texts(self, texts: Sequence[str], *, inner: bool) -> tuple[IntArray, list[_LabelFault]]:
+    def _from_texts(
+        self, texts: Sequence[str], *, inner: bool, paths_first: bool
+    ) -> tuple[IntArray, list[_LabelFault]]:
         found = np.full(len(texts), -1, dtype=np.int64)
         known: dict[str, int] = {}
         faults: dict[str, _LabelFault] = {}  # by label: a repeated mistake is reported once
         for row, text in enumerate(texts):
             if text not in known and text not in faults:
-                nodes = self._nodes(text) or ([-1] if inner and text.strip() == ROOT_LABEL else [])
+                nodes = self._nodes(text, paths_first=paths_first) or (
+                    [-1] if inner and text.strip() == ROOT_LABEL else []
+                )
                 if len(nodes) == 1 and (inner or nodes[0] in self._leaves):
                     known[text] = nodes[0]
                 else:
@@ -136,10 +151,15 @@ class LabelReader:
             found[row] = known.get(text, -1)
         return found, list(faults.values())
 
-    def _nodes(self, text: str) -> list[int]:
-        """Classes that match the text by id, else by path, else by name; else the inner nodes that match."""
+    def _nodes(self, text: str, *, paths_first: bool = False) -> list[int]:
+        """Classes that match the text by id, else by path, else by name; else the inner nodes that match.
+
+        With `paths_first`, the node of this path before all, if there is exactly one.
+        """
         label = same_form(text.strip())
         matches = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
+        if paths_first and len(matches[1]) == 1:
+            return matches[1]
         for nodes in matches:
             if leaves := [node for node in nodes if node in self._leaves]:
                 return leaves
@@ -156,7 +176,8 @@ class LabelReader:
             children = int(self.taxonomy.child_counts[nodes[0]])
             return f"{text!r} is an inner node (it has children, {children} of them): expected a class, which is a leaf"
         nearest = self._nearest(text, inner=inner) if suggest else None
-        return f"unknown label {text!r}" + (f"; the nearest known label is {nearest!r}" if nearest else "")
+        place = f": not in {self.tree_name}" if self.tree_name else ""
+        return f"unknown label {text!r}{place}" + (f"; the nearest known label is {nearest!r}" if nearest else "")
 
     def _description(self, node: int) -> str:
         code = self.taxonomy.ids[node] if self.taxonomy.ids else ""
@@ -243,7 +264,7 @@ class SampleLabels(NamedTuple):
 
 
 def read_sample_labels(
-    labels: Sequence[str] | AnyArray, taxonomy: Taxonomy, *, source: str, row_name: RowName
+    labels: Sequence[str] | AnyArray, taxonomy: Taxonomy, *, source: str, row_name: RowName, tree_name: str = ""
 ) -> SampleLabels:
     """Labels as users write them, one or several of each sample, see `LabelReader`.
 
@@ -255,11 +276,12 @@ def read_sample_labels(
         taxonomy: the tree or graph.
         source: name of the data, for messages.
         row_name: function from the index of a sample to its name in messages.
+        tree_name: name of the tree in messages, see `LabelReader`.
 
     Raises:
         DataError: see `LabelReader.read`.
     """
-    reader = LabelReader(taxonomy)
+    reader = LabelReader(taxonomy, tree_name)
     several = _split(labels, reader)
     if several is None:
         found, sets = label_indices(reader.read(labels, source=source, row_name=row_name, inner=True), taxonomy), None
