@@ -5,7 +5,8 @@ each; one transformation module with three output layers, trained on the sum of 
 cross-entropy that learns from the labels and, as much, from the probabilities of the separate models. Single heads of
 cross-entropy, and three of them, stand beside them.
 All train for the same number of epochs at a cosine rate. Half of the validation samples fit weights and temperatures,
-the other half is measured: means over the seeds of top-1 and log-loss, and CPU seconds of training. Test is not read.
+the other half is measured: means over the seeds of top-1 and log-loss, and CPU seconds of training, for the distilled
+head without those of its teachers. Test is not read. Labels must be classes.
 """
 
 import argparse
@@ -44,9 +45,8 @@ class Samples:
 
 def train(modules: Sequence[nn.Module], loss: Loss, samples: Samples, epochs: int) -> None:
     """Train modules together by AdamW at a cosine rate."""
-    optimizer = torch.optim.AdamW([weight for module in modules for weight in module.parameters()], RATE)
-    for group in optimizer.param_groups:
-        group["weight_decay"] = WEIGHT_DECAY
+    weights = [weight for module in modules for weight in module.parameters()]
+    optimizer = torch.optim.AdamW(weights, lr=RATE, weight_decay=WEIGHT_DECAY)
     batches = -(-len(samples.labels) // BATCH)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, epochs * batches)
     for module in modules:
@@ -137,7 +137,7 @@ def outcome(scores: Sequence[Callable[[Tensor], Tensor]], val: Samples) -> tuple
 
 
 def dense_samples(data: str) -> tuple[Taxonomy, Samples, Samples]:
-    """The taxonomy, the training samples and the validation samples of known classes."""
+    """The taxonomy, the training samples and the validation samples."""
     prepared = prepare(load_dataset(data))
     dataset, features = prepared.dataset, prepared.features
     rows = {split: dataset.rows(split) for split in ("train", "val")}
@@ -159,12 +159,12 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.5)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     torch.set_num_threads(1)
-    taxonomy, samples, val = dense_samples(asked.data)
+    taxonomy, samples, val = dense_samples(arguments.data)
     found: dict[str, list[tuple[float, float, float]]] = {}
 
-    def measured(form: str, make: Callable[[], list[Callable[[Tensor], Tensor]]]) -> tuple[np.ndarray, list]:
+    def measure(form: str, make: Callable[[], list[Callable[[Tensor], Tensor]]]) -> tuple[np.ndarray, list]:
         start = process_time()
         scores = make()
         seconds = process_time() - start
@@ -172,16 +172,16 @@ def main() -> None:
         found.setdefault(form, []).append((top1, loss, seconds))
         return weights, scores
 
-    settings = (taxonomy, samples, asked.epochs, asked.dropout)
-    for seed in range(asked.seeds):
+    settings = (taxonomy, samples, arguments.epochs, arguments.dropout)
+    for seed in range(arguments.seeds):
         torch.manual_seed(seed)
-        measured("one head of cross-entropy", lambda: separate(MEMBERS[:1], *settings))
-        measured("three heads of cross-entropy", lambda: separate(MEMBERS[:1] * 3, *settings))
-        weights, scores = measured("three kinds, separate", lambda: separate(MEMBERS, *settings))
-        measured("three kinds, one trunk", lambda: shared(*settings))
+        measure("one head of cross-entropy", lambda: separate(MEMBERS[:1], *settings))
+        measure("three heads of cross-entropy", lambda: separate(MEMBERS[:1] * 3, *settings))
+        weights, scores = measure("three kinds, separate", lambda: separate(MEMBERS, *settings))
+        measure("three kinds, one trunk", lambda: shared(*settings))
         logits = np.tensordot(weights, np.stack(tables(scores, samples.features)), axes=1)
         teacher = torch.as_tensor(np.exp(log_probabilities(logits)), dtype=torch.float32)
-        measured("separate, distilled into one head", lambda teacher=teacher: distilled(teacher, *settings))
+        measure("separate, distilled into one head", lambda teacher=teacher: distilled(teacher, *settings))
     print("| form | top-1 % | log-loss | CPU s |\n|---|---:|---:|---:|")
     for form, values in found.items():
         top1, loss, seconds = np.mean(values, axis=0)

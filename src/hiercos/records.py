@@ -16,7 +16,7 @@ RECORD_FILE = "record.json"
 CONFIG = "config.json"  # of the model
 MANIFEST_VERSION = 5  # first version of model folders with a manifest
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"
-RESULTS, RUNS = "results.csv", "runs"  # table and folder of runs of a comparison
+RESULTS_TABLE, RUNS = "results.csv", "runs"  # table and folder of runs of a comparison
 MEMBERS = "members"  # folder of the inner models of an unfinished run
 
 

@@ -67,19 +67,20 @@ def test_a_missing_file_is_named(tmp_path: Path, missing: str) -> None:
         load_model(tmp_path / "m")
 
 
-def test_the_folder_of_a_comparison_is_named_with_a_model_in_it(tmp_path: Path) -> None:
+def test_the_folder_of_a_comparison_is_named_with_the_places_of_its_models(tmp_path: Path) -> None:
     (tmp_path / "results.csv").touch()
-    (tmp_path / "runs" / "default").mkdir(parents=True)
-    message = "the folder of a comparison, not of a model; hiercos compare --ship FOLDER copies the recommended one"
-    with pytest.raises(ModelError, match=message):
-        load_model(tmp_path)
-    for seed in (0, 1):
-        stored(tmp_path / "runs" / "default" / f"seed-{seed}")
+    (tmp_path / "runs").mkdir()
     with pytest.raises(ModelError) as error:
         load_model(tmp_path)
-    model = tmp_path / "runs" / "default" / "seed-0"
-    assert f"not of a model; a model is, for example, {model}; hiercos" in str(error.value)
-    assert load_model(model).kinds == ("texts",)
+    assert str(error.value) == (
+        f"{tmp_path}: the folder of a comparison, not of a model; models are in {tmp_path / 'runs'}/METHOD/seed-N, and "
+        "hiercos compare --ship MODEL copies the recommended one"
+    )
+
+
+def test_a_model_of_texts_takes_texts_alone(tmp_path: Path) -> None:
+    stored(tmp_path / "m")
+    assert load_model(tmp_path / "m").kinds == ("texts",)
 
 
 def test_another_version_is_an_error(tmp_path: Path) -> None:

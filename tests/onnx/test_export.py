@@ -63,6 +63,17 @@ def test_every_method_gives_the_same_in_onnxruntime_for_any_batch() -> None:
     assert disagreement(session, methods, sample) <= 1e-5
 
 
+def test_scores_of_a_linear_svm_are_finite_and_distinct_in_onnxruntime_whatever_its_margins() -> None:
+    head = Model(TOY17, 1, "linear-svm").head
+    head.set(torch.linspace(-2, 2, 17)[:, None], torch.zeros(17))
+    sample = torch.tensor([[1.0], [-30.0], [75.0]])  # margins up to 150
+    graph = onnx_graph(head.eval(), sample, takes="features", gives=["scores"])
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    (scores,) = session.run(None, {"features": sample.numpy()})
+    assert np.allclose(scores, head(sample).detach().numpy(), rtol=1e-5, atol=1e-6)
+    assert all(len(np.unique(row)) == 17 for row in scores)
+
+
 def test_a_parametric_rectifier_is_made_of_simple_operators_with_the_same_bits() -> None:
     x, slope, y = (
         onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in zip("xsy", SHAPES, strict=True)

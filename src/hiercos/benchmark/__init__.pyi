@@ -4,7 +4,6 @@ from .ablation import ablate as ablate
 from .ablation import axis_settings as axis_settings
 from .answer_rows import AnswerTable as AnswerTable
 from .answer_rows import answer_rows as answer_rows
-from .comparison import RUNS as RUNS
 from .comparison import Entry as Entry
 from .comparison import check_one_label_each as check_one_label_each
 from .comparison import check_shipping as check_shipping

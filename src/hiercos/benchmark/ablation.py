@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from hiercos.benchmark.comparison import RUNS, Run, RunResult
+from hiercos.benchmark.comparison import Run, RunResult
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
 from hiercos.engine import LabelledSamples, RunData, TrainConfig, TrainingCallback, evaluate, load_model
 from hiercos.errors import FaultsError, suggestion
 from hiercos.geometry import subspace_cosine
 from hiercos.methods import METHODS, LeafScores, Model, NodeScores
-from hiercos.records import Record
+from hiercos.records import RUNS, Record
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

@@ -7,12 +7,11 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.resampling import bootstrap_means, percentiles, sample_means
 from hiercos.decisions import ROWS_AT_ONCE, Decision, Posterior, Rule, rule, rule_from_dict
 from hiercos.engine import stored_rule, tested_run
 from hiercos.metrics import functional as HF
-from hiercos.records import Record
+from hiercos.records import RUNS, Record
 from hiercos.taxonomy import FloatArray, IntArray, Taxonomy, ancestor_matrix
 
 NORMAL = 1.96  # quantile of the normal distribution for an interval of 95%

@@ -27,8 +27,7 @@ from hiercos.engine import (
 )
 from hiercos.errors import DataError, FaultsError
 from hiercos.methods import METHODS
-from hiercos.records import RECORD_FILE, Record, record_file
-from hiercos.records import RUNS as RUNS  # noqa: PLC0414  # a public name of this package
+from hiercos.records import RECORD_FILE, RUNS, Record, record_file
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric

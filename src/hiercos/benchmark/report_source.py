@@ -8,12 +8,11 @@ from typing import Any
 
 from hiercos.analysis import Analysis
 from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
-from hiercos.benchmark.comparison import RUNS
 from hiercos.benchmark.learning_curves import CURVES
 from hiercos.engine import read_report_inputs, stored_rule
 from hiercos.errors import FaultsError, suggestion
 from hiercos.options import fits, json_object, schema_faults
-from hiercos.records import RECORD_FILE, Record, holds_finished_run, record_file, variant_name
+from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, record_file, variant_name
 
 RESULTS = "results.json"
 NAME = re.compile(r"\w[\w.+-]*")  # of methods, rules and shots

@@ -330,7 +330,7 @@ def load_test_samples(
         rows = dataset.rows("test")
         return TestSamples(dataset.inputs.take(rows), dataset.labels[rows])
     samples, name = read_samples(source, options), source_name(source)
-    if kinds and (given := samples.inputs.kind) not in kinds:  # before the labels, which are others, too
+    if kinds and (given := samples.inputs.kind) not in kinds:  # first: its labels would all be unknown
         taken = f"{EXPECTED[kinds[0]]} because this model takes {kinds[0]}"
         raise DataError(f"expected {taken}, got {name} with {given}")
     return _test_samples(name, samples, taxonomy, {trained_on, embedded_from})

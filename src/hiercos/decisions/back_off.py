@@ -30,7 +30,7 @@ def _range_fault(name: str, value: float) -> str:
     """Fault of a threshold, target or delta out of range, with {} for its name; "" for one within its bounds."""
     if not (bounds := _missed_bounds(name, value)):
         return ""
-    is_percentage = 1 < value <= 100 and not _missed_bounds(name, value / 100)
+    is_percentage = 10 <= value <= 100 and not _missed_bounds(name, value / 100)
     meant = f"; did you mean {value / 100:g}?" if is_percentage else ""
     return f"rule 'back-off': expected a {{}} {bounds}, got {value}{meant}"
 

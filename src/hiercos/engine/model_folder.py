@@ -35,7 +35,7 @@ from hiercos.methods import Model
 from hiercos.nn import Projection
 from hiercos.nn.backbones import Backbone, BackboneError
 from hiercos.options import fits, json_object, positive_fault, schema_faults
-from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, RESULTS, RUNS, variant_name
+from hiercos.records import CHECKPOINT, CONFIG, MANIFEST_VERSION, RESULTS_TABLE, RUNS, variant_name
 from hiercos.taxonomy.formats import taxonomy_from_dict, taxonomy_to_dict
 
 TEXT_CONFIG, TEXT_ARRAYS = "text_features.json", "text_features.safetensors"
@@ -155,13 +155,12 @@ def read_model_json(files: Manifest, name: str) -> dict[str, Any]:
 
 
 def _comparison_fault(folder: Path) -> str:
-    """Fault of a folder that `hiercos compare` wrote, with a model in it if there is one; "" for another folder."""
-    if not (folder / RESULTS).is_file() or not (folder / RUNS).is_dir():
+    """Fault of a folder that `hiercos compare` wrote, with the places of its models; "" for another folder."""
+    if not (folder / RESULTS_TABLE).is_file() or not (folder / RUNS).is_dir():
         return ""
-    models = sorted(file.parent for file in (folder / RUNS).glob(f"*/*/{CONFIG}"))
-    example = f"a model is, for example, {models[0]}; " if models else ""
     return (
-        f"the folder of a comparison, not of a model; {example}hiercos compare --ship FOLDER copies the recommended one"
+        f"the folder of a comparison, not of a model; models are in {folder / RUNS}/METHOD/seed-N, and hiercos compare "
+        "--ship MODEL copies the recommended one"
     )
 
 

@@ -35,7 +35,7 @@ from hiercos.taxonomy import (
 
 TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
 VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # other types become float64
-NUMPY_ON_TEXTS = "could not convert string to float"  # begin of NumPy's message
+NUMPY_ON_TEXTS = "could not convert string to float"  # start of NumPy's message
 ROWS_AT_ONCE = 8192  # sparse samples projected at a time
 MIN_SAMPLES = 2  # for training
 MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
@@ -218,7 +218,7 @@ def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
             raise
         raise ValueError(
             "X: expected numbers, got texts; put a TfidfVectorizer before this estimator in a scikit-learn Pipeline "
-            "(sparse X is taken as it is), or use hiercos train for texts"
+            "(sparse X is taken as it is) or an encoder before columns of categories, or use hiercos train for texts"
         ) from error
 
 

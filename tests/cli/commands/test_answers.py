@@ -90,11 +90,15 @@ def test_a_sure_answer_is_an_ancestor_and_says_what_would_follow(
 
 def test_answers_that_stop_above_a_class_are_counted_by_level(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     rows, told = predicted(folder, capsys, "--confidence", "0.8", "--batch-size", "16")
-    levels = Counter(int(row["level"]) for row in rows)
-    assert set(levels) == {0, 1, 2}
-    counts = f"{levels[2]} answered at level 2, {levels[1]} at level 1, {levels[0]} not at all (cannot say)"
+    stopped = Counter(int(row["level"]) for row in rows if not row["class"])
+    classes = sum(bool(row["class"]) for row in rows)
+    assert set(stopped) == {0, 1}
+    counts = f"{classes} answered with a class, {stopped[1]} at level 1, {stopped[0]} not at all (cannot say)"
     assert told == f"40 rows: {counts}.\n"
-    assert "40 rows: none answered (cannot say)." in predicted(folder, capsys, "--confidence", "1")[1]
+    assert (
+        "40 rows: 0 answered with a class, 40 not at all (cannot say)."
+        in predicted(folder, capsys, "--confidence", "1")[1]
+    )
     for options in (["--confidence", "1e-9"], ["--rule", "back-off", "--top", "2"], ["--rule", "crm"]):
         assert "rows:" not in predicted(folder, capsys, *options)[1]
 

@@ -17,7 +17,8 @@ import torch
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.commands.compare import VariantOptions, usual_flat
+from hiercos.cli.commands import compare as compare_module
+from hiercos.cli.commands.compare import VariantOptions, flat_baseline
 from hiercos.data import Dataset, Inputs, Texts, Vectors
 from hiercos.decisions import RuleError
 from hiercos.engine import load_model
@@ -288,25 +289,63 @@ def test_methods_and_rules_are_read_from_their_options(
     assert options.by_method("logistic") == expected
 
 
-@pytest.mark.parametrize("flat", ["linear-svm", "logistic", ""])
-def test_the_usual_methods_include_what_is_usual_without_a_tree(flat: str) -> None:
-    found = VariantOptions().by_method(flat)
-    flats = {"cross-entropy", "cross-entropy-mlp", flat} - {""}
+@pytest.mark.parametrize("baseline", ["linear-svm", "logistic", ""])
+def test_the_default_methods_include_the_flat_baseline(baseline: str) -> None:
+    found = VariantOptions().by_method(baseline)
+    flats = {"cross-entropy", "cross-entropy-mlp", baseline} - {""}
     assert set(found) == {*flats, "hier-cos", "default"}
     assert {method for method, rules in found.items() if "default" in rules} == {*flats, "default"}
 
 
+SOME_TEXTS = Texts(["a lion", "a car", "a dog", "a cat"])
+
+
 @pytest.mark.parametrize(
-    ("inputs", "label", "expected"),
+    ("inputs", "backbone", "label", "expected"),
     [
-        (Texts(["a lion", "a car", "a dog", "a cat"]), 1, "linear-svm"),
-        (Vectors(np.zeros((4, 2), np.float32)), 1, "logistic"),
-        (Texts(["a lion", "a car", "a dog", "a cat"]), TOY17.num_classes, ""),
+        (SOME_TEXTS, "tfidf", 1, "linear-svm"),
+        (SOME_TEXTS, "tfidf+minilm", 1, "linear-svm"),
+        (SOME_TEXTS, "minilm", 1, "logistic"),
+        (Vectors(np.zeros((4, 2), np.float32)), None, 1, "logistic"),
+        (SOME_TEXTS, "tfidf", TOY17.num_classes, ""),
     ],
 )
-def test_what_is_usual_without_a_tree_depends_on_inputs_and_labels(inputs: Inputs, label: int, expected: str) -> None:
+def test_the_flat_baseline_depends_on_features_and_labels(
+    inputs: Inputs, backbone: str | None, label: int, expected: str
+) -> None:
     dataset = Dataset("animals", TOY17, inputs, np.array([0, label, 0, 0]), np.array(["train", "train", "val", "test"]))
-    assert usual_flat(dataset) == expected
+    assert flat_baseline(dataset, backbone) == expected
+
+
+def test_the_flat_baseline_of_texts_is_left_out_of_large_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compare_module, "LARGEST_TEXT_BASELINE", 2 * TOY17.num_classes - 1)
+    dataset = Dataset("animals", TOY17, SOME_TEXTS, np.arange(4), np.array(["train", "train", "val", "test"]))
+    assert flat_baseline(dataset, "tfidf") == ""
+
+
+def test_texts_are_compared_with_a_linear_svm_under_a_rule_of_its_own(tmp_path: Path) -> None:
+    rows = [
+        ("a cat on a mat", "pet > cat"),
+        ("a dog in a park", "pet > dog"),
+        ("a red car on the road", "vehicle > car"),
+    ]
+    with (tmp_path / "texts.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["text", "label", "split"])
+        writer.writerows((*row, split) for split in ("train", "train", "val", "test") for row in rows)
+    quick = ["--seeds", "1", "--effort", "quick", "--epochs", "1", "--device", "cpu"]
+    arguments = ["compare", str(tmp_path / "texts.csv"), "--out", str(tmp_path / "out"), *quick]
+    assert run([*arguments, "--rules", "none,default@linear-svm"]) == 0
+    with (tmp_path / "out" / "results.csv").open() as file:
+        found = {(row["method"], row["rule"]) for row in csv.DictReader(file)}
+    methods = ["cross-entropy", "cross-entropy-mlp", "hier-cos", "default", "linear-svm"]
+    assert found == {*((method, "none") for method in methods), ("linear-svm", "default")}
+
+
+@pytest.mark.parametrize("methods", ["", " ", ","])
+def test_an_empty_list_of_methods_is_refused(methods: str) -> None:
+    with pytest.raises(ValueError, match="unknown method ''"):
+        VariantOptions(methods).check()
 
 
 def test_an_empty_list_of_rules_is_refused_by_the_first_check() -> None:

@@ -17,8 +17,8 @@ PYTHON_NAMES = re.compile(
     r"target_containment|target_precision|max_overshoot|min_level|level_confidences"
     r"|got confidence|a delta|a confidence above"
 )
-ABOVE = "above 0 and below 1, got 2.0; did you mean 0.02?"
-UP_TO_1 = "above 0 and at most 1, got 2.0; did you mean 0.02?"
+ABOVE = "above 0 and below 1, got 2.0"
+UP_TO_1 = "above 0 and at most 1, got 2.0"
 UNCALIBRATED = "this model has no calibration samples: hiercos train sets"
 HINT = "hiercos taxonomy convert MODEL names.json writes all names"
 

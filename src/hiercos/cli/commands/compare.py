@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.options import common as options
-from hiercos.cli.options.backbones import BackboneOptions
+from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
 from hiercos.cli.options.common import check_method_names
 from hiercos.cli.options.comparison import (
     ComparisonOptions,
@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from hiercos.report import Results
 
 
-USUAL_METHODS = ("cross-entropy", "cross-entropy-mlp", "hier-cos", "default")
+DEFAULT_METHODS = ("cross-entropy", "cross-entropy-mlp", "hier-cos", "default")
+TEXT_BASELINE, OTHER_BASELINE = "linear-svm", "logistic"  # standard flat baselines beside them
+LARGEST_TEXT_BASELINE = 20_000_000  # training texts times classes beyond which the first takes many minutes
 ALL = "all"
-SPARSE_FLAT, DENSE_FLAT = "linear-svm", "logistic"  # beside them, what is usual without a tree, if it takes the labels
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ class VariantOptions:
         str | None,
         typer.Option(
             help="Methods, separated by commas, or all (see hiercos methods).",
-            show_default=f"{','.join(USUAL_METHODS)}, and {SPARSE_FLAT} for texts, {DENSE_FLAT} for other data",
+            show_default=f"{','.join(DEFAULT_METHODS)}, and {TEXT_BASELINE} for texts, {OTHER_BASELINE} for other data",
         ),
     ] = None
     rules: Annotated[
@@ -60,17 +61,17 @@ class VariantOptions:
         options.check_rules(rule for rule, _ in rules)
         check_method_names([*self._named_methods(), *(owner for _, owner in rules if owner)])
 
-    def by_method(self, flat: str) -> dict[str, tuple[str, ...]]:
-        """The rules of each method, from options that were checked or by default, without duplicates.
+    def names(self, baseline: str) -> list[str]:
+        """The methods to compare: those of the option, or the default ones with a baseline, "" for none."""
+        if self.methods == ALL:
+            from hiercos.methods import METHODS
 
-        Args:
-            flat: method that joins the usual ones, "" for none.
-        """
-        from hiercos.methods import METHODS
+            return list(METHODS)
+        return self._named_methods() or [name for name in (*DEFAULT_METHODS, baseline) if name]
 
-        *others, last = USUAL_METHODS
-        usual = [*others, *([flat] if flat else []), last]
-        methods = list(METHODS) if self.methods == ALL else self._named_methods() or usual
+    def by_method(self, baseline: str) -> dict[str, tuple[str, ...]]:
+        """The rules of each method, from options that were checked or by default, without duplicates; see `names`."""
+        methods = self.names(baseline)
         owned = self._named_rules() or _default_rules(methods)
         for rule, owner in owned:
             if owner and owner not in methods:
@@ -81,8 +82,9 @@ class VariantOptions:
 
     def _named_methods(self) -> list[str]:
         """Names in `--methods`, without duplicates; none for all methods, and without the option."""
-        given = "" if self.methods in {None, ALL} else str(self.methods)
-        return list(dict.fromkeys(name.strip() for name in given.split(","))) if given else []
+        if self.methods is None or self.methods == ALL:
+            return []
+        return list(dict.fromkeys(name.strip() for name in self.methods.split(",")))
 
     def _named_rules(self) -> list[tuple[str, str]] | None:
         """Names in `--rules`, each with the method after its @, "" for all methods; None for the default rules."""
@@ -133,16 +135,17 @@ def compare(
     _refuse_choices(points, search, shipping)
     variants.check()
     inputs.check_name()
-    training.check_effort(variants.by_method(""))
+    training.check_effort(variants.names(""))
     from hiercos.benchmark import compare as run_grid
     from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
-    from hiercos.records import variant_name
     from hiercos.report import comparison_results
 
+    if variants.methods is not None:  # faults are reported before the data are read
+        shown.named_reference(_names(variants.by_method("")))
     dataset = columns.read(data)
-    chosen = variants.by_method(usual_flat(dataset))
-    reference = shown.named_reference([variant_name(name, rule) for name, own in chosen.items() for rule in own])
+    chosen = variants.by_method(flat_baseline(dataset, inputs.name_for(dataset)))
+    reference = shown.named_reference(_names(chosen))
     _check_learnable(list(chosen), dataset)
     shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
     grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
@@ -169,13 +172,27 @@ def compare(
             shipping.copy(fabric, prepared, advised.record, out)
 
 
-def usual_flat(dataset: "Dataset") -> str:
-    """The method that is usual without a tree for data; "" if it cannot learn from their labels."""
+def _names(rules: Mapping[str, tuple[str, ...]]) -> list[str]:
+    """Names of the variants of methods under their rules."""
+    from hiercos.records import variant_name
+
+    return [variant_name(method, rule) for method, own in rules.items() for rule in own]
+
+
+def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
+    """The standard flat method for data; "" if it cannot learn from the labels, or not within minutes.
+
+    Args:
+        dataset: data to compare on.
+        backbone: name of the backbone that computes features; None for vectors.
+    """
     from hiercos.methods import METHODS
 
-    name = SPARSE_FLAT if dataset.kind == "texts" else DENSE_FLAT
-    inner = bool((dataset.labels[dataset.training_rows] >= dataset.taxonomy.num_classes).any())
-    return "" if inner and not METHODS.takes_inner_labels(name) else name
+    has_ngrams, labels = includes_tfidf(backbone or ""), dataset.labels[dataset.training_rows]
+    name, classes = TEXT_BASELINE if has_ngrams else OTHER_BASELINE, dataset.taxonomy.num_classes
+    is_learnable = METHODS.takes_inner_labels(name) or not (labels >= classes).any()
+    is_affordable = not has_ngrams or len(labels) * classes <= LARGEST_TEXT_BASELINE
+    return name if is_learnable and is_affordable else ""
 
 
 def _check_common(
@@ -239,7 +256,8 @@ def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -
 
 def _show(results: "Results", records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
     """Write the results in every format, with the analysis of the recommended variant, and print them."""
-    from hiercos.benchmark import RUNS, ReportSource
+    from hiercos.benchmark import ReportSource
+    from hiercos.records import RUNS
 
     flat = results.sections[0].reference
     source = ReportSource(out, records, recommended=results.recommended, reference=flat.name if flat else "")

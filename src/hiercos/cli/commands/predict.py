@@ -128,36 +128,35 @@ class AnswerTableOptions:
 
 
 class LevelCounts:
-    """Number of answers at each level, summed over batches."""
+    """Number of answers that are classes, and of the others at each level, summed over batches."""
 
     def __init__(self) -> None:
-        self.rows: Counter[int] = Counter()
-        self.stopped = 0
+        self.classes = 0
+        self.stopped: Counter[int] = Counter()  # by level; 0 for no answer
 
     def add(self, columns: "AnswerColumns") -> None:
         """Count the answers of a batch, whose columns have `level` and `class`."""
-        self.rows.update(columns["level"])
-        self.stopped += columns["class"].count("")
+        levels = [level for level, name in zip(columns["level"], columns["class"], strict=True) if not name]
+        self.classes += len(columns["class"]) - len(levels)
+        self.stopped.update(levels)
 
     def sentence(self) -> str:
-        """The counts from the deepest level up, level 0 last; "" if every answer is a class.
+        """The counts of classes, then from the deepest level up; "" if every answer is a class.
 
         Example:
             >>> counts = LevelCounts()
             >>> counts.add({"level": [2, 0, 1, 2], "class": ["cat", "", "", "car"]})
             >>> counts.sentence()
-            '4 rows: 2 answered at level 2, 1 at level 1, 1 not at all (cannot say).'
+            '4 rows: 2 answered with a class, 1 at level 1, 1 not at all (cannot say).'
         """
         if not self.stopped:
             return ""
-        total, levels = self.rows.total(), sorted(self.rows, reverse=True)
-        rows = f"{total:,} {'row' if total == 1 else 'rows'}"
-        if levels == [0]:
-            return f"{rows}: none answered (cannot say)."
-        places = [f"at level {level}" if level else "not at all (cannot say)" for level in levels]
-        places[0] = f"answered {places[0]}"
-        counts = [f"{self.rows[level]:,} {place}" for level, place in zip(levels, places, strict=True)]
-        return f"{rows}: {', '.join(counts)}."
+        total = self.classes + self.stopped.total()
+        parts = [f"{self.classes:,} answered with a class"]
+        for level in sorted(self.stopped, reverse=True):
+            place = f"at level {level}" if level else "not at all (cannot say)"
+            parts.append(f"{self.stopped[level]:,} {place}")
+        return f"{total:,} {'row' if total == 1 else 'rows'}: {', '.join(parts)}."
 
 
 @grouped

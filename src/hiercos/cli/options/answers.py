@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 OPTION_OF_PARAMETER = {"level_confidences": "--confidence"}  # where it is not called like the parameter of a rule
 TARGETS = ("target_containment", "target_precision", "max_overshoot")
-RULE_OF_OPTIONS = "rule 'back-off': "  # begin of errors about options that imply the rule
+RULE_OF_OPTIONS = "rule 'back-off': "  # start of errors about options that imply the rule
 HINT = "; hiercos taxonomy convert MODEL names.json writes all names"
 
 

@@ -29,7 +29,7 @@ DROPOUTS = (0.1, 0.5)
 FEW = 500  # training samples below which only linear heads are tried
 PATIENCE_HEADS = 2  # wide heads in a row that must help, for the next one to be trained
 LEAST_RELATIVE_GAIN = 0.002  # share of the log-loss that these heads together must save
-CLEAR = 2.0  # standard errors of a gain beyond which it is clear
+MIN_STANDARD_ERRORS = 2.0  # standard errors of a gain beyond which it is clear
 
 
 @METHODS.register(DEFAULT, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
@@ -146,13 +146,13 @@ def is_gain(before: Outcome, after: Outcome) -> bool:
 
 
 def is_clear_gain(before: Outcome, after: Outcome) -> bool:
-    """Whether the log-loss is lower by more than `CLEAR` standard errors as well, and no fewer classes are right.
+    """Whether the log-loss is lower by more than `MIN_STANDARD_ERRORS` as well, and no fewer classes are right.
 
     For sparse features, of which wide heads see a projection: they are seldom better than linear heads on all features.
     """
     gain = before.losses - after.losses
     error = float(gain.std()) / len(gain) ** 0.5
-    return is_gain(before, after) and float(gain.mean()) > CLEAR * error and after.top1 >= before.top1
+    return is_gain(before, after) and float(gain.mean()) > MIN_STANDARD_ERRORS * error and after.top1 >= before.top1
 
 
 def _wide_heads(

@@ -11,9 +11,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.linear.logistic import RawLinear, held_out_loss, lowest
+from hiercos.methods.linear.logistic import RawLinear, log_probabilities, lowest
 from hiercos.methods.linear.problem_features import DenseFeatures
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.registry import METHODS, Method, MethodError, SummedProbabilities
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
@@ -22,50 +22,65 @@ SCALING = 0.5  # of dense features, see `DenseFeatures`
 STRENGTHS = tuple(2.0**power for power in range(-3, 4))  # to choose from
 USUAL_STRENGTH = 1.0
 ENOUGH_TO_CHOOSE_STRENGTH = 200  # validation samples
-SATURATED = 80.0  # input beyond which a sigmoid is 1 to the last bit; scores rise on, so that no two become equal
+SATURATED = 80.0  # input beyond which a sigmoid is 1 to the last bit; scores rise on, so that no two of them are equal
 
 
 @dataclass(frozen=True)
 class Sigmoid:
-    """Map from a margin to the logarithm of a probability: log sigmoid(slope * margin + shift) [platt1999].
+    """Map from a margin to a score, the logarithm of a probability: log sigmoid(slope * margin + shift) [platt1999].
 
     Attributes:
-        slope: above 0.
-        shift: any number.
+        slope: factor of the margin, above 0.
+        shift: offset added to the scaled margin.
     """
 
     slope: float = 8.0
     shift: float = 1.0
 
     @classmethod
-    def fit(cls, margins: Floats, labels: IntArray) -> tuple["Sigmoid", float]:
-        """The map with the smallest log-loss of the classes, and that log-loss.
+    def fit(cls, margins: Floats, labels: IntArray, weights: Floats | None = None) -> tuple["Sigmoid", float]:
+        """The map with the smallest log-loss of the classes, and that log-loss, see `held_out_loss`.
 
         The probabilities of the classes are the sigmoids, divided by their sum.
 
         Args:
             margins: margins of M held-out samples, shape (M, C).
             labels: class of each sample, shape (M,).
+            weights: weight of each sample, shape (M,); equal weights by default.
         """
         from scipy.optimize import minimize  # late: predictions without it start sooner
 
-        table = margins.astype(np.float64)
+        table, rows = margins.astype(np.float64), np.arange(len(labels))
+        sizes = np.ones(len(labels)) if weights is None else weights.astype(np.float64)
 
-        def loss(point: Floats) -> float:
-            return held_out_loss(cls(float(np.exp(point[0])), float(point[1])).scores(table), labels)
+        def value(point: Floats) -> tuple[float, Floats]:
+            slope = np.exp(point[0])
+            scaled = slope * table + point[1]
+            logs = log_probabilities(log_sigmoid(scaled))
+            slopes = np.exp(logs) * (sizes[:, None] + 1 / len(rows)) - 1 / logs.size
+            slopes[rows, labels] -= sizes
+            slopes *= np.exp(-np.logaddexp(0, scaled))  # the sigmoid of -scaled
+            return float(-(sizes * logs[rows, labels]).sum() - logs.mean()), np.array(
+                [slope * (slopes * table).sum(), slopes.sum()]
+            )
 
         usual = cls()
-        found = minimize(loss, [np.log(usual.slope), usual.shift], method="L-BFGS-B", bounds=[(-5, 5), (-10, 10)])
+        start, bounds = [np.log(usual.slope), usual.shift], [(-5, 5), (-10, 10)]
+        found = minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds)
         return cls(float(np.exp(found.x[0])), float(found.x[1])), float(found.fun)
 
     def scores(self, margins: Floats) -> Floats:
         """Scores of margins, shape (M, C) to (M, C)."""
-        scaled = self.slope * margins + self.shift
-        values: Floats = -np.logaddexp(0, -scaled) + np.maximum(scaled - SATURATED, 0)
-        return values
+        return log_sigmoid(self.slope * margins + self.shift)
 
 
-class MarginLayer(RawLinear):
+def log_sigmoid(values: Floats) -> Floats:
+    """Logarithms of sigmoids, of any shape; beyond `SATURATED` they rise linearly."""
+    logs: Floats = -np.logaddexp(0, -values) + np.maximum(values - SATURATED, 0)
+    return logs
+
+
+class LogSigmoidLayer(RawLinear):
     """A linear layer whose outputs are the log-sigmoids of its margins; in models of older versions, the margins.
 
     Shape:
@@ -81,11 +96,16 @@ class MarginLayer(RawLinear):
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         margins = super().forward(features)
-        scores = F.logsigmoid(margins) + F.relu(margins - SATURATED)
+        scores = F.relu(margins - SATURATED) - F.softplus(-margins)  # ONNX has no stable logsigmoid
         return torch.where(self.has_sigmoid > 0, scores, margins)
 
+    def set(self, weight: Tensor, bias: Tensor) -> None:
+        """Set weight (C, F) and bias (C,) of the scaled margins."""
+        super().set(weight, bias)
+        self.has_sigmoid.fill_(1)
+
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Load the weights; without the mark of the sigmoid they are of an older version."""
+        """Load the weights; without `has_sigmoid` they were saved by an older version."""
         state_dict.setdefault(f"{prefix}has_sigmoid", torch.zeros(()))
         super()._load_from_state_dict(state_dict, prefix, *others)
 
@@ -99,7 +119,9 @@ def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None =
         in_features: width F of the input features.
         strength: inverse strength of the penalty, `C` of LinearSVC; None (default) to choose it on validation samples.
     """
-    head = MarginLayer(in_features, taxonomy.num_classes)
+    if strength is not None and strength <= 0:
+        raise MethodError(f"strength: expected a number above 0, got {strength:g}")
+    head = LogSigmoidLayer(in_features, taxonomy.num_classes)
     return Method(
         head=head,
         loss=CrossEntropyLoss(),
@@ -122,7 +144,7 @@ class SupportVectorSolver:
         sigmoid: map from margins to scores; None before the first call.
     """
 
-    head: MarginLayer
+    head: LogSigmoidLayer
     strength: float | None
     sigmoid: Sigmoid | None = None
 
@@ -136,38 +158,46 @@ class SupportVectorSolver:
     ) -> Solved:
         """See `Solver`; without validation samples in the first call, strength and sigmoid are usual ones."""
         known = None if val is None or self.sigmoid is not None else val.rows(np.isin(val.labels, train.labels))
-        layer = self._chosen_layer(train, known, seed) if known else None
-        self.strength, self.sigmoid = self.strength or USUAL_STRENGTH, self.sigmoid or Sigmoid()
-        weight, bias = layer or margin_layer(train, self.strength, self.head, seed=seed)
-        self.head.set(weight * self.sigmoid.slope, bias * self.sigmoid.slope + self.sigmoid.shift)
-        return Solved(f"C {self.strength:g}")
+        if known:
+            return self._choose(train, known, seed)
+        self.strength = USUAL_STRENGTH if self.strength is None else self.strength
+        self.sigmoid = self.sigmoid or Sigmoid()
+        self._set(*margin_weights(train, self.strength, len(self.head.bias), seed=seed))
+        return Solved()
 
-    def _chosen_layer(self, train: LabelledFeatures, val: LabelledFeatures, seed: int) -> tuple[Tensor, Tensor]:
-        """Choose strength and sigmoid by log-loss on validation samples; the layer with that strength."""
-        layers: dict[float, tuple[Tensor, Tensor]] = {}
-        sigmoids: dict[float, Sigmoid] = {}
+    def _choose(self, train: LabelledFeatures, val: LabelledFeatures, seed: int) -> Solved:
+        """Set the layer with the strength and the sigmoid of the smallest log-loss on validation samples."""
+        least = np.inf
 
         def loss(strength: float) -> float:
-            weight, bias = layers[strength] = margin_layer(train, strength, self.head, seed=seed)
+            nonlocal least
+            weight, bias = margin_weights(train, strength, len(self.head.bias), seed=seed)
             margins = val.features @ weight.numpy().T + bias.numpy()  # (M, C)
-            sigmoids[strength], found = Sigmoid.fit(margins, val.labels)
+            sigmoid, found = Sigmoid.fit(margins, val.labels, val.weights)
+            if found < least:
+                least, self.strength, self.sigmoid = found, strength, sigmoid
+                self._set(weight, bias)
             return found
 
-        usual = self.strength or USUAL_STRENGTH
-        has_choice = self.strength is None and len(val) >= ENOUGH_TO_CHOOSE_STRENGTH
-        strengths = STRENGTHS if has_choice else (usual,)
-        chosen, _ = lowest(loss, strengths, strengths.index(usual))
-        self.strength, self.sigmoid = chosen, sigmoids[chosen]
-        return layers[chosen]
+        if self.strength is not None or len(val) < ENOUGH_TO_CHOOSE_STRENGTH:
+            loss(USUAL_STRENGTH if self.strength is None else self.strength)
+            return Solved()
+        lowest(loss, STRENGTHS, STRENGTHS.index(USUAL_STRENGTH))
+        return Solved(f"C {self.strength:g}")
+
+    def _set(self, weight: Tensor, bias: Tensor) -> None:
+        """Set the layer to the weights of margins, scaled for the sigmoid."""
+        assert self.sigmoid is not None
+        self.head.set(weight * self.sigmoid.slope, bias * self.sigmoid.slope + self.sigmoid.shift)
 
 
-def margin_layer(train: LabelledFeatures, strength: float, head: RawLinear, *, seed: int) -> tuple[Tensor, Tensor]:
-    """Weight (C, F) and bias (C,) of LinearSVC on features as they are given, in the shape of a layer.
+def margin_weights(train: LabelledFeatures, strength: float, classes: int, *, seed: int) -> tuple[Tensor, Tensor]:
+    """Weight (C, F) and bias (C,) of LinearSVC, for features as they are given.
 
     Args:
         train: training samples.
         strength: inverse strength of the penalty.
-        head: layer of the shape that is asked for.
+        classes: number of classes C, of which some may have no samples.
         seed: seed of the order of the samples.
     """
     from sklearn.svm import LinearSVC
@@ -182,8 +212,8 @@ def margin_layer(train: LabelledFeatures, strength: float, head: RawLinear, *, s
     rows, biases = machine.coef_, machine.intercept_
     if len(found) == 2:  # one row separates two classes
         rows, biases = np.concatenate([-rows, rows]) / 2, np.concatenate([-biases, biases]) / 2
-    weight = torch.as_tensor(rows.mean(axis=0), dtype=head.weight.dtype).repeat(len(head.weight), 1)
-    bias = torch.full_like(head.bias, float(biases.mean()) + ABSENT).detach()
+    weight = torch.as_tensor(rows.mean(axis=0), dtype=torch.float32).repeat(classes, 1)
+    bias = torch.full((classes,), float(biases.mean()) + ABSENT)
     weight[found] = torch.as_tensor(rows, dtype=weight.dtype)
     bias[found] = torch.as_tensor(biases, dtype=bias.dtype)
     if scaled is not None:

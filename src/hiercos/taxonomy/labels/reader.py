@@ -154,11 +154,11 @@ class LabelReader:
     def _nodes(self, text: str, *, paths_first: bool = False) -> list[int]:
         """Classes that match the text by id, else by path, else by name; else the inner nodes that match.
 
-        With `paths_first`, the node of this path before all, if there is exactly one.
+        With `paths_first`, the node of this path before classes of this name, if there is exactly one.
         """
         label = same_form(text.strip())
         matches = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
-        if paths_first and len(matches[1]) == 1:
+        if paths_first and not matches[0] and len(matches[1]) == 1:
             return matches[1]
         for nodes in matches:
             if leaves := [node for node in nodes if node in self._leaves]:
