@@ -92,9 +92,9 @@ def test_answers_that_stop_above_a_class_are_counted_by_level(folder: Path, caps
     rows, told = predicted(folder, capsys, "--confidence", "0.8", "--batch-size", "16")
     stopped = Counter(int(row["level"]) for row in rows if not row["class"])
     classes = sum(bool(row["class"]) for row in rows)
-    assert set(stopped) == {0, 1}
-    counts = f"{classes} answered with a class, {stopped[1]} at level 1, {stopped[0]} not at all (cannot say)"
-    assert told == f"40 rows: {counts}.\n"
+    assert set(stopped) == {0, 1, 2}
+    upper = f"{stopped[2]} at level 2, {stopped[1]} at level 1, {stopped[0]} not at all (cannot say)"
+    assert told == f"40 rows: {classes} answered with a class, {upper}.\n"
     assert (
         "40 rows: 0 answered with a class, 40 not at all (cannot say)."
         in predicted(folder, capsys, "--confidence", "1")[1]
