@@ -34,15 +34,21 @@ def test_a_saved_model_is_measured_on_the_test_rows_of_what_it_was_trained_on(
     assert said[0] == said[1]
 
 
-def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
+def trained(folder: Path) -> tuple[str, str]:
+    """Data of vectors and a model trained on them, in a folder."""
+    data, tree, model = (str(folder / name) for name in ("data.npz", "tree.json", "model"))
     features, labels = cloud(TOY17, 340)
     np.savez(data, features=features.numpy(), labels=labels.numpy())
     TOY17.write(tree)
     settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
     assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    return data, model
+
+
+def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    data, model = trained(tmp_path)
     capsys.readouterr()
     assert run(["evaluate", model, data, "--device", "cpu"]) == 0
     expected, load = capsys.readouterr(), engine.load_model
@@ -60,12 +66,7 @@ def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhi
 def test_data_of_another_kind_than_the_model_takes_are_one_sentence_without_their_labels(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    data, tree, model = (str(tmp_path / name) for name in ("data.npz", "tree.json", "model"))
-    features, labels = cloud(TOY17, 340)
-    np.savez(data, features=features.numpy(), labels=labels.numpy())
-    TOY17.write(tree)
-    settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
-    assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
+    _, model = trained(tmp_path)
     texts = tmp_path / "texts.csv"
     texts.write_text("text,label\nmiaow,cow\nwoof,bat\n", encoding="utf-8")
     capsys.readouterr()

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from hiercos.report import Results
 
 
-DEFAULT_METHODS = ("cross-entropy", "cross-entropy-mlp", "hier-cos", "default")
-TEXT_BASELINE, OTHER_BASELINE = "linear-svm", "logistic"  # standard flat baselines beside them
+FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "default")  # compared by default
+TEXT_BASELINE, OTHER_BASELINE = "linear-svm", "logistic"  # standard flat baselines between them
 LARGEST_TEXT_BASELINE = 20_000_000  # training texts times classes beyond which the first takes many minutes
 ALL = "all"
 
@@ -44,7 +44,9 @@ class VariantOptions:
         str | None,
         typer.Option(
             help="Methods, separated by commas, or all (see hiercos methods).",
-            show_default=f"{','.join(DEFAULT_METHODS)}, and {TEXT_BASELINE} for texts, {OTHER_BASELINE} for other data",
+            show_default=(
+                f"{','.join((*FLAT_METHODS, *TREE_METHODS))}, and {TEXT_BASELINE} for texts, {OTHER_BASELINE} else"
+            ),
         ),
     ] = None
     rules: Annotated[
@@ -67,7 +69,7 @@ class VariantOptions:
             from hiercos.methods import METHODS
 
             return list(METHODS)
-        return self._named_methods() or [name for name in (*DEFAULT_METHODS, baseline) if name]
+        return self._named_methods() or [name for name in (*FLAT_METHODS, baseline, *TREE_METHODS) if name]
 
     def by_method(self, baseline: str) -> dict[str, tuple[str, ...]]:
         """The rules of each method, from options that were checked or by default, without duplicates; see `names`."""
