@@ -62,8 +62,13 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
         ),
         (
             {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, 4], [5, 6]]))},
-            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan\n"
-            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf",
+            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf\n"
+            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan",
+        ),
+        (
+            {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, np.nan], [5, np.inf]]))},
+            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf\n"
+            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan, and in 1 more row",
         ),
         ({"inputs": Vectors(np.zeros(4))}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
         (

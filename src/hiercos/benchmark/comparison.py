@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
+from hiercos.benchmark.linked_files import link_equal_files
 from hiercos.benchmark.tuning import Tuned, Tuning, tune
 from hiercos.decisions import rule
 from hiercos.engine import (
@@ -93,6 +94,8 @@ class Run:
             )
         except TrainingError as error:
             raise TrainingError(f"{self.name}: {error}") from error
+        if fabric.is_global_zero:
+            link_equal_files(self.folder, sorted(self.folder.parents[1].glob("*/*")))
         tuned = {rule: self._with_tuning(fabric, record) for rule, record in records.items()}
         return RunResult(tuned["none"], [tuned[rule] for rule in self.rules])
 

@@ -201,7 +201,7 @@ class Vectors(Inputs):
         return type(self)(self.array[np.asarray(rows, dtype=np.int64)]).with_digests_of(self, rows)
 
     def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # an array has names of its own
-        """Sentences about a wrong shape, or about the first value of each vector that is not finite."""
+        """Sentences about a wrong shape, or about columns with values that are not finite."""
         return vector_faults(self.array)
 
     def split_keys(self) -> list[bytes]:
@@ -214,7 +214,9 @@ class Vectors(Inputs):
 
 
 def vector_faults(vectors: Float32Array, first: int = 0) -> list[str]:
-    """Sentences about vectors that cannot be used.
+    """Sentences about vectors that cannot be used, one for each column with values that are not finite.
+
+    A vector with several such values counts in the first of their columns.
 
     Args:
         vectors: vectors to check, shape (B, F).
@@ -222,11 +224,15 @@ def vector_faults(vectors: Float32Array, first: int = 0) -> list[str]:
     """
     if vectors.ndim != 2 or vectors.shape[1] == 0:
         return [f"expected vectors of shape (samples, features), got {vectors.shape}"]
+    finite = np.isfinite(vectors)
+    rows = np.flatnonzero(~finite.all(axis=1))
+    columns = finite[rows].argmin(axis=1)  # the first column of each such row
     faults = []
-    for row in np.flatnonzero(~np.isfinite(vectors).all(axis=1)).tolist():
-        column, whole = int(np.argmin(np.isfinite(vectors[row]))), first + row
-        place = f"row {whole + 1}, column {column + 1} (features[{whole}, {column}])"
-        faults.append(f"{place}: expected a finite number, got {vectors[row, column]}")
+    for column, place, count in zip(*np.unique(columns, return_index=True, return_counts=True), strict=True):
+        row, more = int(rows[place]), int(count) - 1
+        others = f", and in {more:,} more row{'s' if more > 1 else ''}" if more else ""
+        name = f"row {first + row + 1}, column {column + 1} (features[{first + row}, {column}])"
+        faults.append(f"{name}: expected a finite number, got {vectors[row, column]}{others}")
     return faults
 
 

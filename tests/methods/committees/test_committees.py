@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
@@ -11,6 +12,7 @@ from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
 from hiercos.methods.committees import default as default_module
 from hiercos.methods.committees import solver as solver_module
 from hiercos.methods.committees import training as training_module
+from hiercos.methods.committees.committee import mixture_logits
 from hiercos.methods.committees.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.committees.pooling import pool_weights
 from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
@@ -41,6 +43,36 @@ def test_a_committee_is_the_weighted_sum_of_its_members() -> None:
     )
     np.testing.assert_allclose(model.array_scores(val.features), expected, rtol=1e-4, atol=1e-4)
     assert found.options["members"] == ["cross-entropy-mlp"] * len(model.head.members)
+
+
+def test_a_mixture_is_that_of_the_probabilities_and_bounds_the_loss_of_a_sure_mistake() -> None:
+    pooled, first = (
+        torch.tensor([[500.0, 0.0, -500.0], [1.0, 2.0, 3.0]]),
+        torch.tensor([[0.0, 2.0, 1.0], [3.0, 1.0, 2.0]]),
+    )
+    found = mixture_logits(pooled, first, 0.01)
+    expected = 0.99 * pooled.double().softmax(dim=1) + 0.01 * first.double().softmax(dim=1)
+    torch.testing.assert_close(found.double(), expected.log(), rtol=1e-5, atol=1e-5)
+    assert found[0, 1] > -6  # 0.01 of 0.67, where the committee alone has e^-500
+
+
+def test_the_linear_head_of_a_committee_with_wide_heads_has_a_share_of_its_own() -> None:
+    train, val = data(TOY17, 680), data(TOY17, 120, seed=1)
+    model, found = solved("default", TOY17, train, val, width=16)
+    assert model.head.models()[0].method == "tree-logistic"
+    assert found.options["first_share"] == 1 / 121
+    members = [torch.tensor(member.array_scores(val.features)) for member in model.head.models()]
+    pooled = sum(weight * scores for weight, scores in zip(model.head.weights, members, strict=True))
+    expected = (120 * pooled.softmax(dim=1) + members[0].softmax(dim=1)) / 121
+    scores = torch.tensor(model.array_scores(val.features))
+    torch.testing.assert_close(scores.exp(), expected, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("method", ["flat-committee", "default"])
+def test_a_committee_of_one_kind_of_heads_has_no_such_share(method: str) -> None:
+    options = {"size": 2, "width": 16} if method == "flat-committee" else {"effort": "quick"}
+    model, found = solved(method, TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), **options)
+    assert found.options["first_share"] == model.head.first_share == 0
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])

@@ -45,7 +45,7 @@ class VariantOptions:
         typer.Option(
             help="Methods, separated by commas, or all (see hiercos methods).",
             show_default=(
-                f"{','.join((*FLAT_METHODS, *TREE_METHODS))}, and {TEXT_BASELINE} for texts, {OTHER_BASELINE} else"
+                f"{', '.join((*FLAT_METHODS, *TREE_METHODS))}, and {TEXT_BASELINE} for texts, {OTHER_BASELINE} else"
             ),
         ),
     ] = None

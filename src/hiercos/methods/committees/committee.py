@@ -1,11 +1,13 @@
 """A committee: several methods on the same features, their scores added with weights fitted on held-out samples."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from hiercos.methods.model import Model
@@ -26,6 +28,8 @@ class Committee(nn.Module):
         members: name of each model's method.
         options: options for the methods that have them, such as a width.
         dim: width of a projection for the models that need dense inputs; None if the inputs are dense.
+        first_share: share of each probability that comes from the first model alone; 0 for none. It bounds the loss
+            where the others are sure and wrong.
 
     Shape:
         inputs: (B, F), dense or sparse CSR. Output: class logits, shape (B, C).
@@ -39,9 +43,12 @@ class Committee(nn.Module):
         in_features: int,
         members: Sequence[str],
         options: Mapping[str, Any],
+        *,
         dim: int | None = None,
+        first_share: float = 0.0,
     ) -> None:
         super().__init__()
+        self.first_share = first_share
         self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
         self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
         self.members = nn.ModuleList(self.new_member(name) for name in members)
@@ -61,15 +68,16 @@ class Committee(nn.Module):
         """Shape (B, F) to (B, C)."""
         dense = inputs if self.projection is None else self.projection(inputs)
         scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
-        return torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
+        pooled = torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
+        return mixture_logits(pooled, scores[0], self.first_share) if self.first_share else pooled
 
     def models(self) -> list[Model]:
         """The members."""
         return [member for member in self.members if isinstance(member, Model)]
 
-    def set_members(self, members: Sequence[Model], weights: Floats) -> None:
-        """Replace the members and their weights."""
-        self.members = nn.ModuleList(members)
+    def set_members(self, members: Sequence[Model], weights: Floats, *, first_share: float = 0.0) -> None:
+        """Replace the members, their weights, and the share of the first one."""
+        self.members, self.first_share = nn.ModuleList(members), first_share
         self.weights = torch.as_tensor(weights, dtype=torch.float32)
 
     def continue_from(self, members: Sequence[Model], projection: Projection | None) -> None:
@@ -88,3 +96,19 @@ class Committee(nn.Module):
             return {True: data, False: data}
         dense = np.asarray(data.features @ self.projection.directions.numpy(), dtype=np.float32)
         return {True: data, False: replace(data, features=dense)}
+
+
+def mixture_logits(pooled: Tensor, first: Tensor, share: float) -> Tensor:
+    """Logarithms of `(1 - share) softmax(pooled) + share softmax(first)`.
+
+    Args:
+        pooled: logits of a committee, shape (B, C).
+        first: logits of its first model, shape (B, C).
+        share: weight of the first model, between 0 and 1.
+
+    Returns:
+        Log-probabilities, shape (B, C).
+    """
+    of_all = F.log_softmax(pooled, dim=1) + math.log1p(-share)
+    of_first = F.log_softmax(first, dim=1) + math.log(share)
+    return torch.maximum(of_all, of_first) + F.softplus(-(of_all - of_first).abs())  # ONNX has no stable logaddexp

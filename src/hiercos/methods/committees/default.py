@@ -42,6 +42,7 @@ def default(
     dropouts: Sequence[float] = DROPOUTS,
     members: Sequence[str] | None = None,
     dim: int | None = None,
+    first_share: float = 0.0,
 ) -> Method:
     """A committee of linear and wide heads, with and without the tree, weighted by held-out log-loss.
 
@@ -54,9 +55,10 @@ def default(
         dropouts: dropout rates of wide heads to choose from.
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
+        first_share: share of the linear head alone in the probabilities of a trained committee, set by its solver.
     """
     options = {"width": checked_width(width)}
-    head = Committee(taxonomy, in_features, members or (LINEAR,), options, dim)
+    head = Committee(taxonomy, in_features, members or (LINEAR,), options, dim=dim, first_share=first_share)
     return committee_method(head, DefaultSolver(head, (), effort, dropouts))
 
 
@@ -81,7 +83,7 @@ class DefaultSolver(CommitteeSolver):
         member = self.head.new_member(LINEAR)
         solved = member.solve(train, None, seed=seed, train_member=train_member)
         self.head.set_members([member], np.ones(1))
-        return Solved(f"{LINEAR}, {solved.choice}", {"members": [LINEAR], "dim": None})
+        return Solved(f"{LINEAR}, {solved.choice}", {"members": [LINEAR], "dim": None, "first_share": 0.0})
 
     def candidates(self, training: CommitteeTraining) -> list[Candidate]:
         """Linear heads, and wide ones if there are enough samples and the effort allows them."""

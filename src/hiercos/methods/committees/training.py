@@ -161,7 +161,7 @@ class CommitteeTraining:
             members[place] = self.head.new_member(member.method, **member.options)
             name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
             self.train_member(members[place], samples, None, name=name, epochs=epochs)
-        self.head.set_members(members, self.head.weights.numpy())
+        self.head.set_members(members, self.head.weights.numpy(), first_share=self.head.first_share)
 
     def loss(self, candidate: Candidate) -> float:
         """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""
@@ -176,7 +176,11 @@ class CommitteeTraining:
         return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
 
     def pooled(self, candidates: Sequence[Candidate]) -> Solved:
-        """Put candidates into the committee with fitted weights; those with hardly any weight are left out."""
+        """Put candidates into the committee with fitted weights; those with hardly any weight are left out.
+
+        If the first one has a solver and others do not, it has a share of its own, see `Committee`: none of M samples
+        may show that the others are sure and wrong, and still one of M + 1 may be such a sample.
+        """
         weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
         kept = [
             (model, weight / len(candidate.models))
@@ -184,7 +188,10 @@ class CommitteeTraining:
             if weight > 0
             for model in candidate.models
         ]
-        self.head.set_members([model for model, _ in kept], np.array([weight for _, weight in kept]))
+        is_wide = [model.solver is None for model, _ in kept]
+        first_share = 1 / (len(self.labels) + 1) if any(is_wide) and not is_wide[0] else 0.0
+        members, shares = zip(*kept, strict=True)
+        self.head.set_members(members, np.array(shares), first_share=first_share)
         dim = None if self.head.projection is None else self.head.projection.num_features
         best = int(np.argmin(alone))
         names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
@@ -193,4 +200,5 @@ class CommitteeTraining:
             choice += f", {candidates[best].method} alone {alone[best]:.4f}"
             if loss > alone[best]:
                 choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
-        return Solved(choice, {"members": [model.method for model, _ in kept], "dim": dim})
+        methods = [model.method for model in members]
+        return Solved(choice, {"members": methods, "dim": dim, "first_share": first_share})
