@@ -1,7 +1,7 @@
 """Models of every kind as ONNX graphs. Torch takes a second for each, so the tests share them."""
 
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 
@@ -35,7 +35,7 @@ def seen(model: Model, features: torch.Tensor) -> Model:
     return model.eval()
 
 
-def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: int) -> Model:
+def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: Any) -> Model:
     """A model of these features, its weights drawn from a seed."""
     torch.manual_seed(0)
     return seen(Model(tree, features.shape[1], method, options), features)

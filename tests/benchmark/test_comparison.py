@@ -7,7 +7,7 @@ import torch
 from lightning_fabric import Fabric
 
 from blobs import blob_data
-from hiercos.benchmark import Entry, Tuning, compare
+from hiercos.benchmark import Entry, Tuning, compare, learning_curves, linked_files
 from hiercos.benchmark.jobs import NullObserver, Result, Task
 from hiercos.engine import RunError, TrainConfig
 from hiercos.engine.training import TrainingError
@@ -68,6 +68,18 @@ def test_every_method_meets_every_seed_and_nothing_runs_twice(fabric: Fabric, tm
     again = compare(fabric, blob_data(), ENTRIES, [4, 5], tmp_path)
     assert [without_times(record) for record in again] == [without_times(record) for record in first]
     assert written_times(tmp_path) == files
+
+
+def test_equal_files_of_all_runs_and_of_all_points_of_a_curve_are_stored_once(
+    fabric: Fabric, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(linked_files, "LEAST_LINKED", 1)
+    solved = Entry(TrainConfig(method="gaussian"))  # its weights do not depend on the seed
+    compare(fabric, blob_data(), [solved], [0, 1], tmp_path)
+    learning_curves(fabric, blob_data(), [(1000, [solved]), (None, [solved])], [0], tmp_path)
+    for folder in ("runs", "shots"):
+        one, two = (tmp_path / folder).rglob("model.safetensors")
+        assert one.samefile(two)
 
 
 @pytest.mark.long

@@ -61,14 +61,13 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             "got labels of shape (2,) and splits of shape (4,)",
         ),
         (
-            {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, 4], [5, 6]]))},
-            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf\n"
+            {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [5, 4], [5, 6]]))},
             "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan",
         ),
         (
             {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, np.nan], [5, np.inf]]))},
-            "toy.npz: row 3, column 1 (features[2, 0]): expected a finite number, got inf\n"
-            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan, and in 1 more row",
+            "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan; "
+            "3 of 4 rows have such values, in 2 of 2 columns",
         ),
         ({"inputs": Vectors(np.zeros(4))}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
         (

@@ -74,6 +74,18 @@ def test_scores_of_a_linear_svm_are_finite_and_distinct_in_onnxruntime_whatever_
     assert all(len(np.unique(row)) == 17 for row in scores)
 
 
+def test_a_share_of_the_first_head_is_the_same_in_onnxruntime_where_the_others_are_sure() -> None:
+    features = 3 + 2 * torch.randn(64, FEATURES, generator=torch.Generator().manual_seed(1))
+    members = ["tree-logistic", "cross-entropy-mlp"]
+    model = untrained(TOY17, features, "default", members=members, first_share=0.01).eval()
+    model.head.weights = torch.tensor([0.0, 1e4])
+    graph = onnx_graph(model, features[:5], takes="features", gives=["scores"])
+    session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
+    (scores,) = session.run(None, {"features": features.numpy()})
+    np.testing.assert_allclose(scores, model(features).detach().numpy(), rtol=1e-5, atol=1e-5)
+    assert scores.min() > np.log(0.01) - 10  # without the share it would be about -10,000
+
+
 def test_a_parametric_rectifier_is_made_of_simple_operators_with_the_same_bits() -> None:
     x, slope, y = (
         onnx.helper.make_tensor_value_info(name, 1, shape) for name, shape in zip("xsy", SHAPES, strict=True)

@@ -94,8 +94,6 @@ class Run:
             )
         except TrainingError as error:
             raise TrainingError(f"{self.name}: {error}") from error
-        if fabric.is_global_zero:
-            link_equal_files(self.folder, sorted(self.folder.parents[1].glob("*/*")))
         tuned = {rule: self._with_tuning(fabric, record) for rule, record in records.items()}
         return RunResult(tuned["none"], [tuned[rule] for rule in self.rules])
 
@@ -166,7 +164,10 @@ def compare(
             given = [replace(entry.config, seed=seeds[0]) for entry in entries]
             chosen = [*tune(workers, given, tuning, folder, observer=observer)]
         grid = [_runs(entry, tuned, seeds, folder / RUNS) for entry, tuned in zip(entries, chosen, strict=True)]
-        results = iter(workers.run([run for runs in grid for run in runs], observer))
+        tasks = [run for runs in grid for run in runs]
+        results = iter(workers.run(tasks, observer))
+    if fabric.is_global_zero:
+        link_equal_files(run.folder for run in tasks)
     by_entry = [[next(results).ruled for _ in runs] for runs in grid]
     return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
 

@@ -13,6 +13,7 @@ import torch
 
 from hiercos.benchmark.comparison import Entry, Run, RunResult, one_label_each
 from hiercos.benchmark.jobs import NullObserver, Observer, executor
+from hiercos.benchmark.linked_files import link_equal_files
 from hiercos.data import Inputs
 from hiercos.engine import Encoder, LabelledVectors, PreparedData, RunData, TrainConfig, TrainingCallback
 from hiercos.methods import Model
@@ -181,6 +182,8 @@ def learning_curves(
     ]
     with executor(fabric, data, jobs, folder) as workers:
         results = iter(workers.run(tasks, observer or NullObserver()))
+    if fabric.is_global_zero:
+        link_equal_files(task.run.folder for task in tasks)
     by_entry = [[next(results).ruled for _ in seeds] for _, entries in points for _ in entries]
     return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
 

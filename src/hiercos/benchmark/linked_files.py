@@ -1,43 +1,62 @@
 """Hard links between equal files of runs: the map from texts to features is the same in all runs of a comparison."""
 
-import os
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 
-from hiercos.manifest import SMALL, Manifest
+from hiercos.files import ENDING, PREFIX
+from hiercos.manifest import Manifest, ManifestError
 
-TEMPORARY = ".hiercos-link-"  # prefix of the name of a link before it replaces the file
+LEAST_LINKED = 1 << 20  # bytes from which a file is worth a link
+TEMPORARY = f"{PREFIX}link{ENDING}"  # name of a link before it replaces a file
 
 
-def link_equal_files(folder: Path, others: Iterable[Path]) -> None:
-    """Replace large files of a complete run by hard links to equal files of other runs, which then take no space.
+def link_equal_files(folders: Iterable[Path]) -> None:
+    """Replace equal large files of complete runs by hard links, so that equal content is stored once.
 
-    Files are never changed in place, so the runs stay independent. Does nothing where a file system has no hard links.
+    Files are never changed in place, so the runs stay independent. This only saves space: whatever cannot be linked
+    stays as it is, such as files of unfinished or damaged runs, or all files where a file system has no hard links.
 
     Args:
-        folder: folder of the run.
-        others: folders of other runs; those without a manifest are not complete and left out.
+        folders: folders of the runs.
     """
-    large = {name: sums for name, sums in (Manifest.of(folder).files or {}).items() if _is_large(folder / name)}
-    for other in others if large else ():
-        known = {} if other == folder else Manifest.of(other).files or {}
-        for name in [name for name in large if known.get(name) == large[name]]:
-            if _linked(other / name, folder / name):
-                del large[name]
+    sources: dict[tuple[str, tuple[str, ...]], Path] = {}  # folder that has a file, by the name and checksums
+    for folder in folders:
+        for name, sums in _large_files(folder):
+            source = sources.setdefault((name, sums), folder)
+            if source != folder and not _replace_by_link(name, source, folder):
+                sources[name, sums] = folder
 
 
-def _is_large(path: Path) -> bool:
-    return path.is_file() and path.stat().st_size >= SMALL
-
-
-def _linked(source: Path, target: Path) -> bool:
-    """Whether the target is now the same file as the source."""
-    temporary = target.with_name(f"{TEMPORARY}{target.name}")
-    temporary.unlink(missing_ok=True)  # left by a process that was killed
+def _large_files(folder: Path) -> list[tuple[str, tuple[str, ...]]]:
+    """Names and checksums of the large files of a complete run; none of any other."""
     try:
-        temporary.hardlink_to(source)
-    except OSError:  # another device, or no hard links here
-        return False
-    os.replace(temporary, target)
-    temporary.unlink(missing_ok=True)  # a rename to the same file leaves both names
-    return True
+        manifest = Manifest.of(folder)
+        files = {} if manifest.is_pending else manifest.files or {}
+        return [item for item in files.items() if (folder / item[0]).stat().st_size >= LEAST_LINKED]
+    except (ManifestError, OSError):
+        return []
+
+
+def _replace_by_link(name: str, source: Path, target: Path) -> bool:
+    """Replace a file of one run by a link to an equal one of another.
+
+    Returns:
+        Whether they are now one file; False if the other is damaged or cannot be linked to.
+    """
+    temporary = target / TEMPORARY
+    try:
+        if (source / name).samefile(target / name):
+            return True
+        original = Manifest.of(source)
+        original.content(name)  # raises an error if the file was damaged
+        temporary.unlink(missing_ok=True)
+        temporary.hardlink_to(source / name)
+        is_original = original.opened[name].is_at(temporary)  # the run may have been replaced meanwhile
+        if is_original:
+            temporary.replace(target / name)
+    except (ManifestError, OSError):
+        is_original = False
+    with suppress(OSError):
+        temporary.unlink(missing_ok=True)
+    return is_original

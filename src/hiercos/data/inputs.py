@@ -2,7 +2,7 @@
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, overload
 
 import numpy as np
@@ -201,8 +201,8 @@ class Vectors(Inputs):
         return type(self)(self.array[np.asarray(rows, dtype=np.int64)]).with_digests_of(self, rows)
 
     def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # an array has names of its own
-        """Sentences about a wrong shape, or about columns with values that are not finite."""
-        return vector_faults(self.array)
+        """A sentence about a wrong shape or about values that are not finite; see `vector_faults`."""
+        return vector_faults([self.array])
 
     def split_keys(self) -> list[bytes]:
         """Bytes of each vector."""
@@ -213,27 +213,31 @@ class Vectors(Inputs):
         yield repr(self.array.shape).encode() + self.array.astype("<f4").tobytes()
 
 
-def vector_faults(vectors: Float32Array, first: int = 0) -> list[str]:
-    """Sentences about vectors that cannot be used, one for each column with values that are not finite.
+def vector_faults(parts: Iterable[Float32Array]) -> list[str]:
+    """A sentence about vectors that cannot be used, in a list; an empty one if all can.
 
-    A vector with several such values counts in the first of their columns.
+    It names the first value that is not finite and, if there are more, how many rows and columns have such values.
 
     Args:
-        vectors: vectors to check, shape (B, F).
-        first: row of the first vector within the whole array.
+        parts: consecutive rows of the same table, shape (B, F) each.
     """
-    if vectors.ndim != 2 or vectors.shape[1] == 0:
-        return [f"expected vectors of shape (samples, features), got {vectors.shape}"]
-    finite = np.isfinite(vectors)
-    rows = np.flatnonzero(~finite.all(axis=1))
-    columns = finite[rows].argmin(axis=1)  # the first column of each such row
-    faults = []
-    for column, place, count in zip(*np.unique(columns, return_index=True, return_counts=True), strict=True):
-        row, more = int(rows[place]), int(count) - 1
-        others = f", and in {more:,} more row{'s' if more > 1 else ''}" if more else ""
-        name = f"row {first + row + 1}, column {column + 1} (features[{first + row}, {column}])"
-        faults.append(f"{name}: expected a finite number, got {vectors[row, column]}{others}")
-    return faults
+    first, seen, rows = "", 0, 0
+    columns: set[int] = set()
+    for part in parts:
+        if part.ndim != 2 or part.shape[1] == 0:
+            return [f"expected vectors of shape (samples, features), got {part.shape}"]
+        is_finite = np.isfinite(part)
+        found = np.flatnonzero(~is_finite.all(axis=1))
+        if len(found) and not first:
+            row, column = int(found[0]), int(is_finite[found[0]].argmin())
+            place = f"row {seen + row + 1}, column {column + 1} (features[{seen + row}, {column}])"
+            first = f"{place}: expected a finite number, got {part[row, column]}"
+        columns |= set(np.flatnonzero(~is_finite.all(axis=0)).tolist())
+        rows, seen = rows + len(found), seen + len(part)
+    if not first:
+        return []
+    counts = f"; {rows:,} of {seen:,} rows have such values, in {len(columns):,} of {part.shape[1]:,} columns"
+    return [first + counts * (max(rows, len(columns)) > 1)]
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:

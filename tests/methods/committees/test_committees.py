@@ -1,5 +1,6 @@
 """Committees: their weights, their training and the members of the default."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
 from hiercos.methods.committees import default as default_module
 from hiercos.methods.committees import solver as solver_module
 from hiercos.methods.committees import training as training_module
-from hiercos.methods.committees.committee import mixture_logits
+from hiercos.methods.committees.committee import mixture_log_probabilities
 from hiercos.methods.committees.default import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.committees.pooling import pool_weights
 from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
@@ -50,7 +51,7 @@ def test_a_mixture_is_that_of_the_probabilities_and_bounds_the_loss_of_a_sure_mi
         torch.tensor([[500.0, 0.0, -500.0], [1.0, 2.0, 3.0]]),
         torch.tensor([[0.0, 2.0, 1.0], [3.0, 1.0, 2.0]]),
     )
-    found = mixture_logits(pooled, first, 0.01)
+    found = mixture_log_probabilities(pooled, first, 0.01)
     expected = 0.99 * pooled.double().softmax(dim=1) + 0.01 * first.double().softmax(dim=1)
     torch.testing.assert_close(found.double(), expected.log(), rtol=1e-5, atol=1e-5)
     assert found[0, 1] > -6  # 0.01 of 0.67, where the committee alone has e^-500
@@ -68,11 +69,36 @@ def test_the_linear_head_of_a_committee_with_wide_heads_has_a_share_of_its_own()
     torch.testing.assert_close(scores.exp(), expected, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("method", ["flat-committee", "default"])
-def test_a_committee_of_one_kind_of_heads_has_no_such_share(method: str) -> None:
-    options = {"size": 2, "width": 16} if method == "flat-committee" else {"effort": "quick"}
-    model, found = solved(method, TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), **options)
+def test_the_share_stays_when_members_are_trained_again_on_all_samples() -> None:
+    model, found = solved("default", TOY17, data(TOY17, 1020), None, width=16)
+    assert "cross-entropy-mlp" in found.options["members"]
+    held_out = 1020 / 7
+    assert found.options["first_share"] == model.head.first_share == pytest.approx(1 / (held_out + 1), rel=0.1)
+
+
+def test_a_linear_head_without_weight_stays_for_its_share() -> None:
+    train, val = data(TOY17, 340), data(TOY17, 5000, seed=1)
+    head = Model(TOY17, train.features.shape[1], "default", {"width": 16}).head
+    training = CommitteeTraining(head, train, [(train, val)], val, seed=0, train_member=brief_steps)
+    linear, wide = training.trained("tree-logistic", 0), training.trained("cross-entropy-mlp", 1)
+    noise = np.random.default_rng(0).normal(size=wide.scores.shape)
+    useless = replace(linear, scores=wide.scores + noise)  # knows nothing that the wide head does not know better
+    found = training.pooled([useless, wide], has_first_share=True)
+    assert found.options == {"members": ["tree-logistic", "cross-entropy-mlp"], "dim": None, "first_share": 1 / 5001}
+    assert head.weights[0] == 0
+    without = training.pooled([useless, wide])
+    assert without.options == {"members": ["cross-entropy-mlp"], "dim": None}
+
+
+def test_linear_heads_alone_have_no_share() -> None:
+    model, found = solved("default", TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), effort="quick")
     assert found.options["first_share"] == model.head.first_share == 0
+
+
+@pytest.mark.parametrize("share", [-0.5, 1.0, 1.5])
+def test_a_share_outside_its_range_is_refused(share: float) -> None:
+    with pytest.raises(MethodError, match=f"expected a first_share from 0 to less than 1, got {share}"):
+        Model(TOY17, 12, "default", {"first_share": share})
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])

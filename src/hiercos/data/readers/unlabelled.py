@@ -212,12 +212,9 @@ def _row_batches(rows: Iterator[TableRow], size: int, column: str, kept: Sequenc
 
 def vectors_of_npz(path: Path) -> UnlabelledInputs:
     """Vectors of an .npz file, checked in a first pass and read again for every pass over the batches."""
-    stream, faults, first = FeatureStream(path), [], 0
-    for part in stream.chunks(CHECKED_AT_ONCE):
-        faults += [f"{path}: {fault}" for fault in vector_faults(part, first)]
-        first += len(part)
-    if faults:
-        raise DataError(faults)
+    stream = FeatureStream(path)
+    if faults := vector_faults(stream.chunks(CHECKED_AT_ONCE)):
+        raise DataError([f"{path}: {fault}" for fault in faults])
 
     def read(size: int) -> Iterator[InputBatch]:
         done = 0
@@ -225,7 +222,7 @@ def vectors_of_npz(path: Path) -> UnlabelledInputs:
             yield InputBatch(range(done + 1, done + len(part) + 1), Vectors(part))
             done += len(part)
 
-    return UnlabelledInputs("vectors", first, read)
+    return UnlabelledInputs("vectors", stream.shape[0], read)
 
 
 def usable_images(listed: "ListedImages", on_error: str, callback: CheckCallback | None) -> UnlabelledInputs:

@@ -20,7 +20,7 @@ Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dens
 
 
 class Committee(nn.Module):
-    """The weighted sum of the class scores of several models.
+    """The weighted sum of the class scores of several models, mixed with the probabilities of the first one.
 
     Args:
         taxonomy: the tree.
@@ -28,11 +28,14 @@ class Committee(nn.Module):
         members: name of each model's method.
         options: options for the methods that have them, such as a width.
         dim: width of a projection for the models that need dense inputs; None if the inputs are dense.
-        first_share: share of each probability that comes from the first model alone; 0 for none. It bounds the loss
-            where the others are sure and wrong.
+        first_share: share of each probability that comes from the first model alone, from 0 (none) to less than 1. It
+            bounds the loss where the others are sure and wrong.
 
     Shape:
-        inputs: (B, F), dense or sparse CSR. Output: class logits, shape (B, C).
+        inputs: (B, F), dense or sparse CSR. Output: class logits, shape (B, C); with a share, log-probabilities.
+
+    Raises:
+        ValueError: if `first_share` is out of its range.
     """
 
     weights: Tensor  # (number of members,)
@@ -48,6 +51,8 @@ class Committee(nn.Module):
         first_share: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= first_share < 1:
+            raise ValueError(f"expected a first_share from 0 to less than 1, got {first_share}")
         self.first_share = first_share
         self.taxonomy, self.in_features, self.options = taxonomy, in_features, dict(options)
         self.projection = None if dim is None else Projection(torch.zeros(in_features, dim), persistent=True)
@@ -69,13 +74,13 @@ class Committee(nn.Module):
         dense = inputs if self.projection is None else self.projection(inputs)
         scores = [model.class_scores(model(inputs if model.raw_inputs else dense)) for model in self.models()]
         pooled = torch.einsum("kbc,k->bc", torch.stack(scores), self.weights)
-        return mixture_logits(pooled, scores[0], self.first_share) if self.first_share else pooled
+        return mixture_log_probabilities(pooled, scores[0], self.first_share) if self.first_share else pooled
 
     def models(self) -> list[Model]:
         """The members."""
         return [member for member in self.members if isinstance(member, Model)]
 
-    def set_members(self, members: Sequence[Model], weights: Floats, *, first_share: float = 0.0) -> None:
+    def set_members(self, members: Sequence[Model], weights: Floats, *, first_share: float) -> None:
         """Replace the members, their weights, and the share of the first one."""
         self.members, self.first_share = nn.ModuleList(members), first_share
         self.weights = torch.as_tensor(weights, dtype=torch.float32)
@@ -98,13 +103,13 @@ class Committee(nn.Module):
         return {True: data, False: replace(data, features=dense)}
 
 
-def mixture_logits(pooled: Tensor, first: Tensor, share: float) -> Tensor:
+def mixture_log_probabilities(pooled: Tensor, first: Tensor, share: float) -> Tensor:
     """Logarithms of `(1 - share) softmax(pooled) + share softmax(first)`.
 
     Args:
-        pooled: logits of a committee, shape (B, C).
-        first: logits of its first model, shape (B, C).
-        share: weight of the first model, between 0 and 1.
+        pooled: finite logits of a committee, shape (B, C).
+        first: finite logits of its first model, shape (B, C).
+        share: weight of the first model, above 0 and below 1.
 
     Returns:
         Log-probabilities, shape (B, C).

@@ -73,6 +73,7 @@ class DefaultSolver(CommitteeSolver):
 
     effort: Effort = "normal"
     dropouts: Sequence[float] = DROPOUTS
+    has_first_share = True
 
     def __call__(
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
@@ -82,7 +83,7 @@ class DefaultSolver(CommitteeSolver):
             return super().__call__(train, val, seed=seed, train_member=train_member)
         member = self.head.new_member(LINEAR)
         solved = member.solve(train, None, seed=seed, train_member=train_member)
-        self.head.set_members([member], np.ones(1))
+        self.head.set_members([member], np.ones(1), first_share=0.0)
         return Solved(f"{LINEAR}, {solved.choice}", {"members": [LINEAR], "dim": None, "first_share": 0.0})
 
     def candidates(self, training: CommitteeTraining) -> list[Candidate]:

@@ -22,7 +22,6 @@ def flat_committee(
     dropout: float = 0.1,
     members: Sequence[str] | None = None,
     dim: int | None = None,
-    first_share: float = 0.0,
 ) -> Method:
     """Several heads of flat cross-entropy, averaged: what a committee buys without the tree.
 
@@ -34,11 +33,10 @@ def flat_committee(
         dropout: dropout rate, see `TransformationModule`.
         members: methods of a trained committee, whose solver sets this option.
         dim: width of the projection of a trained committee on sparse inputs; None without one.
-        first_share: share of the first head alone in the probabilities of a trained committee, set by its solver.
     """
     flat = (FLAT_HEAD,) * size
     options = {"width": checked_width(width), "dropout": dropout}
-    head = Committee(taxonomy, in_features, members or flat, options, dim=dim, first_share=first_share)
+    head = Committee(taxonomy, in_features, members or flat, options, dim=dim)
     return committee_method(head, CommitteeSolver(head, flat))
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,10 +26,12 @@ class CommitteeSolver:
     Attributes:
         head: committee to fill.
         members: methods of the members.
+        has_first_share: whether the method has the option `first_share`, see `CommitteeTraining.pooled`.
     """
 
     head: Committee
     members: Sequence[str]
+    has_first_share: ClassVar[bool] = False
 
     def __call__(
         self, train: LabelledFeatures, val: LabelledFeatures | None, *, seed: int, train_member: MemberTraining
@@ -51,7 +54,7 @@ class CommitteeSolver:
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
         training.total = str(len(earlier))
         continued = [training.continued(member, place) for place, member in earlier]
-        solved = training.pooled(continued or self.candidates(training))
+        solved = training.pooled(continued or self.candidates(training), has_first_share=self.has_first_share)
         if val is None:
             training.refit()
         return solved

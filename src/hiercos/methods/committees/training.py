@@ -175,30 +175,38 @@ class CommitteeTraining:
         own = np.take_along_axis(logs, self.labels[:, None], axis=1)[:, 0]
         return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
 
-    def pooled(self, candidates: Sequence[Candidate]) -> Solved:
+    def pooled(self, candidates: Sequence[Candidate], *, has_first_share: bool = False) -> Solved:
         """Put candidates into the committee with fitted weights; those with hardly any weight are left out.
 
-        If the first one has a solver and others do not, it has a share of its own, see `Committee`: none of M samples
-        may show that the others are sure and wrong, and still one of M + 1 may be such a sample.
+        Args:
+            candidates: trained members.
+            has_first_share: whether a linear first candidate beside wide ones has a share of its own, see `Committee`.
+                It is 1 / (M + 1) for M samples to weigh the members on, as if the wide ones were sure and wrong on one
+                more sample.
         """
         weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
-        kept = [
-            (model, weight / len(candidate.models))
-            for candidate, weight in zip(candidates, weights, strict=True)
-            if weight > 0
-            for model in candidate.models
-        ]
-        is_wide = [model.solver is None for model, _ in kept]
-        first_share = 1 / (len(self.labels) + 1) if any(is_wide) and not is_wide[0] else 0.0
-        members, shares = zip(*kept, strict=True)
-        self.head.set_members(members, np.array(shares), first_share=first_share)
-        dim = None if self.head.projection is None else self.head.projection.num_features
-        best = int(np.argmin(alone))
-        names = ", ".join(candidate.method for candidate, weight in zip(candidates, weights, strict=True) if weight > 0)
-        choice = f"{names}: log-loss {loss:.4f} on validation"
-        if names != candidates[best].method:
-            choice += f", {candidates[best].method} alone {alone[best]:.4f}"
-            if loss > alone[best]:
-                choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
-        methods = [model.method for model in members]
-        return Solved(choice, {"members": methods, "dim": dim, "first_share": first_share})
+        is_kept, is_wide = weights > 0, np.array([candidate.models[0].solver is None for candidate in candidates])
+        first_share = 0.0
+        if has_first_share and not is_wide[0] and (is_kept & is_wide).any():
+            is_kept[0], first_share = True, 1 / (len(self.labels) + 1)
+        kept = [(candidates[place], weights[place]) for place in np.flatnonzero(is_kept).tolist()]
+        members = [model for candidate, _ in kept for model in candidate.models]
+        of_models = np.concatenate([np.full(len(each.models), weight / len(each.models)) for each, weight in kept])
+        self.head.set_members(members, of_models, first_share=first_share)
+        options = {
+            "members": [model.method for model in members],
+            "dim": None if self.head.projection is None else self.head.projection.num_features,
+            **({"first_share": first_share} if has_first_share else {}),
+        }
+        return Solved(_choice([each.method for each, _ in kept], candidates, loss, alone), options)
+
+
+def _choice(methods: Sequence[str], candidates: Sequence[Candidate], loss: float, alone: Sequence[float]) -> str:
+    """The sentence that names the members of a committee and its log-loss beside that of its best member alone."""
+    best, names = int(np.argmin(alone)), ", ".join(methods)
+    choice = f"{names}: log-loss {loss:.4f} on validation"
+    if names == candidates[best].method:
+        return choice
+    choice += f", {candidates[best].method} alone {alone[best]:.4f}"
+    is_worse = loss > alone[best]
+    return choice + " (the weights are pulled towards equal ones, which is safer on new samples)" * is_worse
