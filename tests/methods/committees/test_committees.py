@@ -15,9 +15,9 @@ from hiercos.methods.committees import solver as solver_module
 from hiercos.methods.committees import training as training_module
 from hiercos.methods.committees.committee import mixture_log_probabilities
 from hiercos.methods.committees.default import is_clear_gain, is_gain, until_no_gain
-from hiercos.methods.committees.pooling import pool_weights
+from hiercos.methods.committees.pooling import FirstShare, best_inverse, own_logs, pool_weights, pooled_loss
 from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
-from hiercos.methods.linear.logistic import best_inverse, held_out_loss
+from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
 from solving import brief_steps, data, no_member, solved
 from trees import TOY17
 
@@ -33,6 +33,23 @@ def test_pooled_scores_are_at_least_as_good_as_the_best_alone_and_no_grid_finds_
     grid = np.linspace(0, 2, 21)
     best = min(held_out_loss(a * tables[0] + b * tables[1], labels) / 400 for a in grid for b in grid)
     assert loss < best + 0.003
+
+
+def test_with_a_first_share_a_sure_mistake_costs_the_other_member_little_weight_and_no_grid_finds_better() -> None:
+    generator = np.random.default_rng(0)
+    labels = generator.integers(0, 4, 400)
+    linear, wide = (3 * np.eye(4)[labels] + generator.normal(size=(400, 4)) * noise for noise in (2.5, 1.5))
+    surprised = wide.copy()
+    surprised[0] = -200 * np.eye(4)[labels[0]]
+    first = FirstShare(1 / 401, own_logs(log_probabilities(linear), labels))
+    clean = pool_weights([linear, wide], labels, first)
+    robust = pool_weights([linear, surprised], labels, first)
+    fragile = pool_weights([linear, surprised], labels)
+    assert robust.weights[1] > 0.8 * clean.weights[1]
+    assert fragile.weights[1] < 0.5 * clean.weights[1]
+    grid = np.linspace(0, 2, 21)
+    best = min(pooled_loss(a * linear + b * surprised, labels, first) / 400 for a in grid for b in grid)
+    assert robust.loss < best + 0.003
 
 
 def test_a_committee_is_the_weighted_sum_of_its_members() -> None:
@@ -79,15 +96,15 @@ def test_the_share_stays_when_members_are_trained_again_on_all_samples() -> None
 def test_a_linear_head_without_weight_stays_for_its_share() -> None:
     train, val = data(TOY17, 340), data(TOY17, 5000, seed=1)
     head = Model(TOY17, train.features.shape[1], "default", {"width": 16}).head
-    training = CommitteeTraining(head, train, [(train, val)], val, seed=0, train_member=brief_steps)
+    training = CommitteeTraining(
+        head, train, [(train, val)], val, seed=0, train_member=brief_steps, has_first_share=True
+    )
     linear, wide = training.trained("tree-logistic", 0), training.trained("cross-entropy-mlp", 1)
     noise = np.random.default_rng(0).normal(size=wide.scores.shape)
     useless = replace(linear, scores=wide.scores + noise)  # knows nothing that the wide head does not know better
-    found = training.pooled([useless, wide], has_first_share=True)
+    found = training.pooled([useless, wide])
     assert found.options == {"members": ["tree-logistic", "cross-entropy-mlp"], "dim": None, "first_share": 1 / 5001}
     assert head.weights[0] == 0
-    without = training.pooled([useless, wide])
-    assert without.options == {"members": ["cross-entropy-mlp"], "dim": None}
 
 
 def test_linear_heads_alone_have_no_share() -> None:
@@ -219,9 +236,9 @@ def test_without_validation_a_class_whose_only_sample_is_held_out_has_no_say_in_
     seen: list[np.ndarray] = []
     weigh = training_module.pool_weights
 
-    def remembered(scores: list[np.ndarray], labels: np.ndarray) -> Any:
+    def remembered(scores: list[np.ndarray], labels: np.ndarray, first: FirstShare | None) -> Any:
         seen.append(labels)
-        return weigh(scores, labels)
+        return weigh(scores, labels, first)
 
     monkeypatch.setattr(training_module, "pool_weights", remembered)
     solved("flat-committee", TOY17, rare, None, size=2, width=4)

@@ -99,7 +99,7 @@ class DefaultSolver(CommitteeSolver):
         found = [training.trained(name, place) for place, name in enumerate(names)]
         if training.has_inner_labels:  # the solvers learn from classes alone
             found.append(training.trained(INNER_HEAD, len(names), dropout=self.dropouts[0]))
-        wide = chain.from_iterable(_wide_heads(training, place, self.dropouts, others) for place in places)
+        wide = chain.from_iterable(_wide_heads(training, place, self.dropouts, others, found[0]) for place in places)
         if stops:
             return until_no_gain(training, found, wide, criterion=is_clear_gain if is_sparse else is_gain)
         return [*found, *wide]
@@ -159,13 +159,13 @@ def is_clear_gain(before: Outcome, after: Outcome) -> bool:
 
 
 def _wide_heads(
-    training: CommitteeTraining, place: int, dropouts: Sequence[float], others: Sequence[str]
+    training: CommitteeTraining, place: int, dropouts: Sequence[float], others: Sequence[str], first: Candidate
 ) -> Iterator[Candidate]:
-    """A flat head at each dropout rate, then the others at the best rate, one by one."""
+    """A flat head at each dropout rate, then the others at the best rate beside the first candidate, one by one."""
     losses = []
     for index, rate in enumerate(dropouts):
         head = training.trained(FLAT_HEAD, place + index, dropout=rate)
-        losses.append(training.loss(head))
+        losses.append(training.loss(head, first))
         yield head
     rate = dropouts[int(np.argmin(losses))]
     for index, name in enumerate(others):

@@ -1,17 +1,44 @@
 """Weights of the members of a committee, fitted on held-out samples."""
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from hiercos.methods.linear.logistic import best_inverse, held_out_loss
+from hiercos.methods.linear.logistic import log_probabilities
 from hiercos.taxonomy import Floats, IntArray
 
 TOWARDS_EQUAL = 10.0  # pull towards equal weights, in samples
 LEAST_WEIGHT = 0.02  # share of all weights below which a member is left out
 
 
-def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, float, list[float]]:
+class FirstShare(NamedTuple):
+    """A share of each probability that comes from one member alone, see `Committee`.
+
+    Attributes:
+        share: share of that member, above 0 and below 1.
+        logs: log-probability that the member alone gives to the class of each held-out sample, shape (M,).
+    """
+
+    share: float
+    logs: Floats
+
+
+class Pool(NamedTuple):
+    """Fitted weights of K members.
+
+    Attributes:
+        weights: weights >= 0, shape (K,).
+        loss: log-loss of the members together.
+        alone: log-loss of each member alone, at its best temperature.
+    """
+
+    weights: Floats
+    loss: float
+    alone: list[float]
+
+
+def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare | None = None) -> Pool:
     """Weights >= 0 of score tables whose weighted sum has the smallest log-loss as logits.
 
     The weight of each table is its own best inverse temperature times a factor; the factors are pulled towards equal
@@ -20,42 +47,77 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray) -> tuple[Floats, fl
     Args:
         scores: K tables of class scores, shape (M, C) each.
         labels: class of each sample, shape (M,).
-
-    Returns:
-        Weights, shape (K,), the log-loss of the sum, and that of each table alone.
+        first: share of one member in the probabilities; None (the default) for none. With it, a few samples on which
+            other members are sure and wrong hardly lower the weights of these members.
     """
     tables = np.stack([table - table.max(axis=1, keepdims=True) for table in scores]).astype(np.float64)  # (K, M, C)
-    inverse, alone = zip(*(best_inverse(table, labels) for table in tables), strict=True)
+    inverse, alone = zip(*(best_inverse(table, labels, first) for table in tables), strict=True)
     tables *= np.array(inverse)[:, None, None]
     kept = np.ones(len(tables), dtype=bool)
     while True:
-        factors = _pool_factors(tables[kept], labels)
+        factors = _pool_factors(tables[kept], labels, first)
         dropped = factors < LEAST_WEIGHT * factors.sum()
         if not dropped.any():
             break
         kept[np.flatnonzero(kept)[dropped]] = False
     weights = np.zeros(len(tables))
     weights[kept] = factors * np.array(inverse)[kept]
-    loss = held_out_loss(np.tensordot(factors, tables[kept], axes=1), labels) / len(labels)
-    return weights, loss, list(alone)
+    loss = pooled_loss(np.tensordot(factors, tables[kept], axes=1), labels, first) / len(labels)
+    return Pool(weights, loss, list(alone))
 
 
-def _pool_factors(tables: Floats, labels: IntArray) -> Floats:
+def pooled_loss(logits: Floats, labels: IntArray, first: FirstShare | None = None) -> float:
+    """Sum of the samples' -log p, and of one more sample that may have any class; see `held_out_loss`.
+
+    Args:
+        logits: shape (M, C).
+        labels: class of each sample, shape (M,).
+        first: see `pool_weights`.
+    """
+    logs = log_probabilities(logits)
+    return float(-own_logs(logs, labels, first).sum() - logs.mean())
+
+
+def own_logs(logs: Floats, labels: IntArray, first: FirstShare | None = None) -> Floats:
+    """Log-probability of the class of each sample, shape (M,), from those of all classes, shape (M, C)."""
+    own: Floats = np.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
+    if first is not None:
+        own = np.logaddexp(np.log1p(-first.share) + own, np.log(first.share) + first.logs)
+    return own
+
+
+def best_inverse(table: Floats, labels: IntArray, first: FirstShare | None = None) -> tuple[float, float]:
+    """The inverse temperature of a score table (M, C) with the smallest log-loss, and that log-loss."""
+    from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
+
+    found = minimize_scalar(
+        lambda log: pooled_loss(np.exp(log) * table, labels, first),
+        bounds=(-7, 7),
+        method="bounded",
+        options={"xatol": 1e-3},
+    )
+    return float(np.exp(found.x)), float(found.fun) / len(labels)
+
+
+def _pool_factors(tables: Floats, labels: IntArray, first: FirstShare | None) -> Floats:
     """Factors >= 0 of tables at their own temperature, shape (K,)."""
     from scipy.optimize import minimize  # late: predictions without it start sooner
 
     count, rows = len(tables), len(labels)
-    own = np.take_along_axis(tables, labels[None, :, None], axis=2)[..., 0].sum(axis=1)  # (K,)
-    own += tables.mean(axis=(1, 2))  # the sample that may have any class
+    own = np.take_along_axis(tables, labels[None, :, None], axis=2)[..., 0]  # (K, M)
+    any_class = tables.mean(axis=(1, 2))  # (K,), of the sample that may have any class
 
     def value(factors: Floats) -> tuple[float, Floats]:
         logits = np.tensordot(factors, tables, axes=1)  # (M, C)
-        probabilities = np.exp(logits - logits.max(axis=1, keepdims=True))
-        probabilities /= probabilities.sum(axis=1, keepdims=True)
-        expected = np.einsum("mc,kmc->k", probabilities, tables) * (1 + 1 / rows)
+        logs = log_probabilities(logits)
+        probabilities, labelled = np.exp(logs), own_logs(logs, labels)
+        mixed = own_logs(logs, labels, first)
+        pooled = 1.0 if first is None else np.exp(np.log1p(-first.share) + labelled - mixed)  # (M,), part of the sum
+        expected = np.einsum("mc,kmc->km", probabilities, tables)
         unequal = count * factors - 1
-        loss = held_out_loss(logits, labels) + 0.5 * TOWARDS_EQUAL * float(np.square(unequal).mean())
-        return loss, expected - own + TOWARDS_EQUAL * unequal
+        loss = float(-mixed.sum() - logs.mean() + 0.5 * TOWARDS_EQUAL * np.square(unequal).mean())
+        slopes = (pooled * (expected - own)).sum(axis=1) + expected.sum(axis=1) / rows - any_class
+        return loss, slopes + TOWARDS_EQUAL * unequal
 
     found = minimize(value, np.full(count, 1 / count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count)
     factors: Floats = found.x

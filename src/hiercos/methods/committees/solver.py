@@ -26,7 +26,7 @@ class CommitteeSolver:
     Attributes:
         head: committee to fill.
         members: methods of the members.
-        has_first_share: whether the method has the option `first_share`, see `CommitteeTraining.pooled`.
+        has_first_share: whether the method has the option `first_share`, see `CommitteeTraining`.
     """
 
     head: Committee
@@ -50,11 +50,19 @@ class CommitteeSolver:
         learned, held_out = parts[0] if val is None else (train, val)
         is_seen = np.isin(held_out.labels, learned.labels)
         weighting_samples = held_out.rows(is_seen) if is_seen.any() else held_out
-        training = CommitteeTraining(self.head, train, parts, weighting_samples, seed=seed, train_member=train_member)
+        training = CommitteeTraining(
+            self.head,
+            train,
+            parts,
+            weighting_samples,
+            seed=seed,
+            train_member=train_member,
+            has_first_share=self.has_first_share,
+        )
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
         training.total = str(len(earlier))
         continued = [training.continued(member, place) for place, member in earlier]
-        solved = training.pooled(continued or self.candidates(training), has_first_share=self.has_first_share)
+        solved = training.pooled(continued or self.candidates(training))
         if val is None:
             training.refit()
         return solved

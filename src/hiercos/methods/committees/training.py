@@ -9,8 +9,8 @@ import torch
 from scipy.sparse import issparse
 
 from hiercos.methods.committees.committee import Committee, Views
-from hiercos.methods.committees.pooling import pool_weights
-from hiercos.methods.linear.logistic import best_inverse, log_probabilities
+from hiercos.methods.committees.pooling import FirstShare, Pool, best_inverse, own_logs, pool_weights
+from hiercos.methods.linear.logistic import log_probabilities
 from hiercos.methods.model import Model
 from hiercos.methods.registry import METHODS, MethodError
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
@@ -43,6 +43,11 @@ class Candidate:
         """Name of the method."""
         return self.models[0].method
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether the models are trained by gradient steps, not by a solver."""
+        return self.models[0].solver is None
+
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
@@ -67,6 +72,8 @@ class CommitteeTraining:
         weighting_samples: M samples to weigh the members on.
         seed: seed of everything random.
         train_member: training of a model by gradient steps.
+        has_first_share: whether a linear first member beside wide ones has a share of its own, see `Committee`. It is
+            1 / (M + 1), as if the wide ones were sure and wrong on one more sample than the M to weigh by.
     """
 
     def __init__(
@@ -78,11 +85,13 @@ class CommitteeTraining:
         *,
         seed: int,
         train_member: MemberTraining,
+        has_first_share: bool = False,
     ) -> None:
         if issparse(train.features) and not head.continues:
             fitted = Projection.fit(train.features, PROJECTED, seed)
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
+        self.has_first_share = has_first_share
         self.candidates, self.total = 0, "1"  # number of candidates so far, and of all in words, for their names
         self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
         self.labels = weighting_samples.labels
@@ -163,50 +172,59 @@ class CommitteeTraining:
             self.train_member(members[place], samples, None, name=name, epochs=epochs)
         self.head.set_members(members, self.head.weights.numpy(), first_share=self.head.first_share)
 
-    def loss(self, candidate: Candidate) -> float:
-        """Log-loss of a candidate on the samples to weigh the members on, at its best temperature."""
-        return best_inverse(candidate.scores.astype(np.float64), self.labels)[1]
+    def loss(self, candidate: Candidate, first: Candidate) -> float:
+        """Log-loss of a candidate beside the first one on the samples to weigh by, at its best temperature."""
+        return best_inverse(candidate.scores.astype(np.float64), self.labels, self._first_share([first, candidate]))[1]
 
     def outcome(self, candidates: Sequence[Candidate]) -> Outcome:
         """Outcome of candidates with fitted weights on the samples to weigh the members on."""
-        weights, _, _ = pool_weights([candidate.scores for candidate in candidates], self.labels)
         scores = np.stack([candidate.scores for candidate in candidates]).astype(np.float64)  # (K, M, C)
-        logs = log_probabilities(np.tensordot(weights, scores, axes=1))  # (M, C)
-        own = np.take_along_axis(logs, self.labels[:, None], axis=1)[:, 0]
+        logs = log_probabilities(np.tensordot(self._pool(candidates).weights, scores, axes=1))  # (M, C)
+        own = own_logs(logs, self.labels, self._first_share(candidates))
         return Outcome(-own, float((logs.argmax(axis=1) == self.labels).mean()))
 
-    def pooled(self, candidates: Sequence[Candidate], *, has_first_share: bool = False) -> Solved:
-        """Put candidates into the committee with fitted weights; those with hardly any weight are left out.
+    def pooled(self, candidates: Sequence[Candidate]) -> Solved:
+        """Put candidates into the committee with fitted weights.
 
-        Args:
-            candidates: trained members.
-            has_first_share: whether a linear first candidate beside wide ones has a share of its own, see `Committee`.
-                It is 1 / (M + 1) for M samples to weigh the members on, as if the wide ones were sure and wrong on one
-                more sample.
+        Those with hardly any weight are left out, except a first one with a share of its own.
         """
-        weights, loss, alone = pool_weights([candidate.scores for candidate in candidates], self.labels)
-        is_kept, is_wide = weights > 0, np.array([candidate.models[0].solver is None for candidate in candidates])
-        first_share = 0.0
-        if has_first_share and not is_wide[0] and (is_kept & is_wide).any():
-            is_kept[0], first_share = True, 1 / (len(self.labels) + 1)
-        kept = [(candidates[place], weights[place]) for place in np.flatnonzero(is_kept).tolist()]
+        pool = self._pool(candidates)
+        weighty = [each for each, weight in zip(candidates, pool.weights, strict=True) if weight > 0]
+        first = self._first_share([candidates[0], *weighty])
+        first_share = 0.0 if first is None else first.share
+        kept = [
+            (each, weight)
+            for each, weight in zip(candidates, pool.weights, strict=True)
+            if weight > 0 or (first is not None and each is candidates[0])
+        ]
         members = [model for candidate, _ in kept for model in candidate.models]
         of_models = np.concatenate([np.full(len(each.models), weight / len(each.models)) for each, weight in kept])
         self.head.set_members(members, of_models, first_share=first_share)
         options = {
             "members": [model.method for model in members],
             "dim": None if self.head.projection is None else self.head.projection.num_features,
-            **({"first_share": first_share} if has_first_share else {}),
+            **({"first_share": first_share} if self.has_first_share else {}),
         }
-        return Solved(_choice([each.method for each, _ in kept], candidates, loss, alone), options)
+        return Solved(_choice([each.method for each, _ in kept], candidates, pool), options)
+
+    def _pool(self, candidates: Sequence[Candidate]) -> Pool:
+        """Weights of candidates, fitted on the samples to weigh the members on."""
+        return pool_weights([each.scores for each in candidates], self.labels, self._first_share(candidates))
+
+    def _first_share(self, candidates: Sequence[Candidate]) -> FirstShare | None:
+        """Share of a linear first candidate beside wide ones; None if it has none."""
+        if not self.has_first_share or candidates[0].is_wide or not any(each.is_wide for each in candidates):
+            return None
+        logs = log_probabilities(candidates[0].scores.astype(np.float64))  # (M, C)
+        return FirstShare(1 / (len(self.labels) + 1), own_logs(logs, self.labels))
 
 
-def _choice(methods: Sequence[str], candidates: Sequence[Candidate], loss: float, alone: Sequence[float]) -> str:
+def _choice(methods: Sequence[str], candidates: Sequence[Candidate], pool: Pool) -> str:
     """The sentence that names the members of a committee and its log-loss beside that of its best member alone."""
-    best, names = int(np.argmin(alone)), ", ".join(methods)
-    choice = f"{names}: log-loss {loss:.4f} on validation"
+    best, names = int(np.argmin(pool.alone)), ", ".join(methods)
+    choice = f"{names}: log-loss {pool.loss:.4f} on validation"
     if names == candidates[best].method:
         return choice
-    choice += f", {candidates[best].method} alone {alone[best]:.4f}"
-    is_worse = loss > alone[best]
+    choice += f", {candidates[best].method} alone {pool.alone[best]:.4f}"
+    is_worse = pool.loss > pool.alone[best]
     return choice + " (the weights are pulled towards equal ones, which is safer on new samples)" * is_worse

@@ -324,16 +324,3 @@ def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = Non
     logs = log_probabilities(logits)
     own = np.take_along_axis(logs, labels[:, None], axis=1)[:, 0]
     return float(-(own if weights is None else own * weights).sum() - logs.mean())
-
-
-def best_inverse(table: Floats, labels: IntArray) -> tuple[float, float]:
-    """The inverse temperature of a score table with the smallest log-loss, and that log-loss."""
-    from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
-
-    found = minimize_scalar(
-        lambda log: held_out_loss(np.exp(log) * table, labels),
-        bounds=(-7, 7),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
-    return float(np.exp(found.x)), float(found.fun) / len(labels)
