@@ -29,7 +29,7 @@ RULES_LEGEND = (
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
 HEADLINES = ("ship", "note")  # kinds of statements that are short enough for a headline
-FIRST = ("ship", "few-rows", "tree", "rule")  # kinds of statements before the picture
+FIRST = ("ship", "few-rows", "flat", "tree", "rule")  # kinds of statements before the picture
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:

@@ -78,11 +78,22 @@ def recommend(variants: Sequence[Variant], rows: RowDifference, *, most_frequent
     statements = [
         Statement("ship", f"{figures}.", subject=f"Ship {chosen.name}", reason=why),
         *few_rows(chosen.estimate("top1").mean, tests),
+        *_over_flat(variants, chosen, rows),
         _features(variants, most_frequent),
         *_gains(variants, chosen, rows),
         *_ahead(variants, chosen, rows),
     ]
     return Recommendation(chosen, tied, tuple(statements))
+
+
+def _over_flat(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
+    """A statement on the recommended variant against the best flat one, if both its method and its rule differ."""
+    flat = best_flat_variant(variants)
+    if flat is None or not chosen.has_rule or flat.records[0].method == chosen.records[0].method:
+        return []
+    times = [variant.estimate("train_seconds").mean for variant in (chosen, flat)]
+    text = f"{_gain(chosen, flat, rows)}; training took {times[0]:.1f} s and {times[1]:.1f} s."
+    return [Statement("flat", text, subject="In all")]
 
 
 def _ahead(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
@@ -132,16 +143,23 @@ def _reason(
             found.append(f"{words} {'all others' if len(beaten) == others else _names(beaten)}")
     over = f"over the {tests} test rows"
     sentences = [f"{over.capitalize()} {'; '.join(found)}."] if found else []
-    if left:
-        sentences.append(
-            f"{_names(left)} {'is' if len(left) == 1 else 'are'} significantly worse than another variant."
-        )
+    known = [chosen, *tied, *lost]
+    sentences += [sentence for variant in left if (sentence := _elimination(variant, known, rows))][:MOST_NAMED]
     if tied:
         metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
         where = "" if found else f"{over} "
         tie = f"{chosen.name} ties with {_names(tied)}: no significant difference {where}in {metrics}"
         sentences.append(f"{tie}; it is the {_distinction(chosen, tied)}.")
     return " ".join(sentences) if others else "It is the only variant."
+
+
+def _elimination(variant: Variant, known: Sequence[Variant], rows: RowDifference) -> str:
+    """Sentence on the first metric in which some variant is significantly better than an eliminated one, if any is."""
+    for name in CRITERIA:
+        for other in sorted(known, key=lambda other: _rank(other, name)):  # called at once
+            if other is not variant and _is_better(other, variant, name, rows):
+                return f"{variant.name} is significantly worse than {other.name} in {PURPOSES[name][1]}."
+    return ""
 
 
 def _distinction(chosen: Variant, tied: Sequence[Variant]) -> str:

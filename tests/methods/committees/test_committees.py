@@ -1,5 +1,6 @@
 """Committees: their weights, their training and the members of the default."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -125,7 +126,8 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
         train, val = (LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels) for part in (train, val))
     model, found = solved("default", TOY17, train, val, width=16)
     assert set(found.options["members"]) <= set(METHODS)
-    assert found.choice.startswith(", ".join(found.options["members"]))
+    named = re.sub(r" \([^)]*\)", "", found.choice).split(": ")[0].split(", ")
+    assert named == found.options["members"]
     again = Model(TOY17, train.features.shape[1], "default", model.options)
     again.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
@@ -305,9 +307,15 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
         seen.append(member.method)  # the head stays random, so that it cannot help
 
     model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
-    model.solve(train, val, seed=0, train_member=no_steps)
+    found = model.solve(train, val, seed=0, train_member=no_steps)
     assert len(seen) == trained
     assert seen[:2] == ["cross-entropy-mlp"] * 2
+    if effort == "normal":
+        assert re.fullmatch(
+            r"tree-logistic \(variance of the weights .*\): log-loss \d\.\d{4} on validation; "
+            r"tried and left out: cross-entropy-mlp, cross-entropy-mlp",
+            found.choice,
+        )
 
 
 @pytest.mark.parametrize(("graph", "tree_head"), [(False, "barz-denzler"), (True, "hier-cos")])

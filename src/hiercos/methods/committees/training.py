@@ -33,15 +33,22 @@ class Candidate:
     Attributes:
         models: trained models: one of a solver, else one for each part, on its samples or, of `FIXED_EPOCHS`, on all.
         scores: mean of their class scores on the samples to weigh the members on, shape (M, C).
+        choice: settings that a solver chose, in words; "" for none.
     """
 
     models: Sequence[Model]
     scores: Floats
+    choice: str = ""
 
     @property
     def method(self) -> str:
         """Name of the method."""
         return self.models[0].method
+
+    @property
+    def name(self) -> str:
+        """Name of the method, with the settings that a solver chose."""
+        return f"{self.method} ({self.choice})" if self.choice else self.method
 
     @property
     def is_wide(self) -> bool:
@@ -92,7 +99,8 @@ class CommitteeTraining:
             head.projection = Projection(fitted.directions, persistent=True)
         self.head, self.seed, self.train_member = head, seed, train_member
         self.has_first_share = has_first_share
-        self.candidates, self.total = 0, "1"  # number of candidates so far, and of all in words, for their names
+        self.tried: list[Candidate] = []
+        self.total = "1"  # number of all candidates in words, for their names
         self.train, self.weighting_samples = head.views(train), head.views(weighting_samples)
         self.labels = weighting_samples.labels
         self.parts = [(head.views(learned), head.views(stopped)) for learned, stopped in parts]
@@ -119,20 +127,22 @@ class CommitteeTraining:
         from their part.
         """
         method, raw = members[0].method, members[0].raw_inputs
-        self.candidates += 1
+        choice = ""
         available = self.train if len(self.parts) > 1 else self.parts[0][0]
         if members[0].solver is not None:
             members = members[:1]
             samples = self._for_method(available[raw], method)
-            members[0].solve(samples, self.weighting_samples[raw], seed=self.seed, train_member=self.train_member)
+            held_out = self.weighting_samples[raw]
+            choice = members[0].solve(samples, held_out, seed=self.seed, train_member=self.train_member).choice
         else:
             for number, (member, (train, val)) in enumerate(zip(members, parts, strict=True), start=1):
                 of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
                 learned, stopping = (train[raw], val[raw]) if epochs is None else (available[raw], None)
-                name = f"member {self.candidates} of {self.total} ({method}){of_models}"
+                name = f"member {len(self.tried) + 1} of {self.total} ({method}){of_models}"
                 self.train_member(member, self._for_method(learned, method), stopping, name=name, epochs=epochs)
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
-        return Candidate(members, np.mean(scores, axis=0))
+        self.tried.append(Candidate(members, np.mean(scores, axis=0), choice))
+        return self.tried[-1]
 
     @property
     def has_inner_labels(self) -> bool:
@@ -205,7 +215,8 @@ class CommitteeTraining:
             "dim": None if self.head.projection is None else self.head.projection.num_features,
             **({"first_share": first_share} if self.has_first_share else {}),
         }
-        return Solved(_choice([each.method for each, _ in kept], candidates, pool), options)
+        left_out = [each for each in self.tried if not any(each is member for member, _ in kept)]
+        return Solved(_choice([each for each, _ in kept], left_out, candidates, pool), options)
 
     def _pool(self, candidates: Sequence[Candidate]) -> Pool:
         """Weights of candidates, fitted on the samples to weigh the members on."""
@@ -219,12 +230,14 @@ class CommitteeTraining:
         return FirstShare(1 / (len(self.labels) + 1), own_logs(logs, self.labels))
 
 
-def _choice(methods: Sequence[str], candidates: Sequence[Candidate], pool: Pool) -> str:
-    """The sentence that names the members of a committee and its log-loss beside that of its best member alone."""
-    best, names = int(np.argmin(pool.alone)), ", ".join(methods)
-    choice = f"{names}: log-loss {pool.loss:.4f} on validation"
-    if names == candidates[best].method:
-        return choice
-    choice += f", {candidates[best].method} alone {pool.alone[best]:.4f}"
-    is_worse = pool.loss > pool.alone[best]
-    return choice + " (the weights are pulled towards equal ones, which is safer on new samples)" * is_worse
+def _choice(
+    kept: Sequence[Candidate], left_out: Sequence[Candidate], candidates: Sequence[Candidate], pool: Pool
+) -> str:
+    """The sentence that names the members of a committee, its log-loss beside that of the best alone, and the rest."""
+    best = int(np.argmin(pool.alone))
+    choice = f"{', '.join(each.name for each in kept)}: log-loss {pool.loss:.4f} on validation"
+    if len(kept) > 1 or kept[0] is not candidates[best]:
+        choice += f", {candidates[best].method} alone {pool.alone[best]:.4f}"
+        if pool.loss > pool.alone[best]:
+            choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
+    return choice + (f"; tried and left out: {', '.join(each.method for each in left_out)}" if left_out else "")
