@@ -80,7 +80,7 @@ def test_too_few_rows_for_a_split_by_hash_ask_for_a_column(split: list[str] | No
     with pytest.raises(DataError) as error:
         completed_split(["phrase 0", "phrase 2"], split, source="a.csv")
     assert str(error.value) == (
-        f"a.csv: the split was made by hash of too few rows (2), which left none for {empty}; "
+        f"a.csv: the split was made by hash of too few different rows (2 in all), which left none for {empty}; "
         "add a column 'split' (in an .npz, an array) with train, val or test for each row, "
         "or put images into folders of these names"
     )
