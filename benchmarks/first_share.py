@@ -30,7 +30,7 @@ def probabilities(train: tuple[Floats, IntArray], samples: Floats) -> dict[str, 
     committee = classifier.model_.head
     found = {"default": classifier.predict_proba(samples)}
     share, committee.first_share = committee.first_share, 0.0
-    found["default, without the share"] = classifier.predict_proba(samples)
+    found["the same weights, without the share"] = classifier.predict_proba(samples)
     committee.first_share = share
     scores = torch.tensor(committee.models()[0].array_scores(samples))
     found[f"its first head, {committee.models()[0].method}"] = scores.softmax(dim=1).numpy()

@@ -2,9 +2,11 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from hiercos.benchmark import linked_files
 from hiercos.benchmark.linked_files import LEAST_LINKED, TEMPORARY, link_equal_files
 from hiercos.manifest import MANIFEST, Manifest, committed
 
@@ -87,3 +89,29 @@ def test_where_links_cannot_be_made_nothing_changes(
     assert not (one / "projection").samefile(two / "projection")
     assert sorted(path.name for path in two.iterdir()) == [MANIFEST, "projection"]
     Manifest.of(two).check()
+
+
+@pytest.mark.parametrize("changed", ["one", "two"])
+def test_a_run_that_is_replaced_before_it_is_linked_stays_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: str
+) -> None:
+    one, two = runs(tmp_path, "one", "two")
+    link = linked_files._replace_by_link
+
+    def late(*arguments: Any) -> bool:
+        run_folder(tmp_path / changed, projection=LARGE + b"new")
+        return link(*arguments)
+
+    monkeypatch.setattr(linked_files, "_replace_by_link", late)
+    link_equal_files([one, two])
+    Manifest.of(one).check()
+    Manifest.of(two).check()
+    assert not (one / "projection").samefile(two / "projection")
+
+
+def test_a_link_that_a_killed_process_left_does_not_disturb(tmp_path: Path) -> None:
+    one, two = runs(tmp_path, "one", "two")
+    (two / TEMPORARY).write_bytes(b"left")
+    link_equal_files([one, two])
+    assert (one / "projection").samefile(two / "projection")
+    assert not (two / TEMPORARY).exists()

@@ -67,7 +67,7 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
         (
             {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [np.inf, np.nan], [5, np.inf]]))},
             "toy.npz: row 2, column 2 (features[1, 1]): expected a finite number, got nan; "
-            "3 of 4 rows have such values, in 2 of 2 columns",
+            "such values are in 3 of 4 rows and 2 of 2 columns",
         ),
         ({"inputs": Vectors(np.zeros(4))}, "toy.npz: expected vectors of shape (samples, features), got (4,)"),
         (

@@ -117,7 +117,9 @@ def test_equal_vectors_and_texts_that_differ_in_case_share_a_split(tmp_path: Pat
 
 def test_a_file_too_small_to_be_split_by_hash_asks_for_a_split(tmp_path: Path) -> None:
     path = table(tmp_path, [("a", "cat"), ("b", "dog")], "text,label")
-    assert fault_of(path, taxonomy=TOY).startswith("toy.csv: the split was made by hash of too few different rows (2 in all), which")
+    assert fault_of(path, taxonomy=TOY).startswith(
+        "toy.csv: the split was made by hash of too few different rows (2 in all), which"
+    )
 
 
 def test_without_a_taxonomy_one_is_made_from_the_paths_and_said(tmp_path: Path) -> None:

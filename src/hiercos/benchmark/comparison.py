@@ -166,8 +166,8 @@ def compare(
         grid = [_runs(entry, tuned, seeds, folder / RUNS) for entry, tuned in zip(entries, chosen, strict=True)]
         tasks = [run for runs in grid for run in runs]
         results = iter(workers.run(tasks, observer))
-    if fabric.is_global_zero:
-        link_equal_files(run.folder for run in tasks)
+        if fabric.is_global_zero:
+            link_equal_files(run.folder for run in tasks)
     by_entry = [[next(results).ruled for _ in runs] for runs in grid]
     return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
 

@@ -182,8 +182,8 @@ def learning_curves(
     ]
     with executor(fabric, data, jobs, folder) as workers:
         results = iter(workers.run(tasks, observer or NullObserver()))
-    if fabric.is_global_zero:
-        link_equal_files(task.run.folder for task in tasks)
+        if fabric.is_global_zero:
+            link_equal_files(task.run.folder for task in tasks)
     by_entry = [[next(results).ruled for _ in seeds] for _, entries in points for _ in entries]
     return [record for by_seed in by_entry for of_rule in zip(*by_seed, strict=True) for record in of_rule]
 

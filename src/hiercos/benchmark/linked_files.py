@@ -14,8 +14,8 @@ TEMPORARY = f"{PREFIX}link{ENDING}"  # name of a link before it replaces a file
 def link_equal_files(folders: Iterable[Path]) -> None:
     """Replace equal large files of complete runs by hard links, so that equal content is stored once.
 
-    Files are never changed in place, so the runs stay independent. This only saves space: whatever cannot be linked
-    stays as it is, such as files of unfinished or damaged runs, or all files where a file system has no hard links.
+    Files are never changed in place, so the runs stay independent. This only saves space: no file becomes a link to one
+    that is damaged, files of unfinished runs stay as they are, and so do all where a file system has no hard links.
 
     Args:
         folders: folders of the runs.
@@ -24,7 +24,7 @@ def link_equal_files(folders: Iterable[Path]) -> None:
     for folder in folders:
         for name, sums in _large_files(folder):
             source = sources.setdefault((name, sums), folder)
-            if source != folder and not _replace_by_link(name, source, folder):
+            if source != folder and not _replace_by_link(name, sums, source, folder):
                 sources[name, sums] = folder
 
 
@@ -38,25 +38,26 @@ def _large_files(folder: Path) -> list[tuple[str, tuple[str, ...]]]:
         return []
 
 
-def _replace_by_link(name: str, source: Path, target: Path) -> bool:
-    """Replace a file of one run by a link to an equal one of another.
+def _replace_by_link(name: str, sums: tuple[str, ...], source: Path, target: Path) -> bool:
+    """Replace a file of one run by a link to the file of another with the same checksums.
 
     Returns:
-        Whether they are now one file; False if the other is damaged or cannot be linked to.
+        Whether they are now one file; False if the other is damaged or cannot be linked to, or if a run was replaced.
     """
     temporary = target / TEMPORARY
     try:
         if (source / name).samefile(target / name):
             return True
-        original = Manifest.of(source)
+        original, replaced = Manifest.of(source), Manifest.of(target)
         original.content(name)  # raises an error if the file was damaged
         temporary.unlink(missing_ok=True)
         temporary.hardlink_to(source / name)
-        is_original = original.opened[name].is_at(temporary)  # the run may have been replaced meanwhile
-        if is_original:
+        is_equal = all((manifest.files or {}).get(name) == sums for manifest in (original, replaced))
+        is_linked = is_equal and original.opened[name].is_at(temporary)
+        if is_linked:
             temporary.replace(target / name)
     except (ManifestError, OSError):
-        is_original = False
+        is_linked = False
     with suppress(OSError):
         temporary.unlink(missing_ok=True)
-    return is_original
+    return is_linked

@@ -236,8 +236,9 @@ def vector_faults(parts: Iterable[Float32Array]) -> list[str]:
         rows, seen = rows + len(found), seen + len(part)
     if not first:
         return []
-    counts = f"; {rows:,} of {seen:,} rows have such values, in {len(columns):,} of {part.shape[1]:,} columns"
-    return [first + counts * (max(rows, len(columns)) > 1)]
+    if rows == len(columns) == 1:
+        return [first]
+    return [f"{first}; such values are in {rows:,} of {seen:,} rows and {len(columns):,} of {part.shape[1]:,} columns"]
 
 
 def check_inputs(inputs: Inputs, *, source: str, row_name: RowName = row_name) -> None:

@@ -156,7 +156,7 @@ def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
     """Raise a DataError if one of these splits, chosen by hash, has no rows."""
     if empty := [name for name in names if name not in split]:
         raise DataError(
-            f"{source}: the split was made by hash of too few different rows ({len(split)} in all), which left none for "
-            f"{' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each row, "
-            "or put images into folders of these names"
+            f"{source}: the split was made by hash of too few different rows ({len(split)} in all), which left none "
+            f"for {' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each "
+            "row, or put images into folders of these names"
         )

@@ -93,7 +93,7 @@ def _over_flat(variants: Sequence[Variant], chosen: Variant, rows: RowDifference
         return []
     times = [variant.estimate("train_seconds").mean for variant in (chosen, flat)]
     text = f"{_gain(chosen, flat, rows)}; training took {times[0]:.1f} s and {times[1]:.1f} s."
-    return [Statement("flat", text, subject="In all")]
+    return [Statement("flat", text, subject="Against the best flat method")]
 
 
 def _ahead(variants: Sequence[Variant], chosen: Variant, rows: RowDifference) -> list[Statement]:
@@ -144,7 +144,10 @@ def _reason(
     over = f"over the {tests} test rows"
     sentences = [f"{over.capitalize()} {'; '.join(found)}."] if found else []
     known = [chosen, *tied, *lost]
-    sentences += [sentence for variant in left if (sentence := _elimination(variant, known, rows))][:MOST_NAMED]
+    worse = [sentence for variant in left if (sentence := _elimination(variant, known, rows))]
+    sentences += worse[:MOST_NAMED]
+    if more := len(worse) - MOST_NAMED if len(worse) > MOST_NAMED else 0:
+        sentences.append(f"{more} other{'s are' if more > 1 else ' is'} significantly worse than another variant.")
     if tied:
         metrics = ", ".join(metric_spec(name).heading.removesuffix(" %") for name in CRITERIA)
         where = "" if found else f"{over} "

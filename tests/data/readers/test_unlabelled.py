@@ -187,7 +187,7 @@ def test_every_fault_is_found_before_the_first_batch(tmp_path: Path, monkeypatch
         faults[name] = [fault.removeprefix(f"{tmp_path / name}: ") for fault in error.value.faults]
     assert faults["a.npz"] == [
         "row 2, column 2 (features[1, 1]): expected a finite number, got nan; "
-        "2 of 5 rows have such values, in 2 of 2 columns"
+        "such values are in 2 of 5 rows and 2 of 2 columns"
     ]
     assert faults["a.csv"] == [
         "row 2: the text is empty; --on-error skip leaves such rows out",

@@ -20,7 +20,7 @@ Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dens
 
 
 class Committee(nn.Module):
-    """The weighted sum of the class scores of several models, mixed with the probabilities of the first one.
+    """The weighted sum of the class scores of several models, with a share of the first one alone if asked for.
 
     Args:
         taxonomy: the tree.

@@ -30,7 +30,7 @@ class Pool(NamedTuple):
     Attributes:
         weights: weights >= 0, shape (K,).
         loss: log-loss of the members together.
-        alone: log-loss of each member alone, at its best temperature.
+        alone: log-loss of each member alone, without a share of another, at its best temperature.
     """
 
     weights: Floats
@@ -51,7 +51,8 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare |
             other members are sure and wrong hardly lower the weights of these members.
     """
     tables = np.stack([table - table.max(axis=1, keepdims=True) for table in scores]).astype(np.float64)  # (K, M, C)
-    inverse, alone = zip(*(best_inverse(table, labels, first) for table in tables), strict=True)
+    inverse, _ = zip(*(best_inverse(table, labels, first) for table in tables), strict=True)
+    alone = [best_inverse(table, labels)[1] for table in tables]
     tables *= np.array(inverse)[:, None, None]
     kept = np.ones(len(tables), dtype=bool)
     while True:
@@ -63,11 +64,11 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare |
     weights = np.zeros(len(tables))
     weights[kept] = factors * np.array(inverse)[kept]
     loss = pooled_loss(np.tensordot(factors, tables[kept], axes=1), labels, first) / len(labels)
-    return Pool(weights, loss, list(alone))
+    return Pool(weights, loss, alone)
 
 
 def pooled_loss(logits: Floats, labels: IntArray, first: FirstShare | None = None) -> float:
-    """Sum of the samples' -log p, and of one more sample that may have any class; see `held_out_loss`.
+    """Sum of the samples' -log p, and of one more sample that may have any class, whose p has no share of a member.
 
     Args:
         logits: shape (M, C).
@@ -87,15 +88,20 @@ def own_logs(logs: Floats, labels: IntArray, first: FirstShare | None = None) ->
 
 
 def best_inverse(table: Floats, labels: IntArray, first: FirstShare | None = None) -> tuple[float, float]:
-    """The inverse temperature of a score table (M, C) with the smallest log-loss, and that log-loss."""
+    """The inverse temperature of a score table (M, C) with the smallest log-loss, and that log-loss.
+
+    With a share of another member the loss can have several minima, so the search begins with a grid.
+    """
     from scipy.optimize import minimize_scalar  # late: predictions without it start sooner
 
-    found = minimize_scalar(
-        lambda log: pooled_loss(np.exp(log) * table, labels, first),
-        bounds=(-7, 7),
-        method="bounded",
-        options={"xatol": 1e-3},
-    )
+    def loss(log: float) -> float:
+        return pooled_loss(np.exp(log) * table, labels, first)
+
+    low, high = -7.0, 7.0
+    if first is not None:
+        near = min(np.linspace(low, high, 15), key=loss)
+        low, high = max(low, near - 1), min(high, near + 1)
+    found = minimize_scalar(loss, bounds=(low, high), method="bounded", options={"xatol": 1e-3})
     return float(np.exp(found.x)), float(found.fun) / len(labels)
 
 
@@ -119,6 +125,10 @@ def _pool_factors(tables: Floats, labels: IntArray, first: FirstShare | None) ->
         slopes = (pooled * (expected - own)).sum(axis=1) + expected.sum(axis=1) / rows - any_class
         return loss, slopes + TOWARDS_EQUAL * unequal
 
-    found = minimize(value, np.full(count, 1 / count), jac=True, method="L-BFGS-B", bounds=[(0, None)] * count)
-    factors: Floats = found.x
+    starts = [np.full(count, 1 / count)]
+    if first is not None:
+        starts.append(np.eye(count)[0])  # the loss can have several minima
+    bounds = [(0, None)] * count
+    ends = [minimize(value, start, jac=True, method="L-BFGS-B", bounds=bounds) for start in starts]
+    factors: Floats = min(ends, key=lambda end: end.fun).x
     return factors

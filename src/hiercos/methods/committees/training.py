@@ -187,7 +187,10 @@ class CommitteeTraining:
         return best_inverse(candidate.scores.astype(np.float64), self.labels, self._first_share([first, candidate]))[1]
 
     def outcome(self, candidates: Sequence[Candidate]) -> Outcome:
-        """Outcome of candidates with fitted weights on the samples to weigh the members on."""
+        """Outcome of candidates with fitted weights on the samples to weigh the members on.
+
+        A share of the first one counts for the losses; it hardly changes an answer, so top-1 is without it.
+        """
         scores = np.stack([candidate.scores for candidate in candidates]).astype(np.float64)  # (K, M, C)
         logs = log_probabilities(np.tensordot(self._pool(candidates).weights, scores, axes=1))  # (M, C)
         own = own_logs(logs, self.labels, self._first_share(candidates))
@@ -199,8 +202,10 @@ class CommitteeTraining:
         Those with hardly any weight are left out, except a first one with a share of its own.
         """
         pool = self._pool(candidates)
-        weighty = [each for each, weight in zip(candidates, pool.weights, strict=True) if weight > 0]
-        first = self._first_share([candidates[0], *weighty])
+        weighted = [each for each, weight in zip(candidates, pool.weights, strict=True) if weight > 0]
+        first = self._first_share([candidates[0], *weighted])
+        if first is None and self._first_share(candidates) is not None:
+            return self.pooled(weighted)  # no wide one is left, and the weights were fitted with a share
         first_share = 0.0 if first is None else first.share
         kept = [
             (each, weight)
