@@ -130,7 +130,7 @@ def outcome(scores: Sequence[Callable[[Tensor], Tensor]], val: Samples) -> tuple
     """Weights fitted on one half of the samples; top-1 in percent and log-loss on the other half."""
     labels, found = val.labels.numpy(), np.stack(tables(scores, val.features))
     fitted = np.arange(len(labels)) % 2 == 0
-    weights, _, _ = pool_weights(list(found[:, fitted]), labels[fitted])
+    weights = pool_weights(list(found[:, fitted]), labels[fitted]).weights
     logs = log_probabilities(np.tensordot(weights, found[:, ~fitted].astype(np.float64), axes=1))
     own = np.take_along_axis(logs, labels[~fitted][:, None], axis=1)
     return weights, 100 * float((logs.argmax(axis=1) == labels[~fitted]).mean()), -float(own.mean())

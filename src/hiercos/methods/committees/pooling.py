@@ -30,12 +30,10 @@ class Pool(NamedTuple):
     Attributes:
         weights: weights >= 0, shape (K,).
         loss: log-loss of the members together.
-        alone: log-loss of each member alone, without a share of another, at its best temperature.
     """
 
     weights: Floats
     loss: float
-    alone: list[float]
 
 
 def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare | None = None) -> Pool:
@@ -51,9 +49,8 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare |
             other members are sure and wrong hardly lower the weights of these members.
     """
     tables = np.stack([table - table.max(axis=1, keepdims=True) for table in scores]).astype(np.float64)  # (K, M, C)
-    inverse, _ = zip(*(best_inverse(table, labels, first) for table in tables), strict=True)
-    alone = [best_inverse(table, labels)[1] for table in tables]
-    tables *= np.array(inverse)[:, None, None]
+    inverse = np.array([best_inverse(table, labels, first)[0] for table in tables])
+    tables *= inverse[:, None, None]
     kept = np.ones(len(tables), dtype=bool)
     while True:
         factors = _pool_factors(tables[kept], labels, first)
@@ -62,9 +59,9 @@ def pool_weights(scores: Sequence[Floats], labels: IntArray, first: FirstShare |
             break
         kept[np.flatnonzero(kept)[dropped]] = False
     weights = np.zeros(len(tables))
-    weights[kept] = factors * np.array(inverse)[kept]
+    weights[kept] = factors * inverse[kept]
     loss = pooled_loss(np.tensordot(factors, tables[kept], axes=1), labels, first) / len(labels)
-    return Pool(weights, loss, alone)
+    return Pool(weights, loss)
 
 
 def pooled_loss(logits: Floats, labels: IntArray, first: FirstShare | None = None) -> float:

@@ -221,7 +221,7 @@ class CommitteeTraining:
             **({"first_share": first_share} if self.has_first_share else {}),
         }
         left_out = [each for each in self.tried if not any(each is member for member, _ in kept)]
-        return Solved(_choice([each for each, _ in kept], left_out, candidates, pool), options)
+        return Solved(self._choice([each for each, _ in kept], left_out, pool.loss), options)
 
     def _pool(self, candidates: Sequence[Candidate]) -> Pool:
         """Weights of candidates, fitted on the samples to weigh the members on."""
@@ -234,15 +234,12 @@ class CommitteeTraining:
         logs = log_probabilities(candidates[0].scores.astype(np.float64))  # (M, C)
         return FirstShare(1 / (len(self.labels) + 1), own_logs(logs, self.labels))
 
-
-def _choice(
-    kept: Sequence[Candidate], left_out: Sequence[Candidate], candidates: Sequence[Candidate], pool: Pool
-) -> str:
-    """The sentence that names the members of a committee, its log-loss beside that of the best alone, and the rest."""
-    best = int(np.argmin(pool.alone))
-    choice = f"{', '.join(each.name for each in kept)}: log-loss {pool.loss:.4f} on validation"
-    if len(kept) > 1 or kept[0] is not candidates[best]:
-        choice += f", {candidates[best].method} alone {pool.alone[best]:.4f}"
-        if pool.loss > pool.alone[best]:
-            choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
-    return choice + (f"; tried and left out: {', '.join(each.method for each in left_out)}" if left_out else "")
+    def _choice(self, kept: Sequence[Candidate], left_out: Sequence[Candidate], loss: float) -> str:
+        """The sentence that names the members, their log-loss beside that of the best alone, and the rest."""
+        choice = f"{', '.join(each.name for each in kept)}: log-loss {loss:.4f} on validation"
+        if len(kept) > 1:
+            alone = [best_inverse(each.scores.astype(np.float64), self.labels)[1] for each in kept]
+            choice += f", {kept[int(np.argmin(alone))].method} alone {min(alone):.4f}"
+            if loss > min(alone):
+                choice += " (the weights are pulled towards equal ones, which is safer on new samples)"
+        return choice + (f"; tried and left out: {', '.join(each.method for each in left_out)}" if left_out else "")
