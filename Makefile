@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-BENCHMARKS := geometry metrics methods large_tree graph_cost imports predict busy effort estimators safety_cost code_sizes
+BENCHMARKS := geometry metrics methods large_tree graph_cost imports predict busy effort estimators code_sizes
 WORKERS ?= 2# processes that run the tests, one thread each
 SHARED := $(wildcard ../shared)
 ifneq ($(SHARED),)
@@ -14,7 +14,7 @@ unexport PYTHONDONTWRITEBYTECODE# the tests start a hundred processes, which sho
 .PHONY: demo test check lint types tests docs bench torture fuzz audit clean
 
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
-	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --patience 2 --max-epochs 20 --effort quick --jobs 2 --out demo
+	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --set patience=2 --set max_epochs=20 --effort quick --jobs 2 --out demo
 
 test: lint  ## lint, types and tests, the last two at the same time
 	$(MAKE) --no-print-directory --jobs=2 types tests
@@ -60,7 +60,7 @@ $(VENV)/.made:
 	touch $@
 
 $(VENV)/.demo: $(VENV)/.made pyproject.toml constraints.txt
-	$(INSTALL) -e '.[report]'
+	$(INSTALL) -e .
 	touch $@
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt

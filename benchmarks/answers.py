@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from scipy import stats
 
-from hiercos.benchmark import LabelledPosterior, values_by_rule
 from hiercos.decisions import Posterior, Rule, held_out_chains, rule
-from hiercos.engine import load_model
+from hiercos.evaluation import LabelledPosterior, values_by_rule
 from hiercos.metrics import functional as HF
+from hiercos.model import load_model
 
 TARGETS, SPLITS, MOST = (0.8, 0.9, 0.95, 0.99), 200, 6000  # at most so many test rows
 SHORT = {

@@ -21,7 +21,8 @@ from sklearn.isotonic import IsotonicRegression
 
 from hiercos.data import as_inputs, load_dataset
 from hiercos.decisions import Posterior, fit_temperature, log_softmax
-from hiercos.engine import ReadConfig, load_model, model_samples, posteriors
+from hiercos.encoders import ReadConfig
+from hiercos.model import load_model, model_samples, posteriors
 from hiercos.taxonomy import Taxonomy
 
 PENALTIES = (1.0, 10.0, 100.0, 1000.0)

@@ -21,12 +21,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos import Taxonomy
-from hiercos.data import load_dataset
-from hiercos.engine import prepare
-from hiercos.methods import METHODS, Method, build_method
+from hiercos.data import completed, load_dataset
+from hiercos.methods import METHODS, Method, Projection, Standardize, TransformationModule, build_method
 from hiercos.methods.committees.pooling import pool_weights
 from hiercos.methods.linear.logistic import log_probabilities
-from hiercos.nn import Projection, Standardize, TransformationModule
+from hiercos.training import Settings, features_of
 
 MEMBERS = ("cross-entropy-mlp", "barz-denzler", "hier-cos")
 WIDTH, RATE, WEIGHT_DECAY, BATCH = 512, 0.003, 0.01, 256
@@ -138,18 +137,18 @@ def outcome(scores: Sequence[Callable[[Tensor], Tensor]], val: Samples) -> tuple
 
 def dense_samples(data: str) -> tuple[Taxonomy, Samples, Samples]:
     """The taxonomy, the training samples and the validation samples."""
-    prepared = prepare(load_dataset(data))
-    dataset, features = prepared.dataset, prepared.features
+    given = features_of(completed(load_dataset(data)))
+    dataset, features = given.dataset, given.values
     rows = {split: dataset.rows(split) for split in ("train", "val")}
     if issparse(features):
-        directions = Projection.fit(features[rows["train"]], prepared.dim, 0).directions.numpy()
+        directions = Projection.fit(features[rows["train"]], Settings().dim, 0).directions.numpy()
         features = np.asarray(features @ directions, dtype=np.float32)
     vectors = torch.tensor(np.asarray(features))
     scale = Standardize(vectors.shape[1])
     scale.fit(vectors[rows["train"]])
     labels = torch.tensor(np.asarray(dataset.labels))
     found = [Samples(scale(vectors[rows[split]]), labels[rows[split]]) for split in rows]
-    return prepared.taxonomy, *found
+    return given.taxonomy, *found
 
 
 def main() -> None:

@@ -28,8 +28,8 @@ from geometry import THREADS, interleaved_seconds, print_ratio
 from hiercos import Taxonomy
 from hiercos.decisions import Posterior, rule
 from hiercos.decisions.best_order import cost_steps, expected_costs
-from hiercos.engine import load_model
 from hiercos.geometry import class_path_sums
+from hiercos.model import load_model
 from hiercos.taxonomy import Floats
 from trees import inaturalist_tree, tree_called
 

@@ -15,11 +15,12 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.data import load_dataset
+from hiercos.data import completed, load_dataset
 from hiercos.decisions import Posterior, fit_temperature
 from hiercos.decisions import rule as named_rule
-from hiercos.engine import PreparedData, TrainConfig, class_scores, fit, prepare
 from hiercos.metrics import default_suite
+from hiercos.model import class_scores
+from hiercos.training import Features, Settings, features_of, fit
 
 SHARED = {"width": 512, "dropout": 0.1}  # options of every method here
 TRAINING: dict[str, tuple[Any, ...]] = {
@@ -45,7 +46,7 @@ RULES_OF = {"hier-cos": ("none", "crm", "hops")}  # the others have no ranking o
 COLUMNS = {"top1": "top-1", "hops": "HOPS", "hops_at_5": "HOPS@5", "hops_at_20": "HOPS@20", "ahd_at_20": "AHD@20"}
 
 
-def changes(base: TrainConfig) -> Iterator[tuple[str, TrainConfig]]:
+def changes(base: Settings) -> Iterator[tuple[str, Settings]]:
     """The settings to try: the given ones, then each with one value changed."""
     yield "as given", base
     for name, values in TRAINING.items():
@@ -56,9 +57,9 @@ def changes(base: TrainConfig) -> Iterator[tuple[str, TrainConfig]]:
             yield f"{name} {value}", replace(base, options={**base.options, name: value})
 
 
-def validation(fabric: Fabric, data: PreparedData, config: TrainConfig, rules: tuple[str, ...]) -> dict[str, Any]:
+def validation(fabric: Fabric, data: Features, config: Settings, rules: tuple[str, ...]) -> dict[str, Any]:
     """The figures of one run on validation, by rule, and its log-loss at the fitted temperature."""
-    data = data.for_method(config.method)
+    data = data.for_method(config)
     model, val = data.model(config), data.samples("val")
     fit(fabric, model, data.training_samples(config), val, config)
     scores = class_scores(fabric, model, val)
@@ -95,12 +96,12 @@ def main() -> None:
     asked = parser.parse_args()
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    data = prepare(load_dataset(asked.data))
+    data = features_of(completed(load_dataset(asked.data)))
     for method in asked.methods.split(","):
         rules = RULES_OF.get(method, ("crm", "hops"))
         heads = [f"{rule} {heading}" for rule in rules for heading in COLUMNS.values()]
         print(f"\n## {method}\n\n| setting | log-loss | {' | '.join(heads)} |\n|---|{'---:|' * (len(heads) + 1)}")
-        for label, config in changes(TrainConfig(method=method, options=SHARED, epochs=asked.epochs)):
+        for label, config in changes(Settings(method=method, options=SHARED, epochs=asked.epochs)):
             runs = [validation(fabric, data, replace(config, seed=seed), rules) for seed in range(asked.seeds)]
             print(line(label, runs, rules), flush=True)
 

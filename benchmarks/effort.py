@@ -12,9 +12,11 @@ from time import process_time
 import torch
 
 from hiercos.data import load_dataset
-from hiercos.engine import TrainConfig, evaluate, fit, launched, prepare
+from hiercos.encoders import launched
+from hiercos.model import evaluate
+from hiercos.training import Settings, features_of, fit
 
-PATIENT = {"schedule": "plateau", "patience": 4, "epochs": 100}
+PATIENT = {"patience": 4, "max_epochs": 100}
 
 
 def main() -> None:
@@ -24,12 +26,12 @@ def main() -> None:
     parser.add_argument("--efforts", default="quick,normal")
     asked = parser.parse_args()
     torch.set_num_threads(asked.threads)
-    dense = prepare(load_dataset("icd10cm:9,10,11,13")).for_method("path-softmax")
+    dense = features_of(load_dataset("icd10cm:9,10,11,13")).for_method(Settings("path-softmax"))
     data = replace(dense, projection=None)  # vectors of unknown origin
     fabric, unit = launched("cpu"), 0.0
-    configs = {"path-softmax": TrainConfig("path-softmax", {"width": 512, "dropout": 0.1}, epochs=15)}
+    configs = {"path-softmax": Settings("path-softmax", {"width": 512, "dropout": 0.1}, epochs=15)}
     for effort in asked.efforts.split(","):
-        configs[f"default, {effort}"] = TrainConfig("default", {"effort": effort, "width": 512}, **PATIENT)
+        configs[f"committee, {effort}"] = Settings("committee", {"effort": effort, "width": 512}, **PATIENT)
     for name, config in configs.items():
         model = data.model(config)
         start = process_time()

@@ -24,8 +24,8 @@ from torch import Tensor
 
 from geometry import THREADS
 from hiercos.data import ImageFiles, Images, PixelImages, load_dataset
-from hiercos.engine import ReadConfig, channels_last, embed, frozen_encoder, suitable_batch
-from hiercos.nn.backbones import Backbone
+from hiercos.encoders import ReadConfig, channels_last, embed, frozen_encoder, suitable_batch
+from hiercos.encoders.backbones import Backbone
 
 BACKBONE = "efficientnet-lite0"
 FILES, SMALL = 1000, 64  # of part (b): files, and pixels a side, since memory is the question there and not time

@@ -2,7 +2,7 @@
 
 ICD-10-CM chapters 9, 10, 11 and 13 as 256 features, drawn anew for every split: 10,000 samples to fit, the others to
 test, one thread. The candidates take turns: HierarchicalClassifier with one linear layer of path-softmax and the rule
-`default`, the others with their defaults (but logistic regressions with 1,000 iterations, to converge). Prints, as
+`auto`, the others with their defaults (but logistic regressions with 1,000 iterations, to converge). Prints, as
 means over the splits, top-1, HOPS by `decision_function` (of hiclass, which has none: by the products of its local
 probabilities) and by `predict_proba`, hierarchical F1, the seconds of `fit`, and the rows that `predict` does in a
 second; then, split by split, top-1 of the linear path-softmax less that of the flat one. Ends with exit status 1 where
@@ -28,8 +28,8 @@ from sklearn.linear_model import LogisticRegression
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.data import icd10cm
-from hiercos.engine import prepare
 from hiercos.metrics import functional as HF
+from hiercos.training import Settings, features_of
 
 CHAPTERS, FIT_ROWS, FEATURES, ITERATIONS = ("9", "10", "11", "13"), 10_000, 256, 1_000
 OURS, PUBLISHED, FLAT, HICLASS = "linear path-softmax", "HierCOSClassifier", "flat logistic", "hiclass per parent"
@@ -102,9 +102,7 @@ def candidates(taxonomy: Taxonomy, seed: int) -> dict[str, Callable[[], Any]]:
     return {
         FLAT: lambda: LogisticRegression(max_iter=ITERATIONS),
         HICLASS: lambda: PerParentNode(taxonomy),
-        OURS: lambda: HierarchicalClassifier(
-            taxonomy, method="path-softmax", rule="default", validation_fraction=0, random_state=seed
-        ),
+        OURS: lambda: HierarchicalClassifier(taxonomy, method="path-softmax", rule="auto", random_state=seed),
         PUBLISHED: lambda: HierCOSClassifier(taxonomy, random_state=seed),
     }
 
@@ -139,10 +137,10 @@ def all_columns(columns: Array, classes: Array, taxonomy: Taxonomy) -> torch.Ten
 
 def samples_of_chapters() -> tuple[Taxonomy, Array, Array]:
     """The tree, all samples (M, F) and their classes (M,)."""
-    prepared = prepare(icd10cm(CHAPTERS), dim=FEATURES, seed=0).for_method("cross-entropy")
-    parts = [prepared.samples(name) for name in ("train", "val", "test")]
-    features = torch.cat([part.features for part in parts]).numpy()
-    return prepared.taxonomy, features, torch.cat([part.labels for part in parts]).numpy()
+    features = features_of(icd10cm(CHAPTERS)).for_method(Settings("cross-entropy", dim=FEATURES))
+    parts = [features.samples(name) for name in ("train", "val", "test")]
+    values = torch.cat([part.features for part in parts]).numpy()
+    return features.taxonomy, values, torch.cat([part.labels for part in parts]).numpy()
 
 
 def drawn(samples: Array, labels: Array, seed: int) -> Split:

@@ -24,11 +24,11 @@ from sklearn.preprocessing import StandardScaler
 
 from hiercos import HierarchicalClassifier, Taxonomy
 from hiercos.benchmark import few_shot_rows
-from hiercos.data import load_dataset
-from hiercos.engine import prepare
+from hiercos.data import completed, load_dataset
 from hiercos.metrics import functional as HF
+from hiercos.training import features_of
 
-OURS, FLAT, WIDE, HICLASS = "default", "logistic", "cross-entropy-mlp", "hiclass"
+OURS, FLAT, WIDE, HICLASS = "committee", "logistic", "cross-entropy-mlp", "hiclass"
 
 
 class StandardizedPerParentNode(PerParentNode):
@@ -87,9 +87,9 @@ def main() -> None:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore", ConvergenceWarning)
     warnings.filterwarnings("ignore", "The number of unique classes", UserWarning)  # one sample of each, on purpose
-    data = prepare(load_dataset(asked.data))
+    data = features_of(completed(load_dataset(asked.data)))
     dataset, taxonomy = data.dataset, data.taxonomy
-    features = data.features if issparse(data.features) else np.asarray(data.features)
+    features = data.values if issparse(data.values) else np.asarray(data.values)
     train, test = dataset.rows("train"), dataset.rows("test")
     print("| samples a class | candidate | top-1 % | minus the best flat | HOPS | log-loss |")
     print("|---|---|---:|---:|---:|---:|")

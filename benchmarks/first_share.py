@@ -28,7 +28,7 @@ def probabilities(train: tuple[Floats, IntArray], samples: Floats) -> dict[str, 
     """Class probabilities of samples (M, F) by each candidate, shape (M, 10)."""
     classifier = HierarchicalClassifier(PARITY, random_state=0).fit(*train)
     committee = classifier.model_.head
-    found = {"default": classifier.predict_proba(samples)}
+    found = {"committee": classifier.predict_proba(samples)}
     share, committee.first_share = committee.first_share, 0.0
     found["the same weights, without the share"] = classifier.predict_proba(samples)
     committee.first_share = share

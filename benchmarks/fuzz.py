@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from fuzzing import Report, fuzz
-from hiercos.files import write_atomically
+from hiercos.storage import write
 
 PORTION = 20_000  # inputs between two writings of the counts
 
@@ -49,7 +49,7 @@ class Totals:
         self.findings += [f"{name}: {finding}" for name, finding in report.findings]
         if self.file:
             values = {key: value for key, value in vars(self).items() if key != "file"}
-            write_atomically(self.file, json.dumps(values, indent=1) + "\n")
+            write(self.file, json.dumps(values, indent=1) + "\n")
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from hiercos import Taxonomy
 from hiercos.geometry import leaf_scores
 from hiercos.losses import HierCOSLoss
-from hiercos.nn import HierCOSHead, TransformationModule
+from hiercos.methods import HierCOSHead, TransformationModule
 from trees import inaturalist_tree, layered_tree
 
 THREADS, BATCH, ROUNDS = 2, 256, 30

@@ -19,7 +19,7 @@ from scipy import stats
 
 from hiercos.cli.app import run
 from hiercos.data import load_dataset
-from hiercos.engine import load_model
+from hiercos.model import load_model
 
 PARTS = {"train": 0.5, "val": 0.25, "test": 0.25}
 

@@ -14,10 +14,12 @@ from typing import Any
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.benchmark.ablation import COSINE, mean_cosine
-from hiercos.data import load_dataset
-from hiercos.engine import LabelledVectors, PreparedData, TrainConfig, evaluate, fit, prepare
+from hiercos.data import completed, load_dataset
+from hiercos.encoders import LabelledVectors
 from hiercos.methods import Model
+from hiercos.model import evaluate
+from hiercos.paper.ablation import COSINE, mean_cosine
+from hiercos.training import Features, Settings, features_of, fit
 
 VARIANTS: dict[
     str, tuple[str, Mapping[str, Any]]
@@ -39,14 +41,14 @@ VARIANTS: dict[
 COLUMNS = ("top1", "hops", "hops_at_5", "hops_at_20", "fpa", COSINE, "ahd_at_5", "log_loss", "epochs", "seconds")
 
 
-def changed(base: TrainConfig, changes: Mapping[str, Any]) -> TrainConfig:
+def changed(base: Settings, changes: Mapping[str, Any]) -> Settings:
     """Settings with some changed."""
     options = {name.removeprefix("options."): value for name, value in changes.items() if "." in name}
     training = {name: value for name, value in changes.items() if "." not in name}
     return replace(base, options={**base.options, **options}, **training)
 
 
-def figures(fabric: Fabric, data: PreparedData, train: LabelledVectors, config: TrainConfig) -> dict[str, float]:
+def figures(fabric: Fabric, data: Features, train: LabelledVectors, config: Settings) -> dict[str, float]:
     """Figures of one run on validation."""
     val, model = data.samples("val"), data.model(config)
     progress = fit(fabric, model, train, val, config)
@@ -70,7 +72,7 @@ def main() -> None:
     asked = parser.parse_args()
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
-    data = prepare(load_dataset(asked.data)).for_method("hier-cos")
+    data = features_of(completed(load_dataset(asked.data))).for_method(Settings("hier-cos"))
     train = data.samples("train")
     rows = torch.randperm(len(train), generator=torch.Generator().manual_seed(0))[: asked.limit]
     train = LabelledVectors(train.features[rows], train.labels[rows])
@@ -78,7 +80,7 @@ def main() -> None:
     for name in asked.variants.split(","):
         method, changes = VARIANTS[name]
         options = {"width": asked.width, "dropout": 0.1}
-        base = TrainConfig(method, options, epochs=100, schedule="plateau", patience=asked.patience)
+        base = Settings(method, options, max_epochs=100, patience=asked.patience)
         found = figures(fabric, data, train, changed(base, changes))
         print(f"| {name} | {' | '.join(f'{found[column]:.4f}' for column in COLUMNS)} |", flush=True)
 

@@ -2,7 +2,7 @@
 
     python benchmarks/labels.py coarse [DATA] [--shares 0.3,0.7] [--methods hier-cos,...] [--seeds 3] [--records FILE]
         [--per-class 20] [--below-label left-out]
-    python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods default,path-softmax,hier-cos] [--seeds 3]
+    python benchmarks/labels.py grow [--chapters 9,10,11,13] [--methods committee,path-softmax,hier-cos] [--seeds 3]
     python benchmarks/labels.py levels [DATA] [--epochs 25]
 
 Validation ends every training, as in `hiercos train`, unless `--epochs` is given. With `--records` each finished
@@ -35,28 +35,19 @@ import torch
 
 from hiercos.cli.app import run
 from hiercos.data import Dataset, load_dataset
-from hiercos.engine import (
-    ReadConfig,
-    TrainConfig,
-    evaluate,
-    fit,
-    launched,
-    level_costs,
-    level_model,
-    load_model,
-    model_samples,
-    posteriors,
-    prepare,
-)
+from hiercos.encoders import ReadConfig, launched
 from hiercos.methods import METHODS
-from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for
+from hiercos.model import evaluate, load_model, model_samples, posteriors
+from hiercos.options import batch_size_for
+from hiercos.paper import level_costs, level_model
 from hiercos.taxonomy import IntArray, Taxonomy
+from hiercos.training import Settings, features_of, fit
 
 WIDTH = 256
 Figures = TypeVar("Figures")  # of a run, as JSON values
 
 
-def config_of(method: str, seed: int, samples: int, epochs: int | None, below_label: str | None) -> TrainConfig:
+def config_of(method: str, seed: int, samples: int, epochs: int | None, below_label: str | None) -> Settings:
     """Settings of the runs: quick committees, narrow heads, the recommended options, the length and the batches of
     `hiercos train`."""
     wanted = {"width": WIDTH, "dropout": 0.1, "effort": "quick"}
@@ -64,19 +55,16 @@ def config_of(method: str, seed: int, samples: int, epochs: int | None, below_la
     options = {name: value for name, value in wanted.items() if name in known} | dict(METHODS.recommended(method))
     if below_label is not None and method == "hier-cos":
         options["below_label"] = below_label
-    config = TrainConfig(method, options, seed=seed, batch_size=batch_size_for(samples, 256))
-    if epochs is not None:
-        return replace(config, epochs=epochs)
-    return replace(config, epochs=MAX_EPOCHS, patience=PATIENCE, schedule="plateau")
+    config = Settings(method, options, seed=seed, batch_size=batch_size_for(samples, 256))
+    return replace(config, epochs=epochs)
 
 
-def coarsened(labels: IntArray, chosen: IntArray, taxonomy: Taxonomy, seed: int) -> IntArray:
-    """Labels with those of the chosen rows replaced by a random ancestor; classes just under the root stay."""
-    generator, found = np.random.default_rng(seed), labels.copy()
+def coarsened(nodes: IntArray, chosen: IntArray, taxonomy: Taxonomy, seed: int) -> IntArray:
+    """Nodes with those of the chosen rows replaced by a random ancestor; classes just under the root stay."""
+    generator, found = np.random.default_rng(seed), nodes.copy()
     for row in chosen:
-        above = taxonomy.path(int(taxonomy.leaves[labels[row]]))[:-1]
-        if above:
-            found[row] = taxonomy.num_classes + generator.choice(above)
+        if above := taxonomy.path(int(nodes[row]))[:-1]:
+            found[row] = generator.choice(above)
     return found
 
 
@@ -86,9 +74,9 @@ def variants(dataset: Dataset, shares: Iterable[float], seed: int) -> dict[str, 
     found = {"all labels": dataset}
     for share in shares:
         chosen = rows[: round(share * len(rows))]
-        labels = coarsened(dataset.labels, chosen, dataset.taxonomy, seed)
-        left = np.setdiff1d(np.arange(len(dataset)), chosen[labels[chosen] >= dataset.taxonomy.num_classes])
-        found[f"{share:.0%} coarsened"] = replace(dataset, labels=labels)
+        nodes = coarsened(dataset.nodes, chosen, dataset.taxonomy, seed)
+        left = np.setdiff1d(np.arange(len(dataset)), chosen[nodes[chosen] != dataset.nodes[chosen]])
+        found[f"{share:.0%} coarsened"] = replace(dataset, nodes=nodes)
         found[f"{share:.0%} left out"] = dataset.take(left)
     return found
 
@@ -142,9 +130,9 @@ class Records:
         return self.found[key]
 
 
-def measured(dataset: Dataset, config: TrainConfig, split: str) -> dict[str, float]:
+def measured(dataset: Dataset, config: Settings, split: str) -> dict[str, float]:
     """Figures of one run without a rule on the rows of a split; `seconds` is the CPU time of its training."""
-    fabric, data = launched("cpu"), prepare(dataset).for_method(config.method)
+    fabric, data = launched("cpu"), features_of(dataset).for_method(config)
     model, start = data.model(config), time.process_time()
     fit(fabric, model, data.training_samples(config), data.samples("val"), config)
     return {"seconds": time.process_time() - start, **evaluate(fabric, model, data.samples(split))}
@@ -211,9 +199,9 @@ def growth_commands(method: str, folder: Path, seed: int, asked: argparse.Namesp
     """Command of each model without its `--out`; the first one's is to be the folder 0."""
     length = [] if asked.epochs is None else ["--epochs", str(asked.epochs)]
     effort = ["--effort", "quick"] if "effort" in METHODS.options(method) else []
-    settings = [*length, "--width", str(WIDTH), "--device", "cpu", "--seed", str(seed)]
+    settings = [*length, "--device", "cpu", "--seed", str(seed)]
     of_old, of_all = (["--taxonomy", str(folder / f"{name}-tree.json")] for name in ("old", "all"))
-    train = ["--method", method, *effort, *settings, "--memory", str(asked.memory)]
+    train = ["--method", method, *effort, "--set", f"width={WIDTH}", *settings, "--memory", str(asked.memory)]
     extend = ["extend", str(folder / "0"), str(folder / "new.csv"), *of_all, *settings]
     commands = {
         "old classes alone": ["train", str(folder / "old.csv"), *of_old, *train],
@@ -290,12 +278,12 @@ def main() -> None:
             added.add_argument("--records", type=Path)
         return added
 
-    coarse_options = command(coarse, "cross-entropy,hier-cos,default")
+    coarse_options = command(coarse, "cross-entropy,hier-cos,committee")
     coarse_options.add_argument("data", nargs="?", default="icd10cm:9,10,11,13")
     coarse_options.add_argument("--shares", default="0.3,0.7")
     coarse_options.add_argument("--per-class", type=int, help="training rows of each class; all by default")
     coarse_options.add_argument("--below-label", choices=("left-out", "merged"), help="option of hier-cos")
-    grow_options = command(grow, "cross-entropy,hier-cos,path-softmax,default")
+    grow_options = command(grow, "cross-entropy,hier-cos,path-softmax,committee")
     grow_options.add_argument("--chapters", default="9,10,11,13")
     grow_options.add_argument("--memory", type=int, default=20, help="remembered samples of each label")
     command(levels).add_argument("data", nargs="?", default="icd10cm:9,10,11,13")

@@ -20,8 +20,9 @@ from torch import Tensor
 
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
-from hiercos.data import Float32Array, Inputs, TestSamples, Vectors, load_test_samples
-from hiercos.engine import TfidfEncoder, channels_last, load_model
+from hiercos.data import Dataset, Float32Array, Inputs, Vectors, load_test_samples
+from hiercos.encoders import TfidfEncoder, channels_last
+from hiercos.model import load_model
 from hiercos.onnx import (
     OnnxExport,
     OnnxModel,
@@ -75,7 +76,7 @@ def ratios(export: OnnxExport, others: list[OnnxModel], batch: Float32Array, rou
     return 1e3 * reference / len(batch), [seconds / reference for seconds in found]
 
 
-def print_model(title: str, export: OnnxExport, samples: TestSamples, inputs: Inputs, threads: int) -> None:
+def print_model(title: str, export: OnnxExport, samples: Dataset, inputs: Inputs, threads: int) -> None:
     """Everything about one model."""
     small = to_int8(export)
     files = {"float": export, "int8": small}
@@ -98,7 +99,7 @@ def print_model(title: str, export: OnnxExport, samples: TestSamples, inputs: In
             )
 
 
-def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, TestSamples]:
+def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, Dataset]:
     """The export of a model in a folder, and what to test it with."""
     export = export_onnx(load_model(folder), start=start)
     return export, load_test_samples(data, export.description.taxonomy)

@@ -36,10 +36,12 @@ from labels import Records, check, print_row
 from hiercos.cli.app import run
 from hiercos.data import Texts
 from hiercos.decisions import Posterior, rule
-from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
+from hiercos.encoders import ReadConfig, launched
 from hiercos.methods import METHODS
 from hiercos.metrics import functional as HF
-from hiercos.taxonomy import IntArray, Taxonomy, read_terms, taxonomy_facts, tree_lines
+from hiercos.model import load_model, model_samples, posteriors
+from hiercos.paper.wordnet import read_wordnet
+from hiercos.taxonomy import IntArray, Taxonomy, part_above, part_below, taxonomy_facts, tree_lines
 
 ABNORMALITY = "HP:0000118"  # "Phenotypic abnormality"; beside it are modes of inheritance, frequencies and the like
 LEAST_TEXTS = 3
@@ -98,7 +100,8 @@ def graph(asked: argparse.Namespace) -> None:
         with TemporaryDirectory() as folder:
             path, under = SOURCES[name](Path(folder))
             start = time.process_time()
-            taxonomy = read_terms(path).tree(under=under)
+            ontology = read_wordnet(path) if name == "wordnet" else Taxonomy.read(path)
+            taxonomy = part_below(ontology, ontology.ids.index(under))
             read = time.process_time()
             taxonomy_facts(taxonomy)
             list(tree_lines(taxonomy, depth=3, children=10))
@@ -134,9 +137,10 @@ SOURCES: dict[str, Callable[[Path], tuple[Path, str]]] = {
 
 def models(asked: argparse.Namespace) -> None:
     """Print the table of the trained models."""
-    terms, texts = read_terms(ontology_file()), texts_of_terms(ontology_file())
-    labels, classes = labels_and_classes(terms.tree(under=asked.under), texts)
-    taxonomy = terms.tree(under=asked.under, classes=classes)
+    ontology, texts = Taxonomy.read(ontology_file()), texts_of_terms(ontology_file())
+    whole = part_below(ontology, ontology.ids.index(asked.under))
+    labels, classes = labels_and_classes(whole, texts)
+    taxonomy = part_above(whole, [whole.ids.index(given_id) for given_id in classes])
     table = list(rows(texts, labels, asked.seed))
     with TemporaryDirectory() as name:
         folder = Path(name)
@@ -180,7 +184,7 @@ def training_settings(method: str, asked: argparse.Namespace) -> list[str]:
     rate = ["--learning-rate", str(asked.learning_rate)]
     effort = ["--effort", asked.effort] if "effort" in METHODS.options(method) else []
     alpha = ["--set", f"alpha={asked.alpha}"] if method == "hier-cos" and asked.alpha is not None else []
-    return [*length, *rate, "--width", "512", *effort, *alpha, "--seed", str(asked.seed)]
+    return [*length, *rate, "--set", "width=512", *effort, *alpha, "--seed", str(asked.seed)]
 
 
 def trained(
@@ -245,14 +249,16 @@ def main() -> None:
     command(graph).add_argument("--sources", default=",".join(SOURCES))
     options = command(models)
     options.add_argument("--under", default=ABNORMALITY, help="id of the term whose descendants are used")
-    options.add_argument("--methods", default="cross-entropy,hier-cos,default")
+    options.add_argument("--methods", default="cross-entropy,hier-cos,committee")
     options.add_argument("--cut", action="store_true", help="keep the first parent of each term alone")
     options.add_argument("--epochs", type=int, help="exact number; by default validation ends the training")
     options.add_argument("--learning-rate", type=float, default=0.003)
     options.add_argument(
         "--alpha", type=float, help="weight of the penalty of hier-cos; by default chosen by the sizes of the levels"
     )
-    options.add_argument("--effort", choices=("quick", "normal", "best"), default="normal", help="of the default")
+    options.add_argument(
+        "--effort", choices=("quick", "normal", "best"), default="normal", help="of the method committee"
+    )
     options.add_argument("--split", choices=("val", "test"), default="test")
     options.add_argument("--records", type=Path)
     options.add_argument("--confidence", type=float, default=0.8)

@@ -20,7 +20,7 @@ from time import perf_counter
 import numpy as np
 import torch
 
-from hiercos.engine import load_model
+from hiercos.model import load_model
 from trees import CHAPTER_LEVELS, layered_tree
 
 FEATURES, BATCH, ROWS, MANY_ROWS = 256, 1024, 100_000, 1_000_000

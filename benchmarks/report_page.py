@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from hiercos import Taxonomy
-from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.decisions import Posterior, rule
-from hiercos.metric_table import SUITE, of_all_levels
+from hiercos.evaluation import VariantAnswers, analyse
+from hiercos.metrics.table import SUITE, of_all_levels
 from hiercos.records import Record
 from hiercos.report import comparison_results
 from hiercos.report.page import report_html
@@ -58,7 +58,8 @@ def answers(taxonomy: Taxonomy, samples: int, name: str, skill: float) -> Varian
 def record(method: str, taxonomy: Taxonomy, samples: int) -> Record:
     """Record of a run with the same value for every metric."""
     levels = {f"accuracy_level_{level}": 0.5 for level in range(1, taxonomy.height + 1)}
-    shape = {"nodes": taxonomy.num_nodes, "classes": taxonomy.num_classes, "height": taxonomy.height}
+    shape = {"nodes": taxonomy.num_nodes, "classes": taxonomy.num_classes}
+    heights = dict.fromkeys(("height", "largest_distance"), taxonomy.height)
     return Record(
         method=method,
         uses_tree=method != "cross-entropy",
@@ -72,7 +73,7 @@ def record(method: str, taxonomy: Taxonomy, samples: int) -> Record:
             "features": 1,
             "sizes": {"train": 1, "val": 1, "test": samples},
         },
-        taxonomy={"fingerprint": "0" * 64, **shape},
+        taxonomy={"fingerprint": "0" * 64, **shape, **heights},
         metrics={spec.name: 0.5 for spec in of_all_levels(SUITE, taxonomy.height)}
         | {"correct_order_all": 0.5}
         | levels,

@@ -14,12 +14,12 @@ from time import process_time
 
 import numpy as np
 
+from hiercos.csv_text import csv_text
 from hiercos.data import InputBatch, Vectors, load_dataset
 from hiercos.decisions import AnswerRequest, Posterior
 from hiercos.decisions.posterior import classes_at_or_below
-from hiercos.engine import array_scores, load_model
-from hiercos.files import csv_text
-from hiercos.predictions import RowWeights, answer_columns
+from hiercos.evaluation import RowWeights
+from hiercos.model import answer_columns, array_scores, load_model
 from hiercos.taxonomy import IntArray, Taxonomy
 
 

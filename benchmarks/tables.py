@@ -18,12 +18,12 @@ from typing import Any
 
 import numpy as np
 
-from hiercos.benchmark import answer_rows, bootstrap_interval
-from hiercos.files import write_atomically
+from hiercos.evaluation import answer_rows, bootstrap_interval
 from hiercos.methods import METHODS
-from hiercos.metric_table import metric_spec
-from hiercos.records import Record, variant_name
+from hiercos.metrics.table import metric_spec
+from hiercos.records import Record, read_records, variant_name
 from hiercos.report import Cell, Grid, Variant, comparison_results, learning_curve_results, markdown_table
+from hiercos.storage import write
 
 ROOT = Path(__file__).parents[1]
 RESULTS, DOCS = ROOT / "benchmarks" / "results", ROOT / "docs"
@@ -78,12 +78,11 @@ def collect(out: Path, target: Path) -> int:
     one_seed = len({run.name for run in runs}) == 1
     found = {}
     for run in runs:
-        for path in sorted(run.glob("record*.json")):
-            record = Record.read(run, path.stem.removeprefix("record").removeprefix("-") or "none")
+        for record in read_records(run).values():
             found[file_name(record)] = Stored(record, _distances(run, record.rule) if one_seed else "")
     target.mkdir(parents=True, exist_ok=True)
     for name, stored in found.items():
-        write_atomically(target / name, stored.to_json())
+        write(target / name, stored.to_json())
     methods = {stored.record.method for stored in found.values()}
     for path in target.glob("*.json"):
         if path.name not in found and Stored.from_json(path.read_text(encoding="utf-8")).record.method in methods:
@@ -261,7 +260,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for path, new in changed:
         print(f"{path.relative_to(ROOT)}: {'out of date' if options.check else 'rendered'}")
         if not options.check:
-            write_atomically(path, new)
+            write(path, new)
     return int(options.check and bool(changed))
 
 

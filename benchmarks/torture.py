@@ -35,24 +35,24 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data, cloud
 from colours import colour_data, small_backbone
+from ends import ENDED, end_at
 from hiercos import Taxonomy
 from hiercos.cli.app import run
-from hiercos.data import TextFeatures
-from hiercos.engine import ReadConfig, StoredModel, TrainConfig, save_model, train_run
-from hiercos.engine.embedding import embed_dataset
-from hiercos.engine.feature_file import write_features
-from hiercos.files import write_atomically
-from hiercos.manifest import Manifest
+from hiercos.encoders import ReadConfig, TextFeatures
+from hiercos.encoders.embedding import embed_dataset
+from hiercos.encoders.feature_file import write_features
 from hiercos.methods import Model
+from hiercos.model import StoredModel, save_model
 from hiercos.onnx.format import check_seal
+from hiercos.records import RECORD_FILE, records_json
+from hiercos.storage import DIGEST, FILES, StorageError, opened, write
+from hiercos.training import Settings, checkpoint, train
 from records import record
 from trees import TOY17
 
-CRASHED = 66  # exit code of a child that ended at its operation
-WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
-CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.truncate", "os.link")
 CHANGING = ("seconds", "train_seconds", "source")  # keys of a record that differ between equal runs: times, the folder
-UNCOMPARED = {"log.csv", "manifest.json", "report.html"}  # they hold times, or checksums of files with times
+CHECKSUMS = (FILES, DIGEST)  # keys of a configuration that depend on files with times
+UNCOMPARED = {"log.csv", "report.html"}  # they hold times
 
 Action = Callable[[Path], int]
 
@@ -66,9 +66,7 @@ def forked(action: Action, folder: Path, last: int | None, log: Path) -> int:
     os.dup2(descriptor, 1)
     os.dup2(descriptor, 2)
     try:
-        counter = [0]
-        if last is not None:
-            count_operations(folder, last, counter)
+        counter = [0] if last is None else end_at(folder, last)
         code = action(folder)
         sys.stdout.flush()
         log.with_name("operations").write_text(str(counter[0]))
@@ -78,45 +76,14 @@ def forked(action: Action, folder: Path, last: int | None, log: Path) -> int:
     os._exit(code)
 
 
-def count_operations(folder: Path, last: int, counter: list[int]) -> None:
-    """End this process before its operation number `last` on a file in the folder, or on any file's disk.
-
-    Args:
-        folder: folder whose files count.
-        last: number of the operation, from 1; 0 to end nowhere.
-        counter: list of one number, that of the operations so far.
-    """
-    place, fsync = str(folder), os.fsync
-
-    def operation() -> None:
-        counter[0] += 1
-        if counter[0] == last:
-            os._exit(CRASHED)
-
-    def hook(event: str, arguments: tuple[Any, ...]) -> None:
-        if event == "open":
-            path, _, flags = arguments
-            if isinstance(path, str | bytes) and os.fsdecode(path).startswith(place) and flags & WRITING:
-                operation()
-        elif event in CHANGES and str(arguments[0]).startswith(place):
-            operation()
-
-    def counted(descriptor: int) -> None:
-        operation()
-        fsync(descriptor)
-
-    os.fsync = counted
-    sys.addaudithook(hook)
-
-
 def snapshot(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file below a folder that does not depend on the time; records without theirs."""
+    """SHA-256 of each file below a folder, without what depends on the time."""
     found = {}
     for file in sorted(path for path in folder.rglob("*") if path.is_file()):
         if file.name in UNCOMPARED or file.name.startswith("results."):
             continue
         content = file.read_bytes()
-        if file.name.startswith("record"):
+        if file.name in {"record.json", "config.json"}:
             content = json.dumps(without_times(json.loads(content)), sort_keys=True).encode()
         found[str(file.relative_to(folder))] = hashlib.sha256(content).hexdigest()
     return found
@@ -125,7 +92,7 @@ def snapshot(folder: Path) -> dict[str, str]:
 def without_times(value: Any) -> Any:
     """A JSON value without the keys that differ between equal runs."""
     if isinstance(value, dict):
-        return {key: without_times(each) for key, each in value.items() if key not in CHANGING}
+        return {key: without_times(each) for key, each in value.items() if key not in CHANGING + CHECKSUMS}
     return [without_times(each) for each in value] if isinstance(value, list) else value
 
 
@@ -135,19 +102,18 @@ def leftovers(folder: Path) -> list[str]:
     return [
         name
         for name in names
-        if re.search(r"(\.tmp|\.lock|\.partial|checkpoint.*|\.shared-\w+|\.hiercos-next-.*)$", name)
+        if re.search(r"(\.lock|checkpoint[^/]*|\.shared-\w+|\.hiercos-[^/]*)$", name)
+        and not name.startswith(("cache/", ".hiercos-"))  # what stays: locks of the cache, half an output
     ]
 
 
 def invalid_folders(folder: Path) -> list[str]:
-    """Folders whose manifest does not fit their files."""
+    """Folders whose configuration does not fit their files."""
     faults = []
-    for file in folder.rglob("manifest.json"):
-        manifest = Manifest.of(file.parent)
+    for file in folder.rglob("config.json"):
         try:
-            for name in manifest.files or ():
-                manifest.content(name)
-        except ValueError as error:
+            opened(file.parent).check()
+        except StorageError as error:
             faults.append(str(error))
     return faults
 
@@ -199,7 +165,7 @@ class Totals:
         own["ends"] += ended
         own["faults"] += faults
         if self.file:
-            write_atomically(self.file, json.dumps(self.commands, indent=1) + "\n")
+            write(self.file, json.dumps(self.commands, indent=1) + "\n")
 
 
 def tortured(case: Case, most: int | None, totals: Totals) -> None:
@@ -224,7 +190,7 @@ def tortured(case: Case, most: int | None, totals: Totals) -> None:
                 continue
             folder = place / "folder"
             shutil.copytree(start, folder)
-            ended = forked(case.action, folder, last, log) == CRASHED
+            ended = forked(case.action, folder, last, log) == ENDED
             found = case.intact(folder, before, after)
             code = forked(case.action, folder, None, log)
             found += [f"exit {code}: {log.read_text()[-300:]}"] if code else []
@@ -263,8 +229,8 @@ def command(*arguments: str) -> Action:
 
 def cases() -> list[Case]:
     """All commands with their data."""
-    data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--width", "16"]
-    texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--dim", "8"]
+    data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--set", "width=16"]
+    texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--set", "dim=8"]
     linear = ["--method", "cross-entropy", "--epochs", "3"]
     grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu", "--epochs", "2"]
 
@@ -295,7 +261,7 @@ def cases() -> list[Case]:
     return [
         Case("convert", command("taxonomy", "convert", "{}/tree.json", "{}/new.csv"), tree),
         Case("predict", command("predict", "{}/model", "{}/data.npz", "--output", "{}/out.csv"), trained),
-        Case("report", command("report", "{}/model", "--figures", "svg"), trained),
+        Case("report", command("report", "{}/model", "--figures"), trained),
         Case("embed", embedded),
         ExportCase("export", exported, lambda folder: other_export().write(folder / "model.onnx") and None),
         *(Case(f"run, {epochs} epochs", training_run(epochs)) for epochs in (1, 2, 3, 4, 6, 8)),
@@ -311,14 +277,13 @@ def cases() -> list[Case]:
 
 
 def training_run(epochs: int, method: str = "cross-entropy") -> Action:
-    """A run of `train_run` itself, without the command."""
+    """A run of `train` itself, without the command."""
 
-    def train(folder: Path) -> int:
-        config = TrainConfig(method=method, epochs=epochs, batch_size=32)
-        train_run(Fabric(accelerator="cpu", devices=1), blob_data(), config, folder / "run", resume=True)
+    def trained(folder: Path) -> int:
+        train(blob_data(), Settings(method=method, epochs=epochs, batch_size=32), folder=folder / "run", resume=True)
         return 0
 
-    return train
+    return trained
 
 
 def model_saved(seed: int) -> Action:
@@ -327,7 +292,7 @@ def model_saved(seed: int) -> Action:
     def save(folder: Path) -> int:
         torch.manual_seed(seed)
         model = StoredModel(Model(TOY17, 6, "cross-entropy").eval(), None, temperature=1.0 + seed)
-        save_model(folder / "model", model, {"record.json": record(seed=seed).to_json()})
+        save_model(folder / "model", model, {RECORD_FILE: records_json([record(seed=seed)])})
         return 0
 
     return save
@@ -364,6 +329,7 @@ def main() -> None:
     options = parser.parse_args()
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    checkpoint.SECONDS = 0.0  # after every epoch
     totals = Totals(options.totals)
     for case in cases():
         if options.only and not case.name.startswith(tuple(options.only.split(","))):

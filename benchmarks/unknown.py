@@ -1,4 +1,4 @@
-"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz [--methods default]
+"""Samples of classes that were left out of training: python benchmarks/unknown.py FEATURES.npz [--methods committee]
 
 Every tenth class is left out. For each method it prints the area under the ROC curve of the scores, and what becomes of
 the unknown samples at thresholds from validation data that keep the class of 95% of the known ones:
@@ -54,8 +54,8 @@ def main() -> None:
     """Print the comparison."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("features", type=Path)
-    parser.add_argument("--methods", default="default,cross-entropy", help="methods, separated by commas")
-    parser.add_argument("--effort", default="quick", help="effort of the default method")
+    parser.add_argument("--methods", default="committee,cross-entropy", help="methods, separated by commas")
+    parser.add_argument("--effort", default="quick", help="effort of the method committee")
     options = parser.parse_args()
     data = load_dataset(options.features)
     features, classes, taxonomy = np.asarray(data.inputs), data.labels, data.taxonomy
@@ -66,7 +66,7 @@ def main() -> None:
     print(f"{len(known)} classes known, {int(rows['new'].sum())} samples of the others")
     labels = taxonomy.leaves[classes]
     for method in options.methods.split(","):
-        effort = {"effort": options.effort} if method == "default" else None
+        effort = {"effort": options.effort} if method == "committee" else None
         model = HierarchicalClassifier(taxonomy, method=method, options=effort, random_state=0)
         model.fit(features[train], classes[train])
         print_scorer(method, lambda mask, model=model: model._posterior(features[mask]).within(known), rows, labels)

@@ -10,9 +10,9 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from hiercos import HierCOSHead, HierCOSLoss, Taxonomy
 from hiercos.data import load_dataset
-from hiercos.engine import PreparedData, prepare
 from hiercos.geometry import leaf_scores
 from hiercos.metrics import HOPS, TopKAccuracy
+from hiercos.training import Features, Settings, features_of
 
 
 class HierarchicalModule(pl.LightningModule):
@@ -40,14 +40,15 @@ class HierarchicalModule(pl.LightningModule):
         return torch.optim.AdamW(self.parameters(), lr=3e-3)
 
 
-def loader(data: PreparedData, split: str) -> DataLoader:
+def loader(data: Features, split: str) -> DataLoader:
     """Batches of a split."""
     samples = data.samples(split)
     return DataLoader(TensorDataset(samples.features, samples.labels), 64, shuffle=split == "train")
 
 
 pl.seed_everything(0, verbose=False)
-data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("hier-cos")  # phrases of two chapters, (M, 128)
+phrases = features_of(load_dataset("icd10cm:3,8"))  # of two chapters, as sparse vectors
+data = phrases.for_method(Settings("hier-cos", dim=128))  # (M, 128)
 quiet = {"logger": False, "enable_checkpointing": False, "enable_progress_bar": False, "enable_model_summary": False}
 trainer = pl.Trainer(max_epochs=5, accelerator="cpu", **quiet)
 module = HierarchicalModule(128, data.taxonomy)

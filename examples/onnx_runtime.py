@@ -9,19 +9,18 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import onnxruntime
-from lightning_fabric import Fabric
 
 from hiercos.data import load_dataset
-from hiercos.engine import TrainConfig, load_model, prepare, train_run
+from hiercos.model import load_model
 from hiercos.onnx import export_onnx
+from hiercos.training import Settings, features_of, train
 
 
 def export_model(folder: Path) -> list[str]:
     """Write the model as model.onnx and test vectors with their labels as test.npz; returns their phrases."""
-    data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("path-softmax")  # phrases as vectors (M, 128)
-    fabric = Fabric(accelerator="cpu", devices=1)
-    fabric.launch()
-    train_run(fabric, data, TrainConfig(method="path-softmax", epochs=5, batch_size=64), folder / "model")
+    settings = Settings("path-softmax", epochs=5, batch_size=64, dim=128)
+    data = features_of(load_dataset("icd10cm:3,8")).for_method(settings)  # phrases as vectors (M, 128)
+    train(data, settings, folder=folder / "model")
     exported = export_onnx(load_model(folder / "model"), start="features")  # as `hiercos export --from features`
     exported.write(folder / "model.onnx")
     print(f"onnxruntime and PyTorch differ by {exported.difference:.0e}")

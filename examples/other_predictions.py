@@ -11,11 +11,10 @@ import torch
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 
-from hiercos.benchmark import bootstrap_interval, sample_metrics
 from hiercos.data import load_dataset
 from hiercos.decisions import Posterior, rule
+from hiercos.evaluation import bootstrap_interval, read_scores, sample_metrics
 from hiercos.metrics import functional as HF
-from hiercos.predictions import read_scores
 
 data = load_dataset("icd10cm:3,8")  # phrases of two chapters of ICD-10-CM
 t, texts, train, test = data.taxonomy, np.array(data.inputs), data.rows("train"), data.rows("test")

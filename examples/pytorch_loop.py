@@ -7,12 +7,13 @@ import torch
 
 from hiercos import HierCOSHead, HierCOSLoss
 from hiercos.data import load_dataset
-from hiercos.engine import prepare
 from hiercos.geometry import leaf_scores, level_scores
 from hiercos.metrics import default_suite
+from hiercos.training import Settings, features_of
 
 torch.manual_seed(0)
-data = prepare(load_dataset("icd10cm:3,8"), dim=128).for_method("hier-cos")  # phrases of two chapters, (M, 128)
+phrases = features_of(load_dataset("icd10cm:3,8"))  # of two chapters, as sparse vectors
+data = phrases.for_method(Settings("hier-cos", dim=128))  # (M, 128)
 t, train, val, test = data.taxonomy, data.samples("train"), data.samples("val"), data.samples("test")
 
 head, loss = HierCOSHead(128, t, width=256, dropout=0.1), HierCOSLoss(t, alpha=0.05)

@@ -42,7 +42,7 @@ with SHEET.open(encoding="utf-8-sig", newline="") as stream, TemporaryDirectory(
 
     with (folder / "sold.csv").open("w", encoding="utf-8", newline="") as table:
         csv.writer(table).writerows([("title", "kind"), *sold()[:2000]])
-    columns = ["--text-column", "title", "--label-column", "kind"]
+    columns = ["--input-column", "title", "--label-column", "kind"]
     settings = ["--effort", "quick", "--device", "cpu"]  # "normal", the default, is more accurate and takes longer
     command = ["hiercos", "train", "sold.csv", "--taxonomy", "tree.csv", *columns, *settings, "--out", "model"]
     subprocess.run([sys.executable, "-m", *command], cwd=folder, check=True)

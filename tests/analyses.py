@@ -3,9 +3,8 @@
 import numpy as np
 
 from hiercos import Taxonomy
-from hiercos.analysis import Analysis
-from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.decisions import Posterior, rule
+from hiercos.evaluation import Analysis, VariantAnswers, analyse
 
 MARKUP = Taxonomy.from_paths(
     [

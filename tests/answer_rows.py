@@ -7,9 +7,9 @@ from lightning_fabric import Fabric
 
 from hiercos.data import InputBatch, UnlabelledInputs
 from hiercos.decisions import Posterior, Rule
-from hiercos.engine import ReadConfig, StoredModel, posterior_batches
+from hiercos.encoders import ReadConfig
+from hiercos.model import StoredModel, answer_columns, posterior_batches
 from hiercos.onnx import InferenceConfig, OnnxModel
-from hiercos.predictions import answer_columns
 
 
 def stored_rows(

@@ -5,7 +5,7 @@ import torch
 
 from hiercos import Taxonomy
 from hiercos.data import Dataset, Vectors
-from hiercos.engine import PreparedData, prepare
+from hiercos.training import Features, features_of
 from trees import TOY
 
 FEATURES = 12
@@ -21,8 +21,8 @@ def cloud(taxonomy: Taxonomy, count: int, *, seed: int = 0, noise: float = 0.4) 
     return torch.tensor(features, dtype=torch.float32), torch.tensor(labels)
 
 
-def blob_data(taxonomy: Taxonomy = TOY, count: int = 120) -> PreparedData:
-    """The same as a prepared data set with three splits."""
+def blob_data(taxonomy: Taxonomy = TOY, count: int = 120) -> Features:
+    """The same as features of a data set with three splits."""
     features, labels = cloud(taxonomy, count)
     split = np.array(["train", "train", "train", "val", "test"])[np.arange(count) // taxonomy.num_classes % 5]
-    return prepare(Dataset("blobs", taxonomy, Vectors(features.numpy()), labels.numpy(), split))
+    return features_of(Dataset("blobs", taxonomy, Vectors(features.numpy()), taxonomy.leaves[labels.numpy()], split))

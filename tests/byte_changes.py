@@ -13,14 +13,15 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from colours import colour_images, small_backbone
-from hiercos.data.text_features import TextFeatures
-from hiercos.engine import ReadConfig, StoredModel, TrainConfig, embed, load_model, save_model, train_run
-from hiercos.engine.encoders import TfidfEncoder
-from hiercos.engine.run_state import Checkpoint, find_checkpoint, write_checkpoint
+from hiercos.encoders import ReadConfig, embed
+from hiercos.encoders.encoder import TfidfEncoder
+from hiercos.encoders.tfidf import TextFeatures
 from hiercos.errors import FaultsError
-from hiercos.methods import Model
-from hiercos.nn import Projection, csr_tensor
+from hiercos.methods import Model, Projection, csr_tensor
+from hiercos.model import StoredModel, load_model, save_model
 from hiercos.records import CHECKPOINT, Record
+from hiercos.training import Settings, train_run
+from hiercos.training.checkpoint import Checkpoint, find_checkpoint, write_checkpoint
 from trees import TOY17
 
 TEXTS = [f"{colour} {thing}" for colour in ("red", "blue", "green") for thing in ("car", "cat", "castle", "cloud")]
@@ -56,29 +57,16 @@ def text_model(folder: Path) -> Stored:
     return Stored("model folder", files_of(folder), read)
 
 
-def large_model(folder: Path) -> Stored:
-    """A model whose weights are hashed in parts, by several threads."""
-    torch.manual_seed(0)
-    save_model(folder, StoredModel(Model(TOY17, 500, "hier-cos", {"width": 600}).eval(), None, temperature=1.5))
-
-    def read() -> Answer:
-        stored = load_model(folder)
-        state = {name: bits(tensor) for name, tensor in stored.model.state_dict().items()}
-        return (state, stored.rule, stored.temperature, stored.model.taxonomy)
-
-    return Stored("large model folder", files_of(folder), read)
-
-
 def run_folder(folder: Path) -> Stored:
     fabric = Fabric(accelerator="cpu", devices=1)
-    train_run(fabric, blob_data(), TrainConfig(method="hier-cos", epochs=2, options={"width": 8}), folder)
+    train_run(fabric, blob_data(), Settings(method="hier-cos", epochs=2, options={"width": 8}), folder)
 
     def read() -> Answer:
         stored, record = load_model(folder), Record.read(folder)
         state = {name: bits(tensor) for name, tensor in stored.model.state_dict().items()}
         return (state, stored.rule, stored.temperature, stored.model.taxonomy, record)
 
-    return Stored("run folder", [file for file in files_of(folder) if file.name not in ("log.csv", "scores.npz")], read)
+    return Stored("run folder", [file for file in files_of(folder) if file.name != "log.csv"], read)
 
 
 def checkpoints(folder: Path) -> Stored:
@@ -105,7 +93,7 @@ def features(folder: Path, environment: Callable[[str, str], None]) -> Stored:
     def read() -> Answer:
         return (embed(config, small_backbone(), colour_images(40)).path.read_bytes(),)
 
-    return Stored("feature cache", [path, path.with_suffix(".sums")], read)
+    return Stored("feature cache", [path, path.with_suffix(".json")], read)
 
 
 def export(folder: Path) -> Stored:
@@ -128,7 +116,7 @@ def files_of(folder: Path) -> list[Path]:
 
 def stored_things(folder: Path, environment: Callable[[str, str], None]) -> Iterator[Stored]:
     """All kinds of stored files, each in its own folder."""
-    for number, make in enumerate((text_model, large_model, run_folder, checkpoints, export)):
+    for number, make in enumerate((text_model, run_folder, checkpoints, export)):
         (folder / str(number)).mkdir()
         yield make(folder / str(number))
     yield features(folder / "cache", environment)

@@ -9,8 +9,8 @@ from torch import nn
 from hiercos import Taxonomy
 from hiercos.data import Dataset
 from hiercos.data.images.collections import PixelImages
-from hiercos.nn.backbones import Backbone, ImageTransform
-from hiercos.nn.backbones.backbone import ModuleBackbone
+from hiercos.encoders.backbones import Backbone, ImageTransform
+from hiercos.encoders.backbones.backbone import ModuleBackbone
 
 TREE = Taxonomy.from_paths([("warm", "red"), ("warm", "orange"), ("cold", "blue"), ("cold", "green")])
 COLOURS = np.array([(200, 40, 40), (220, 150, 30), (40, 50, 200), (40, 180, 70)])
@@ -31,7 +31,7 @@ def colour_images(count: int, *, seed: int = 0) -> PixelImages:
 def colour_data(count: int = 60) -> Dataset:
     """The same as a data set with three splits."""
     split = np.array(["train", "train", "train", "val", "test"])[np.arange(count) // 4 % 5]
-    return Dataset("colours", TREE, colour_images(count), np.arange(count) % 4, split)
+    return Dataset("colours", TREE, colour_images(count), TREE.leaves[np.arange(count) % 4], split)
 
 
 def colour_folder(folder: Path, count: int = 60) -> Path:

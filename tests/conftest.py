@@ -2,6 +2,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,14 @@ def _caches_of_the_tests_alone(tmp_path_factory: pytest.TempPathFactory) -> Iter
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HIERCOS_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session")
+def fabric() -> Any:
+    """One process on the CPU."""
+    from hiercos.encoders import launched
+
+    return launched("cpu")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

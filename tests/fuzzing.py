@@ -9,7 +9,6 @@ import io
 import json
 import math
 import os
-import pickle
 import random
 import re
 import resource
@@ -28,26 +27,30 @@ import safetensors.torch
 import torch
 from scipy.sparse import csr_matrix
 
+from folders import resealed
 from hiercos import Taxonomy
 from hiercos.benchmark import ReportSource
-from hiercos.benchmark.recipes import read_recipe, recipes_folder
-from hiercos.benchmark.tuning import TrialResult, read_trial
-from hiercos.data import TextFeatures, load_dataset, read_inputs
-from hiercos.data.catalogue.cifar100 import python_records
+from hiercos.benchmark.tune import TrialResult, read_trial
+from hiercos.data import load_dataset, read_inputs
 from hiercos.data.images.decoding import decoded
 from hiercos.decisions import HeldOutChains, rule
-from hiercos.engine import Memory, StoredModel, load_model, save_model
-from hiercos.engine.encoders import TfidfEncoder
-from hiercos.engine.feature_file import GrowingFeatures, checked_blocks
-from hiercos.engine.memory import MEMORY
-from hiercos.engine.model_folder import CALIBRATION, CONFIG, TAXONOMY, TEXT_ARRAYS, TEXT_CONFIG, WEIGHTS, read_config
-from hiercos.engine.run_folder import INPUTS, SCORES, read_report_inputs, tested_run
-from hiercos.engine.run_state import Checkpoint, read_checkpoint, write_checkpoint
+from hiercos.encoders import TextFeatures
+from hiercos.encoders.backbones.preprocessing import read_image_transform
+from hiercos.encoders.backbones.weights import read_weights
+from hiercos.encoders.encoder import TfidfEncoder
+from hiercos.encoders.feature_file import FeatureFile
 from hiercos.errors import FaultsError
-from hiercos.manifest import MANIFEST, Manifest
+from hiercos.evaluation import (
+    read_class_prior,
+    read_costs,
+    read_labelled_images,
+    read_row_nodes,
+    read_row_priors,
+    read_scores,
+)
 from hiercos.methods import Model
-from hiercos.nn.backbones.preprocessing import read_image_transform
-from hiercos.nn.backbones.weights import read_weights
+from hiercos.model import Memory, ModelError, StoredModel, load_model, save_model
+from hiercos.model.persistence import FORMAT, TAXONOMY, VOCABULARY, WEIGHTS, read_config
 from hiercos.onnx import open_onnx_model
 from hiercos.onnx.format import (
     OnnxDescription,
@@ -59,16 +62,13 @@ from hiercos.onnx.format import (
     sealed,
     text_map_content,
 )
-from hiercos.predictions import (
-    read_class_prior,
-    read_costs,
-    read_labelled_images,
-    read_row_nodes,
-    read_row_priors,
-    read_scores,
-)
-from hiercos.records import Record
+from hiercos.options import json_object
+from hiercos.paper.recipes import read_recipe, recipes_folder
+from hiercos.records import RECORD_FILE, read_records, records_json
+from hiercos.storage import CONFIG, DIGEST, FILES, Folder, opened, sha256
 from hiercos.taxonomy import LabelReader, read_taxonomy
+from hiercos.training.checkpoint import Checkpoint, read_checkpoint, write_checkpoint
+from hiercos.training.run_folder import INPUTS, SCORES, read_report_inputs, tested_run
 from records import record
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -156,16 +156,16 @@ def whole(inputs: Any) -> object:
 
 
 def taxonomy_targets(folder: Path) -> Iterator[Target]:
-    for form, suffix in [("csv", ".csv"), ("tsv", ".tsv"), ("edges", ".csv"), ("lines", ".txt"), ("json", ".json")]:
+    for form, suffix in [("csv", ".csv"), ("csv", ".tsv"), ("edges", ".csv"), ("lines", ".txt"), ("json", ".json")]:
         TREE.write(folder / f"t{suffix}", format=form)
         yield Target(
-            f"taxonomy-{form}",
+            f"taxonomy-{form}{suffix}",
             suffix,
             lambda p, form=form: read_taxonomy(p, format=form),
             [(folder / f"t{suffix}").read_bytes()],
             8,
         )
-    for form, weight in [("json-flat", 8), ("yaml", 2), ("newick", 8)]:
+    for form, weight in [("yaml", 2), ("newick", 8)]:
         TREE.write(folder / "t.any", format=form)
         yield Target(
             f"taxonomy-{form}",
@@ -177,8 +177,6 @@ def taxonomy_targets(folder: Path) -> Iterator[Target]:
     obo = b"format-version: 1.2\nontology: x\n\n[Term]\nid: T:1\nname: pet\n\n[Term]\nid: T:2\nname: cat\n"
     obo += b'is_a: T:1 ! pet\nsynonym: "c" EXACT []\n'
     yield Target("taxonomy-obo", ".obo", read_taxonomy, [obo], 2)
-    nouns = b"  1 licence\n00000001 03 n 01 pet 0 000 | a\n00000002 03 n 02 cat 0 puss 0 001 @ 00000001 n 0000 | b\n"
-    yield Target("taxonomy-wordnet", ".noun", read_taxonomy, [nouns], 8)
 
 
 def data_targets(folder: Path) -> Iterator[Target]:
@@ -238,14 +236,20 @@ def image_targets(_folder: Path) -> Iterator[Target]:
 
 
 def model_targets(folder: Path) -> Iterator[Target]:
-    yield Target("record", ".json", lambda p: Record.read(placed(p, "record.json")), [record().to_json().encode()], 6)
-    sums = {"format": "hiercos-manifest", "version": 1, "files": {"a": ["0" * 64]}, "parts": {"a": [[1, "0" * 64]]}}
-    yield Target("manifest", ".json", lambda p: Manifest.of(placed(p, MANIFEST)), [json.dumps(sums).encode()], 8)
-    config = {"format": "hiercos-model", "version": 4, "kind": "vectors", "method": "hier-cos", "options": {"width": 4}}
-    config |= {"in_features": 3, "rule": rule("crm").to_dict(), "temperature": 1.5, "backbone": None}
-    yield Target(
-        "config", ".json", lambda p: read_config(Manifest(placed(p, CONFIG), None)), [json.dumps(config).encode()], 8
-    )
+
+    def read_record(path: Path) -> object:
+        sums = {RECORD_FILE: sha256(path.read_bytes())}
+        return read_records(Folder(placed(path, RECORD_FILE), {}, sums))
+
+    def read_settings(path: Path) -> object:
+        return read_config(Folder(path.parent, json_object(path, path.read_bytes(), ModelError), {}))
+
+    yield Target("record", ".json", read_record, [records_json([record()]).encode()], 6)
+    sums = {"format": 1, FILES: {"a": "0" * 64}, DIGEST: "0" * 64}
+    yield Target("checksums", ".json", lambda p: opened(placed(p, CONFIG)), [json.dumps(sums).encode()], 8)
+    config = {"format": FORMAT, "kind": "vectors", "method": "hier-cos", "options": {"width": 4}, "in_features": 3}
+    config |= {"rule": rule("crm").to_dict(), "temperature": 1.5, "backbone": None, "calibration": {"height": 2}}
+    yield Target("config", ".json", read_settings, [json.dumps(config).encode()], 8)
     tensors = {"weight": torch.ones(2, 2)}
     write_checkpoint(folder / "c.st", Checkpoint(tensors, tensors, {}, {"history": []}, {"seed": 0}))
     yield Target("checkpoint", ".st", lambda p: read_checkpoint(p, {"seed": 0}), [(folder / "c.st").read_bytes()], 6)
@@ -262,14 +266,11 @@ def model_targets(folder: Path) -> Iterator[Target]:
     yield from onnx_target()
 
 
-def unsealed(folder: Path, others: dict[str, str | bytes] | None = None, **parts: Any) -> Path:
-    """A model folder of texts of the version before manifests, whose files are read unchecked."""
+def model_folder(folder: Path, others: dict[str, str | bytes] | None = None, **parts: Any) -> Path:
+    """A model folder of texts."""
     texts = TextFeatures.fit(["red car", "a cat", "the dog"])
     model = Model(TREE, texts.width, "cross-entropy").eval()
     save_model(folder, StoredModel(model, TfidfEncoder(texts), rule("crm"), **parts), others)
-    (folder / MANIFEST).unlink()
-    config = (folder / CONFIG).read_text().replace('"version": 5', '"version": 4')
-    (folder / CONFIG).write_text(config)
     return folder
 
 
@@ -280,23 +281,25 @@ def folder_targets(folder: Path) -> Iterator[Target]:
     parts = {"calibration": chains, "memory": Memory(vectors, torch.tensor([0, 1]))}
     scores = array_file(scores=np.eye(3, dtype=np.float32), labels=np.array([0, 1, 2]))
     shown = json.dumps({"inputs": [{"row": 0, "name": "row 1", "text": "a"}]})
-    whole = unsealed(folder / "whole", {SCORES: scores, INPUTS: shown}, **parts)
+    whole = model_folder(folder / "whole", {SCORES: scores, INPUTS: shown}, **parts)
 
     def loaded(place: Path) -> object:
         stored = load_model(place)
         assert isinstance(stored.encoder, TfidfEncoder)
         return stored.encoder.features.transform(["a red car"])
 
-    readers = dict.fromkeys((CONFIG, TAXONOMY, WEIGHTS, CALIBRATION, MEMORY, TEXT_CONFIG, TEXT_ARRAYS), loaded)
+    readers = dict.fromkeys((TAXONOMY, WEIGHTS, VOCABULARY), loaded)
     readers |= {SCORES: tested_run, INPUTS: read_report_inputs}
     for name, read in readers.items():
-        place = shutil.copytree(whole, folder / f"with-{name}", dirs_exist_ok=True)
+        place = shutil.copytree(whole, folder / f"with-{Path(name).name}", dirs_exist_ok=True)
 
         def replaced(path: Path, place: Path = place, name: str = name, read: Any = read) -> object:
             os.replace(path, place / name)
-            return read(place)
+            return read(resealed(place))
 
-        yield Target(f"folder-{name}", ".file", replaced, [(whole / name).read_bytes()])  # a whole model is loaded
+        yield Target(
+            f"folder-{Path(name).name}", ".file", replaced, [(whole / name).read_bytes()]
+        )  # a whole model is loaded
 
 
 def table_targets(folder: Path) -> Iterator[Target]:
@@ -308,7 +311,7 @@ def table_targets(folder: Path) -> Iterator[Target]:
     table = b"image,label,within\na.jpg,cat,pet;vehicle\nb.jpg,dog,\n"
     yield Target("row-nodes", ".csv", lambda p: read_row_nodes(p, "within", TREE), [table], 4)
     (folder / "labels.csv").write_bytes(table)
-    columns = {"path_column": "image", "label_column": "label"}
+    columns = {"input_column": "image", "label_column": "label"}
     labelled = read_labelled_images(folder / "labels.csv", TREE, **columns)
     predictions = b"image,level_1,level_2,score\na.jpg,pet,cat,0.5\nb.jpg,pet,dog,0.25\n"
     species = {"filepath": "a.jpg", "classifications": {"classes": ["1;pet;cat;;;;cat"], "scores": [0.5]}}
@@ -327,25 +330,20 @@ def table_targets(folder: Path) -> Iterator[Target]:
 
 
 def cache_targets(folder: Path) -> Iterator[Target]:
-    """Cached features with their checksums, images of CIFAR-100, and settings of image models."""
-    with GrowingFeatures(folder / "f.npy", (6, 3)) as features:
-        features.append(torch.ones(4, 3))
-        features.append(torch.zeros(2, 3))
+    """Cached features with their rows, images of CIFAR-100, and settings of image models."""
+    features = FeatureFile(folder / "f.npy", (6, 3))
+    features.begin()
+    features.append(torch.ones(6, 3))
+    features.finish()
 
-    def blocks(path: Path) -> object:
-        return checked_blocks(path, (6, 3))
+    def rows(path: Path) -> object:
+        os.replace(path, folder / "f.json")
+        return FeatureFile(folder / "f.npy", (6, 3)).is_finished
 
-    def sums(path: Path) -> object:
-        os.replace(path, folder / "f.sums")
-        return checked_blocks(folder / "f.npy", (6, 3))
-
-    seed = (folder / "f.sums").read_bytes()
-    (folder / "input.sums").write_bytes(seed)
-    yield Target("feature-cache", ".npy", blocks, [(folder / "f.npy").read_bytes()], 4)
-    yield Target("feature-sums", ".sum", sums, [seed], 4)
-    archive = {b"data": np.zeros((1, 3072), np.uint8), b"fine_labels": [1], b"coarse_labels": [2]}
-    content = pickle.dumps(archive, 3).replace(b"numpy._core", b"numpy.core")
-    yield Target("cifar", ".cifar", lambda p: python_records(p.read_bytes(), source="train"), [content], 4)
+    seed = (folder / "f.json").read_bytes()
+    (folder / "input.json").write_bytes(seed)
+    yield Target("feature-cache", ".npy", lambda p: FeatureFile(p, (6, 3)).is_finished, [features.path.read_bytes()], 4)
+    yield Target("feature-rows", ".rows", rows, [seed], 4)
     settings = {"size": {"shortest_edge": 8}, "do_center_crop": True, "crop_size": 8, "resample": 3}
     settings |= {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 
@@ -357,7 +355,8 @@ def cache_targets(folder: Path) -> Iterator[Target]:
     yield Target("backbone-weights", ".safetensors", lambda p: read_weights(str(p)), [weights], 4)
     identity = {"identity": {"seed": 0}, "result": TrialResult(0, {"width": 4}, 0.5, 0.25, 3).to_dict()}
     yield Target("trial", ".json", lambda p: read_trial(p, {"seed": 0}), [json.dumps(identity).encode()], 4)
-    results = {"rows": [{"method": "m", "rule": "none", "seed": 0}], "verdict": "v", "interval": "t"}
+    rows, statements = [{"method": "m", "rule": "none", "seed": 0}], [{"kind": "note", "text": "v"}]
+    results = {"rows": rows, "statements": statements, "interval": "t"}
     yield Target(
         "results", ".json", lambda p: ReportSource.read(placed(p, "results.json")), [json.dumps(results).encode()], 4
     )

@@ -8,12 +8,11 @@ import torch
 from blobs import cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
-from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import rule
-from hiercos.engine import StoredModel
-from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
-from hiercos.methods import Model
-from hiercos.nn import Projection, csr_tensor
+from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
+from hiercos.encoders.tfidf import TextFeatures
+from hiercos.methods import Model, Projection, csr_tensor
+from hiercos.model import StoredModel
 from hiercos.onnx.export import OnnxExport, export_onnx
 from trees import TOY17
 
@@ -45,7 +44,7 @@ def untrained(tree: Taxonomy, features: torch.Tensor, method: str, **options: An
 def of_vectors() -> Exported:
     """A model that the rule `hops` speaks for."""
     model = untrained(TOY17, cloud(TOY17, 34)[0], "path-softmax", width=64)
-    return _exported(StoredModel(model, None, rule("default"), 0.8))
+    return _exported(StoredModel(model, None, rule("auto"), 0.8))
 
 
 @cache

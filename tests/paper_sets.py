@@ -2,7 +2,6 @@
 
 import io
 import json
-import struct
 import tarfile
 from pathlib import Path
 
@@ -26,35 +25,6 @@ def planes(pixels: np.ndarray) -> bytes:
 def binary_file(labels: np.ndarray, pixels: np.ndarray) -> bytes:
     records = [bytes([COARSE[label], label]) + planes(image) for label, image in zip(labels, pixels, strict=True)]
     return b"".join(records)
-
-
-def python_file(labels: np.ndarray, pixels: np.ndarray) -> bytes:
-    """The pickle that Python 2 wrote, protocol 2, opcode by opcode (its memo left out)."""
-    content = b"".join(planes(image) for image in pixels)
-    array_type = b"cnumpy\ndtype\nU\x02u1K\x00K\x01\x87R(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb"
-    array = b"cnumpy.core.multiarray\n_reconstruct\ncnumpy\nndarray\nK\x00\x85U\x01b\x87R"
-    array += b"(K\x01" + _number(len(labels)) + _number(3072) + b"\x86" + array_type + b"\x89"
-    array += b"T" + struct.pack("<i", len(content)) + content + b"tb"
-    pairs = [
-        _text(b"filenames") + _list([_text(b"image.png")] * len(labels)),
-        _text(b"batch_label") + _text(b"training batch 1 of 1"),
-        _text(b"fine_labels") + _list([_number(int(label)) for label in labels]),
-        _text(b"coarse_labels") + _list([_number(COARSE[label]) for label in labels]),
-        _text(b"data") + array,
-    ]
-    return b"\x80\x02}(" + b"".join(pairs) + b"u."
-
-
-def _number(value: int) -> bytes:
-    return b"M" + struct.pack("<H", value)
-
-
-def _text(value: bytes) -> bytes:
-    return b"U" + bytes([len(value)]) + value
-
-
-def _list(items: list[bytes]) -> bytes:
-    return b"](" + b"".join(items) + b"e"
 
 
 def tar_gz(path: Path, files: dict[str, bytes]) -> Path:

@@ -6,8 +6,7 @@ from contextlib import contextmanager
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods import METHODS
-from hiercos.methods.registry import Method, SummedProbabilities
+from hiercos.methods import METHODS, Method, MethodRow, MethodTraits, SummedProbabilities
 from hiercos.taxonomy import Taxonomy
 
 RAW = "raw-linear"
@@ -21,9 +20,9 @@ def raw_linear(taxonomy: Taxonomy, in_features: int) -> Method:
 
 @contextmanager
 def raw_method() -> Iterator[str]:
-    """Register the method within a context."""
-    METHODS.register(RAW, raw_inputs=True)(raw_linear)
+    """Add the method to the table within a context."""
+    METHODS.add(RAW, MethodRow(raw_linear, MethodTraits(raw_inputs=True)))
     try:
         yield RAW
     finally:
-        del METHODS._items[RAW], METHODS._traits[RAW]
+        del METHODS._items[RAW]

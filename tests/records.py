@@ -1,6 +1,6 @@
 """Records with figures of our choice, for tests of what is made of them."""
 
-from hiercos.metric_table import SUITE, of_all_levels
+from hiercos.metrics.table import SUITE, of_all_levels
 from hiercos.records import Record
 
 LEVELS = 2

@@ -15,18 +15,19 @@ import torch
 from numpy.typing import NDArray
 
 from hiercos import HierarchicalClassifier, Taxonomy
-from hiercos.benchmark import model_metrics
 from hiercos.cli.app import run
 from hiercos.decisions import Posterior, rule
-from hiercos.engine import LabelledVectors, StoredModel, launched, save_model
+from hiercos.encoders import LabelledVectors, launched
+from hiercos.evaluation import model_metrics
 from hiercos.hub import load_pipeline
 from hiercos.methods import Model
+from hiercos.model import StoredModel, save_model
 from hiercos.onnx import InferenceConfig, open_onnx_model
 from hiercos.onnx.format import FEATURES, LEAVES, OPSET, OnnxDescription, onnx_library, sealed
 from trees import random_tree
 
 TREES, ROWS = 51, 204  # 10,404 rows
-RULES = ["none", "crm", "hops", "default"]
+RULES = ["none", "crm", "hops", "auto"]
 TEMPERATURES = (0.3, 1.0, 2.5)
 TOP = 4
 

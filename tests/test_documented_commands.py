@@ -17,9 +17,9 @@ from test_documentation import COMMAND, ROOT, run_with_input
 BLOCK = re.compile(r"^```sh\n(.*?)^```|^((?:    [^\n]*\n)+)", flags=re.DOTALL | re.MULTILINE)
 ELSEWHERE = ("README.md", "docs/start.md", "docs/tutorials")  # run as printed, by `test_documentation`
 SHORT = {  # options that the test adds, so that a command takes seconds
-    "train": ("--effort", "quick", "--max-epochs", "1"),
-    "compare": ("--max-epochs", "1", "--seeds", "1", "--methods", "cross-entropy,hier-cos"),
-    "extend": ("--max-epochs", "1"),
+    "train": ("--effort", "quick", "--set", "max_epochs=1"),
+    "compare": ("--set", "max_epochs=1", "--seeds", "1", "--methods", "cross-entropy,hier-cos"),
+    "extend": ("--set", "max_epochs=1"),
 }
 NOT_RUN = {  # part of a command -> why it is not run
     "compare cifar100": "needs the images of CIFAR-100",
@@ -41,7 +41,6 @@ NOT_RUN = {  # part of a command -> why it is not run
     "--out all-chapters": "trains for minutes on 1,271 classes",
     "icd10cm:9,10,11,13": "trains for minutes on 221 classes",
     "ablate": "trains for minutes",
-    "/usr/share/wordnet": "needs WordNet's files",
     "go.obo": "needs the Gene Ontology",
     "sections.onnx": "prunes a model of hier-cos; tested in tests/onnx",
     "model.onnx new-photos": "needs an export of a network of images, half a minute; tested in tests/onnx",
@@ -148,7 +147,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def photo_model(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of images."""
     folder = tmp_path_factory.mktemp("photos") / "model"
-    images = ["train", str(world / "photos"), "--method", "gaussian", "--backbone-option", "size=64"]
+    images = ["train", str(world / "photos"), "--method", "gaussian", "--set", "backbone.size=64"]
     assert run([*images, "--out", str(folder)]) == 0
     return folder
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiercos.engine import save_model
+from hiercos.model import save_model
 from onnx_exports import of_texts, of_vectors
 
 HEAVY = ("lightning_fabric", "torchmetrics", "transformers", "torch._dynamo", "onnx", "matplotlib")

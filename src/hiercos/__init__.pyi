@@ -1,6 +1,6 @@
 from .hub import load_pipeline as load_pipeline
 from .losses import HierCOSLoss as HierCOSLoss
-from .nn import HierCOSHead as HierCOSHead
+from .methods import HierCOSHead as HierCOSHead
 from .sklearn import HierarchicalClassifier as HierarchicalClassifier
 from .sklearn import HierCOSClassifier as HierCOSClassifier
 from .taxonomy import Taxonomy as Taxonomy

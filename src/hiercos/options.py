@@ -22,7 +22,7 @@ NAMES = {
     list: "a list",
     NoneType: "none",
 }
-MOST_LEVELS = 64  # nested objects and lists in a configuration, record or manifest
+MOST_LEVELS = 64  # nested objects and lists in a configuration, or record
 
 
 def fits(value: object, kind: Any) -> bool:

@@ -1,28 +1,21 @@
-"""A run as a JSON record: settings, data, taxonomy and results. Plain Python."""
+"""A run as JSON records, one for each decision rule: settings, data, taxonomy and results. Plain Python."""
 
 import dataclasses
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hiercos import storage
 from hiercos.errors import FaultsError
-from hiercos.manifest import MANIFEST, Manifest, replace_file
 from hiercos.options import fits, json_object, positive_fault, schema_faults
 
-RECORD_FILE = "record.json"
-CONFIG = "config.json"  # of the model
-MANIFEST_VERSION = 5  # first version of model folders with a manifest
+RECORD_FILE = "record.json"  # of all rules
 CHECKPOINT, PREVIOUS_CHECKPOINT = "checkpoint.safetensors", "checkpoint-previous.safetensors"
 RESULTS_TABLE, RUNS = "results.csv", "runs"  # table and folder of runs of a comparison
 MEMBERS = "members"  # folder of the inner models of an unfinished run
-
-
-def record_file(rule: str) -> str:
-    """File name of a run's record under a decision rule."""
-    return RECORD_FILE if rule == "none" else f"record-{rule}.json"
 
 
 def variant_name(method: str, rule: str) -> str:
@@ -39,17 +32,8 @@ class RunError(FaultsError):
 
 
 def holds_finished_run(folder: Path) -> bool:
-    """Whether a folder holds the record of a run and its complete model."""
-    if (folder / MANIFEST).exists() or not (folder / CONFIG).exists():
-        return RECORD_FILE in Manifest.of(folder) and (folder / MANIFEST).exists()
-    version = json_object(folder / CONFIG, (folder / CONFIG).read_bytes(), RunError).get("version")
-    return (folder / RECORD_FILE).exists() and isinstance(version, int) and version < MANIFEST_VERSION
-
-
-def can_resume(folder: Path) -> bool:
-    """Whether a folder holds a run that `resume` continues: a checkpoint of it or of an inner model, or all of it."""
-    own = [folder / name for name in (CHECKPOINT, PREVIOUS_CHECKPOINT, MANIFEST)]
-    return any(path.is_file() for path in (*own, *(folder / MEMBERS).glob(f"*/{CHECKPOINT}")))
+    """Whether a folder holds the records of a run and its model."""
+    return (folder / storage.CONFIG).exists() and RECORD_FILE in storage.opened(folder)
 
 
 def refuse_finished_run(folder: Path) -> None:
@@ -60,7 +44,7 @@ def refuse_finished_run(folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Record:
-    """One finished run.
+    """One finished run under one decision rule.
 
     Attributes:
         method: name of the method in the registry.
@@ -77,11 +61,12 @@ class Record:
         train_seconds: seconds spent in training and validation.
         versions: versions of Python and of the packages that a result depends on.
         environment: threads, processes, device and numerical libraries, which can change the last bits of a result;
-            None in older records.
+            None if it is not known.
         tuning: search on validation data that chose the settings: its budget, criterion, seed, the chosen trial and all
             trials with their settings and values; None without a search.
         choice: what the method's solver chose and why, as a sentence; "" without one.
-        fitted_rule: the rule with its fitted parameters, see `Rule.to_dict`; None without one and in older records.
+        learned: number of rows that the final model learned from, and where its settings and its temperature come from.
+        fitted_rule: the rule with its fitted parameters, see `Rule.to_dict`; None without one.
     """
 
     method: str
@@ -101,6 +86,7 @@ class Record:
     tuning: Mapping[str, Any] | None = None
     choice: str = ""
     fitted_rule: Mapping[str, Any] | None = None
+    learned: Mapping[str, Any] | None = None
 
     def __eq__(self, other: object) -> bool:
         """Whether two records say the same; an undefined metric equals an undefined one."""
@@ -136,73 +122,92 @@ class Record:
         """Settings, data and taxonomy, equal for two runs that are the same run."""
         return run_identity(self.config, self.data, self.taxonomy)
 
-    def to_json(self) -> str:
-        """The record as JSON text; nan becomes null."""
-        return json.dumps(self._values(), indent=2) + "\n"
-
     def write(self, folder: Path) -> None:
-        """Write the record into a folder, atomically, and list it in the folder's manifest if there is one."""
-        replace_file(folder, record_file(self.rule), self.to_json())
+        """Add the record to those of a finished run, or replace the one under its rule."""
+        storage.update(folder, {RECORD_FILE: records_json([*read_records(folder).values(), self])})
 
     @classmethod
-    def read(cls, folder: Path | Manifest, rule: str = "none") -> "Record":
-        """Read the record of a folder under a rule.
-
-        Raises:
-            RecordError: for a file that is not a record.
-            ManifestError: for a file that was changed after it was written.
-        """
-        files = Manifest.at(folder)
-        path = files.folder / record_file(rule)
-        values = json_object(path, files.content(path.name), RecordError, finite=False)
-        if faults := record_faults(values):
-            raise RecordError(f"{path}: not a record of a run: {fault}" for fault in faults)
-        metrics = {name: math.nan if value is None else value for name, value in values["metrics"].items()}
-        return cls(**{**values, "metrics": metrics})
+    def read(cls, folder: Path | storage.Folder, rule: str = "none") -> "Record":
+        """Read the record of a folder under a rule; see `read_records`."""
+        found = read_records(folder)
+        if rule not in found:
+            raise RecordError(
+                f"{storage.opened(folder).path / RECORD_FILE}: there is no record under the rule {rule!r}"
+            )
+        return found[rule]
 
     @classmethod
-    def find(cls, folder: Path | Manifest, rule: str) -> "Record | None":
-        """Record of a folder under a rule, see `read`; None if the folder has none."""
-        files = Manifest.at(folder)
-        return cls.read(files, rule) if record_file(rule) in files else None
+    def find(cls, folder: Path | storage.Folder, rule: str) -> "Record | None":
+        """Record of a folder under a rule, see `read_records`; None if the folder has none."""
+        files = storage.opened(folder)
+        return read_records(files).get(rule) if RECORD_FILE in files else None
 
 
+RULES = "rules"  # key of the values that differ between the rules
 SCHEMA: dict[str, Any] = {
     "method": str,
     "uses_tree": bool,
-    "rule": str,
     "seed": int,
     "config": dict,
     "data": dict,
     "taxonomy": dict,
-    "metrics": dict,
     "history": list,
     "best_epoch": int,
     "train_seconds": float,
     "versions": dict,
-    "temperature": float | None,
     "environment": dict | None,
     "tuning": dict | None,
-    "choice": str | None,
-    "fitted_rule": dict | None,
+    "choice": str,
+    "learned": dict | None,
 }
+RULE_SCHEMA: dict[str, Any] = {"metrics": dict, "temperature": float | None, "fitted_rule": dict | None}
 FINGERPRINTED = ("data", "taxonomy")  # objects that a run is identified by
 
 
+def records_json(records: Iterable[Record]) -> str:
+    """Records of one run as JSON text; of two under one rule the later counts, nan becomes null.
+
+    What does not depend on the rule is that of the last record.
+    """
+    values = [record._values() for record in records]
+    rules = {each["rule"]: {name: each[name] for name in RULE_SCHEMA} for each in values}
+    return json.dumps({**{name: values[-1][name] for name in SCHEMA}, RULES: rules}, indent=2) + "\n"
+
+
+def read_records(folder: Path | storage.Folder) -> dict[str, Record]:
+    """Records of a finished run by rule, "none" first.
+
+    Raises:
+        RecordError: for a file that is not one of records.
+        StorageError: for a folder without records, or with a file that was changed after it was written.
+    """
+    files = storage.opened(folder)
+    path = files.path / RECORD_FILE
+    if RECORD_FILE not in files:
+        raise storage.StorageError(f"{path}: there is no record of a run in this folder")
+    values = json_object(path, files.content(RECORD_FILE), RecordError, finite=False)
+    if faults := record_faults(values):
+        raise RecordError(f"{path}: not a record of a run: {fault}" for fault in faults)
+    rules = values.pop(RULES)
+    found = {}
+    for rule in sorted(rules, key=lambda name: (name != "none", name)):
+        metrics = {name: math.nan if value is None else value for name, value in rules[rule]["metrics"].items()}
+        found[rule] = Record(**{**values, **rules[rule], "rule": rule, "metrics": metrics})
+    return found
+
+
 def record_faults(values: Mapping[str, Any]) -> list[str]:
-    """Faults of the JSON values of a record: unknown or missing keys, wrong types, values out of range."""
-    faults = [f"unknown key {key!r}" for key in values if key not in SCHEMA] + schema_faults(values, SCHEMA)
+    """Faults of the JSON values of a file of records: unknown or missing keys, wrong types, values out of range."""
+    faults = [f"unknown key {key!r}" for key in values if key not in (*SCHEMA, RULES)]
+    faults += schema_faults(values, {**SCHEMA, RULES: dict})
     if faults:
         return faults
+    for rule, own in values[RULES].items():
+        faults += [f"{RULES}.{rule}.{fault}" for fault in _rule_faults(own)]
     faults += [
         f"{owner}.fingerprint: expected a text, got {values[owner].get('fingerprint')!r}"
         for owner in FINGERPRINTED
         if not isinstance(values[owner].get("fingerprint"), str)
-    ]
-    faults += [
-        f"metrics.{name}: expected a number or null, got {value!r}"
-        for name, value in values["metrics"].items()
-        if not fits(value, float | None)
     ]
     faults += [
         f"history[{index}]: expected an object, got {each!r}"
@@ -211,9 +216,21 @@ def record_faults(values: Mapping[str, Any]) -> list[str]:
     ]
     if values["best_epoch"] < 0 or (values["history"] and values["best_epoch"] > len(values["history"])):
         faults.append(f"best_epoch: expected at most {len(values['history'])}, got {values['best_epoch']}")
-    if values.get("temperature") is not None:
-        faults += positive_fault("temperature", values["temperature"])
     return faults
+
+
+def _rule_faults(values: Any) -> list[str]:
+    """Faults of the JSON values of a record that belong to its rule."""
+    if not isinstance(values, dict) or values.keys() - RULE_SCHEMA.keys():
+        return [f"expected {', '.join(RULE_SCHEMA)}, got {values!r}"]
+    if faults := schema_faults(values, RULE_SCHEMA):
+        return faults
+    faults = [
+        f"metrics.{name}: expected a number or null, got {value!r}"
+        for name, value in values["metrics"].items()
+        if not fits(value, float | None)
+    ]
+    return faults + ([] if values.get("temperature") is None else positive_fault("temperature", values["temperature"]))
 
 
 def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: Mapping[str, Any]) -> dict[str, Any]:
@@ -221,7 +238,7 @@ def run_identity(config: Mapping[str, Any], data: Mapping[str, Any], taxonomy: M
     flat = {
         **config,
         "data": data["fingerprint"],
-        "features": data["features"],
+        **({"features": data["features"]} if "features" in data else {}),
         "taxonomy": taxonomy["fingerprint"],
         **({"backbone": data["backbone"]} if "backbone" in data else {}),
     }

@@ -1,9 +1,9 @@
-"""Registry of named items, which other packages extend through entry points. Plain Python, open to every package."""
+"""Tables of named items, which other packages extend through entry points. Plain Python, open to every package."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from importlib import import_module
+from collections.abc import Callable, Iterator, Mapping
 from importlib.metadata import entry_points
-from typing import TypeVar
+from pkgutil import resolve_name
+from typing import Any, TypeVar
 
 from hiercos.errors import FaultsError, suggestion
 
@@ -11,78 +11,98 @@ Item = TypeVar("Item")
 
 
 class Registry(Mapping[str, Item]):
-    """Items by name; an unknown name is an error that suggests the nearest.
+    """Items by name, imported when they are asked for; an unknown name is an error that suggests the nearest.
 
     Args:
         kind: what messages call an item.
         error: raised for unknown names.
-        entry_points: the group of entry points that are imported before a name is looked up: a user's package
-            registers its own items when it is imported.
-        modules: modules of this package that are imported then, too.
+        entry_points: group of the entry points through which other packages add items. The name of an entry point is
+            that of the item, its value the item's place.
+        rows: place of each item, "module:name", or the item itself, by name.
+        aliases: names of items by other names under which they can be asked for.
 
     Example:
-        >>> shapes = Registry("shape", FaultsError, entry_points="example.shapes")
-        >>> @shapes.register("circle")
-        ... class Circle: ...
-        >>> shapes["circle"].name
-        'circle'
-        >>> shapes["cirkle"]
+        >>> fractions = Registry("fraction", FaultsError, entry_points="example", rows={"half": "fractions:Fraction"})
+        >>> fractions["half"](1, 2)
+        Fraction(1, 2)
+        >>> fractions["hal"]
         Traceback (most recent call last):
-        hiercos.errors.FaultsError: unknown shape 'cirkle'; did you mean 'circle'?
+        hiercos.errors.FaultsError: unknown fraction 'hal'; did you mean 'half'?
     """
 
-    def __init__(self, kind: str, error: type[FaultsError], *, entry_points: str, modules: Sequence[str] = ()) -> None:
-        self.kind, self.error, self.group, self.modules = kind, error, entry_points, modules
-        self._items: dict[str, Item] = {}
+    def __init__(
+        self,
+        kind: str,
+        error: type[FaultsError],
+        *,
+        entry_points: str,
+        rows: Mapping[str, Any] | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind, self.error, self.group, self.aliases = kind, error, entry_points, aliases or {}
+        self._items: dict[str, Any] = dict(rows or {})
         self._complete = False
 
+    def add(self, name: str, item: Any) -> None:
+        """Add or replace an item, for this process."""
+        self._items[name] = item
+
     def register(self, name: str) -> Callable[[Item], Item]:
-        """A decorator that registers an item and gives classes their `name`."""
+        """A decorator that adds an item and gives a class the `name`."""
 
         def add(item: Item) -> Item:
             if isinstance(item, type):
                 item.name = name  # type: ignore[attr-defined]
-            self._items[name] = item
+            self.add(name, item)
             return item
 
         return add
 
+    def item(self, name: str) -> Any:
+        """An item by its name, imported if it is not yet."""
+        return self._imported(self.checked_name(name))
+
+    def _imported(self, name: str) -> Any:
+        """The item of a row, imported if it is not yet."""
+        if isinstance(self._items[name], str):
+            self.add(name, resolve_name(self._items[name]))
+        return self._items[name]
+
     def __getitem__(self, name: str) -> Item:
-        return self._items[self.checked_name(name)]
+        found: Item = self.item(name)
+        return found
 
     def checked_name(self, name: str) -> str:
-        """The name itself; an unknown one is an error that suggests the nearest."""
-        if name not in self._items:
-            self._load()
-        if name not in self._items:
+        """The name itself, or that of an alias; an unknown one is an error that suggests the nearest.
+
+        Nothing is imported.
+        """
+        name = self.real_name(name)
+        if name not in self._items and name not in self._complete_items():
             raise self.error(f"unknown {self.kind} {name!r}{suggestion(name, self.names())}")
         return name
+
+    def real_name(self, name: str) -> str:
+        """The name that an alias stands for, and any other name itself."""
+        return self.aliases.get(name, name)
 
     def names(self) -> list[str]:
         """Names that can be looked up, for messages."""
         return list(self)
 
     def __iter__(self) -> Iterator[str]:
-        self._load()
-        return iter(self._items)
+        return iter(self._complete_items())
 
     def __len__(self) -> int:
-        self._load()
-        return len(self._items)
+        return len(self._complete_items())
 
     def __contains__(self, name: object) -> bool:
-        self._load()
-        return name in self._items
+        return name in self._complete_items()
 
-    def _load(self) -> None:
-        if self._complete:
-            return
-        self._complete = True  # an item that looks others up while it is imported does not start again
-        try:
-            for module in self.modules:
-                import_module(module)
+    def _complete_items(self) -> dict[str, Any]:
+        """All items, those of entry points included; these do not replace others."""
+        if not self._complete:
             for entry in entry_points(group=self.group):
-                entry.load()
-        except BaseException:
-            self._complete = False
-            raise
+                self._items.setdefault(entry.name, f"{entry.module}:{entry.attr}")
+            self._complete = True
+        return self._items

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,12 +9,12 @@ from lightning_fabric import Fabric
 
 from blobs import blob_data
 from hiercos.benchmark import Entry, few_shot_rows, learning_curves
-from hiercos.benchmark.learning_curves import FewShotData
-from hiercos.engine import TrainConfig
+from hiercos.benchmark.learning_curves import drawn_rows
 from hiercos.report import learning_curve_results
+from hiercos.training import Settings
 from trees import TOY17
 
-ENTRIES = [Entry(TrainConfig(method="cross-entropy", epochs=2, batch_size=16), ("none", "crm"))]
+ENTRIES = [Entry(Settings(method="cross-entropy", epochs=2, batch_size=16), ("none", "crm"))]
 
 
 @settings(deadline=None)
@@ -33,25 +34,26 @@ def test_draws_of_different_seeds_differ_and_of_one_seed_agree() -> None:
     assert few_shot_rows(labels, 5, 0).tolist() != few_shot_rows(labels, 5, 1).tolist()
 
 
-def test_only_the_training_split_is_drawn() -> None:
-    whole = blob_data(TOY17, 340)
-    few = FewShotData(whole, 2, 0)
-    assert len(few.samples("train")) == 34
-    assert len(few.samples("val")) == len(whole.samples("val"))
-    assert few.summary()["sizes"]["train"] == 34
-    assert few.summary()["fingerprint"] != FewShotData(whole, 2, 1).summary()["fingerprint"]
-    assert len(FewShotData(whole, None, 0).samples("train")) == len(whole.samples("train"))
+def test_only_the_training_split_is_drawn_without_samples_of_the_root() -> None:
+    whole = blob_data(TOY17, 340).dataset
+    root = TOY17.num_classes + TOY17.num_nodes
+    labels = np.where((whole.split == "train") & (np.arange(340) % 5 == 0), root, whole.labels)
+    drawn = replace(whole, labels=labels).take(drawn_rows(replace(whole, labels=labels), 2, 0))
+    assert len(drawn.rows("train")) == 34
+    assert (drawn.labels[drawn.rows("train")] != root).all()
+    assert [len(drawn.rows(split)) for split in ("val", "test")] == [
+        len(whole.rows(split)) for split in ("val", "test")
+    ]
 
 
-def test_curves_have_a_record_for_each_point_rule_and_draw_and_nothing_runs_twice(tmp_path: Path) -> None:
-    fabric = Fabric(accelerator="cpu", devices=1)
-    fabric.launch()
+def test_curves_have_a_record_for_each_point_rule_and_draw(fabric: Fabric, tmp_path: Path) -> None:
     points = [(1, ENTRIES), (None, ENTRIES)]
     records = learning_curves(fabric, blob_data(TOY17, 340), points, [3, 4], tmp_path)
     assert [(record.data["shots"], record.rule, record.seed) for record in records] == [
         (shots, rule, seed) for shots in (1, "all") for rule in ("none", "crm") for seed in (3, 4)
     ]
     assert {record.data["sizes"]["train"] for record in records} == {17, 204}
+    assert {record.learned["rows"] for record in records if record.learned} == {17, 204}
     times = {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.json")}
     assert learning_curves(fabric, blob_data(TOY17, 340), points, [3, 4], tmp_path) == records
     assert {file: file.stat().st_mtime_ns for file in tmp_path.rglob("*.json")} == times
@@ -64,10 +66,8 @@ def test_curves_have_a_record_for_each_point_rule_and_draw_and_nothing_runs_twic
     assert results.points == ("1", "all")
 
 
-def test_more_samples_of_a_class_give_better_answers(tmp_path: Path) -> None:
-    fabric = Fabric(accelerator="cpu", devices=1)
-    fabric.launch()
-    entry = Entry(TrainConfig(method="cross-entropy", epochs=30, batch_size=16, learning_rate=0.02))
+def test_more_samples_of_a_class_give_better_answers(fabric: Fabric, tmp_path: Path) -> None:
+    entry = Entry(Settings(method="cross-entropy", epochs=30, batch_size=16, learning_rate=0.02))
     records = learning_curves(fabric, blob_data(TOY17, 340), [(1, [entry]), (None, [entry])], [0], tmp_path)
     assert records[0].metrics["top1"] < records[1].metrics["top1"]
     assert records[1].metrics["top1"] == pytest.approx(1, abs=0.1)

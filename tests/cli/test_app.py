@@ -6,16 +6,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
 
 from blobs import cloud
-from hiercos.cli.app import _stop_message, run
+from hiercos.cli.app import run
 from hiercos.cli.display.output import emit
-from hiercos.cli.options.groups import OPTIMIZERS, PRECISIONS, SCHEDULES, TrainingOptions
-from hiercos.engine import TrainConfig
+from hiercos.cli.options.training import ModelOptions, TrainingOptions
+from hiercos.records import Record
+from hiercos.training import Settings
 from trees import TOY17
 
 COMMANDS = [
@@ -140,9 +140,12 @@ def test_results_go_to_standard_output_alone_in_the_form_asked_for(
 ) -> None:
     arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
     arguments += ["--methods", "cross-entropy", "--seeds", "1", *FAST]
-    for form, ending in {"json": "json", "csv": "csv", "markdown": "md", "latex": "tex"}.items():
+    for form in ("json", "csv"):
         assert run([*arguments, "--format", form]) == 0
-        assert capsys.readouterr().out == (tmp_path / f"results.{ending}").read_text()
+        assert capsys.readouterr().out == (tmp_path / f"results.{form}").read_text()
+    for form, start in {"markdown": "|", "latex": "\\begin"}.items():
+        assert run([*arguments, "--format", form]) == 0
+        assert start in capsys.readouterr().out
     rows = json.loads((tmp_path / "results.json").read_text())["rows"]
     assert [(row["method"], row["rule"]) for row in rows] == [("cross-entropy", "none"), ("cross-entropy", "crm")]
     assert run([*arguments, "--format", "parquet"]) == 0
@@ -150,14 +153,13 @@ def test_results_go_to_standard_output_alone_in_the_form_asked_for(
     assert (tmp_path / "results.parquet").exists()
 
 
-def test_the_others_are_set_against_the_reference_under_the_convention_asked_for(
+def test_the_others_are_set_against_the_reference(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
     arguments += ["--methods", "cross-entropy,hxe", "--seeds", "2", *FAST]
-    assert run([*arguments, "--reference", "hxe+crm", "--interval", "published", "--format", "json"]) == 0
+    assert run([*arguments, "--reference", "hxe+crm", "--format", "json"]) == 0
     results = json.loads(capsys.readouterr().out)
-    assert results["interval"] == "published"
     (table,) = results["tables"]
     assert table["reference"] == "hxe + crm"
     assert [line["name"] for line in table["differences"]] == ["cross-entropy", "cross-entropy + crm", "hxe"]
@@ -166,7 +168,7 @@ def test_the_others_are_set_against_the_reference_under_the_convention_asked_for
         reference = {row["seed"]: row["hops"] for row in results["rows"] if name_of(row) == "hxe + crm"}
         first, second = (values[seed] - reference[seed] for seed in (0, 1))
         assert line["hops"]["mean"] == pytest.approx((first + second) / 2)
-        assert line["hops"]["half_width"] == pytest.approx(12.7062 * abs(first - second) / 2 / math.sqrt(2), rel=1e-4)
+        assert line["hops"]["half_width"] == pytest.approx(12.7062 * abs(first - second) / 2, rel=1e-4)
 
 
 def name_of(row: dict[str, str]) -> str:
@@ -188,9 +190,9 @@ def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytes
         str(tmp_path / "o"),
         *FAST,
     ]
-    assert run([*arguments, "--dim", "8"]) == 0
-    assert run([*arguments, "--dim", "4"]) == 2
-    assert "holds a finished run with another features" in capsys.readouterr().err
+    assert run([*arguments, "--set", "dim=8"]) == 0
+    assert run([*arguments, "--set", "dim=4"]) == 2
+    assert "holds a finished run with another dim" in capsys.readouterr().err
 
 
 def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
@@ -230,7 +232,6 @@ def test_evaluate_finds_the_figures_of_the_record(
     model: Path, data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from hiercos.data import load_dataset
-    from hiercos.records import Record
 
     dataset = load_dataset(data / "data.npz", taxonomy=data / "tree.csv")
     rows = dataset.rows("test")
@@ -238,9 +239,9 @@ def test_evaluate_finds_the_figures_of_the_record(
     capsys.readouterr()
     assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--format", "json"]) == 0
     metrics = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out) if row["value"] is not None}
-    recorded = {name: value for name, value in Record.read(model, "default").metrics.items() if not math.isnan(value)}
+    recorded = {name: value for name, value in Record.read(model, "auto").metrics.items() if not math.isnan(value)}
     assert metrics == pytest.approx(recorded)
-    assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--per-level"]) == 0
+    assert run(["evaluate", str(model), str(tmp_path / "test.npz"), "--by", "level"]) == 0
     assert "(all)" in capsys.readouterr().out
 
 
@@ -253,19 +254,25 @@ def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
     assert "Earlier runs of hxe" in capsys.readouterr().err
 
 
+def settings(*given: str) -> Settings:
+    return ModelOptions(set_=list(given), method="hier-cos").settings("32-true").resolved(10_000)
+
+
 def test_methods_have_the_same_body_unless_they_are_taken_as_published() -> None:
-    equal = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=10_000)
-    own = TrainingOptions(as_published=True).config("hier-cos", {}, precision="32-true", samples=10_000)
-    assert dict(equal.options) == {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None}
-    assert dict(own.options) == {}
+    usual = {"width": 512, "dropout": 0.1, "activation": "norm-prelu", "alpha": None}
+    assert dict(settings().options) == usual
+    assert dict(settings("published=true").options) == {}
+    assert dict(settings("width=64", "alpha=0.5").options) == {**usual, "width": 64, "alpha": 0.5}
 
 
-def test_an_effort_is_set_for_the_default_method_as_published_too() -> None:
-    for is_published in (False, True):
-        options = TrainingOptions(effort="quick", as_published=is_published)
-        assert options.config("default", {}, precision="32-true", samples=99).options["effort"] == "quick"
-    usual = TrainingOptions().config("default", {}, precision="32-true", samples=99)
-    assert usual.options["effort"] == "normal"
+def test_options_that_are_not_given_are_left_to_the_training() -> None:
+    assert ModelOptions().settings("32-true") == Settings()
+
+
+def test_each_compared_method_takes_the_options_that_it_has() -> None:
+    found = TrainingOptions(set_=["alpha=0.5", "dim=64"]).settings_of(["hier-cos", "cross-entropy"], "32-true")
+    assert [dict(each.options) for each in found.values()] == [{"alpha": 0.5}, {}]
+    assert [each.dim for each in found.values()] == [64, 64]
 
 
 @pytest.mark.parametrize(
@@ -281,7 +288,7 @@ def test_an_effort_that_no_trained_method_has_is_refused(
 ) -> None:
     given = [command[0], str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *command[1:]]
     assert run([*given, "--effort", "quick", "--out", str(tmp_path / "out")]) == 2
-    assert capsys.readouterr().err == f"error: --effort quick: {trained} no effort; methods that have one: default\n"
+    assert capsys.readouterr().err == f"error: --effort quick: {trained} no effort; methods that have one: committee\n"
 
 
 def test_train_says_that_the_test_rows_are_few(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -295,12 +302,6 @@ def test_train_says_that_the_test_rows_are_few(data: Path, tmp_path: Path, capsy
     )
     assert run([*given, "--no-test", "--out", str(tmp_path / "untested")]) == 0
     assert "Few test rows" not in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("samples", "size"), [(100_000, 256), (2_000, 100), (228, 16)])
-def test_batches_are_smaller_where_data_are_few(samples: int, size: int) -> None:
-    config = TrainingOptions().config("hier-cos", {}, precision="32-true", samples=samples)
-    assert config.batch_size == size
 
 
 def test_methods_and_data_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
@@ -322,7 +323,7 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
     assert "labels at inner nodes:         yes" in lines
     assert run(["methods", "soft-labels"]) == 0
     assert "labels at inner nodes:         no" in capsys.readouterr().out
-    for name, answer in (("path-softmax", "yes"), ("default", "with a memory"), ("haframe", "no")):
+    for name, answer in (("path-softmax", "yes"), ("committee", "with a memory"), ("haframe", "no")):
         assert run(["methods", name]) == 0
         assert f"new classes by hiercos extend: {answer}\n" in capsys.readouterr().out
     assert run(["methods", "hiercos"]) == 2
@@ -340,9 +341,14 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
         (["train", DATA, "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
         (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
         (["train", DATA, "--out", "m", "--set", "alpha"], "expected name=value"),
-        (["train", DATA, "--out", "m", "--optimizer", "adam"], "optimizer"),
+        (["train", DATA, "--out", "m", "--set", "epochs=3"], "--set epochs=3: expected --epochs 3 instead"),
+        (["train", DATA, "--out", "m", "--set", "patience=x"], "patience: expected an integer or none, got 'x'"),
+        (["train", DATA, "--out", "m", "--set", "from_scrach=true"], "did you mean 'from_scratch'"),
+        (["train", DATA, "--out", "m", "--set", "backbone.size=8"], "backbone.size: expected the name of a backbone"),
+        (["compare", DATA, "--out", "m", "--set", "widht=8"], "did you mean 'width'"),
+        (["train", DATA, "--out", "m", "--set", "optimizer=adam"], "optimizer"),
         (["train", DATA, "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
-        (["train", DATA, "--out", "m", "--precision", "8"], "precision to be one of 32-true"),
+        (["train", DATA, "--out", "m", "--precision", "8"], "--precision 8: expected one of 32-true"),
         (["train", DATA, "--out", "m", "--set", "alpha=abc"], "alpha"),
         (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
         (["train", DATA, "--out", "m", "--set", "width=0"], "width"),
@@ -355,7 +361,6 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
         ),
         (["compare", DATA, "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
         (["compare", DATA, "--out", "m", "--reference", "hier-cos+cmr"], "did you mean 'hier-cos + crm'"),
-        (["compare", DATA, "--out", "m", "--interval", "t"], "--interval t: expected one of sample, published"),
         (["compare", DATA, "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
         (["train", DATA, "--out", "m", "--rule", "best"], "unknown rule 'best'"),
         (["predict", "nowhere", "-"], "nowhere: there is no such folder"),
@@ -364,11 +369,11 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
         (["train"], "Missing"),
         (["fly"], "No such command"),
         (["train", DATA, "--out", "m", "--epochs", "none"], "epochs"),
-        (["train", DATA, "--out", "m", "--epochs", "9", "--patience", "3"], "--patience 3: expected no --epochs"),
-        (["ablate", DATA, "--out", "m", "--epochs", "9", "--max-epochs", "3"], "--max-epochs 3: expected no --epochs"),
-        (["compare", DATA, "--out", "m", "--schedule", "cosine"], "--schedule cosine: expected --epochs"),
-        (["compare", DATA, "--out", "m", "--schedule", "plateau", "--epochs", "2"], "expected --patience instead"),
-        (["train", DATA, "--out", "m", "--patience", "0"], "patience"),
+        (["train", DATA, "--out", "m", "--epochs", "9", "--set", "patience=3"], "patience 3: expected no epochs"),
+        (["ablate", DATA, "--out", "m", "--epochs", "9", "--set", "max_epochs=3"], "max_epochs 3: expected no epochs"),
+        (["compare", DATA, "--out", "m", "--set", "schedule=cosine"], "schedule cosine: expected epochs"),
+        (["compare", DATA, "--out", "m", "--set", "schedule=plateau", "--epochs", "2"], "expected patience instead"),
+        (["train", DATA, "--out", "m", "--set", "patience=0"], "patience"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_code_2(
@@ -393,7 +398,10 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     ("arguments", "expected"),
     [
         (["train", "faulty.csv", "--method", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
-        (["train", "faulty.csv", "--method", "hier-cos", "--set", "alhpa=1"], "has no option 'alhpa'"),
+        (
+            ["train", "faulty.csv", "--method", "hier-cos", "--set", "alhpa=1"],
+            "alhpa: there is no such setting or option",
+        ),
         (["compare", "faulty.csv", "--methods", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
         (["evaluate", "--scores", "faulty.csv", "--taxonomy", "t.csv", "--metrics", "hopps"], "did you mean 'hops'?"),
     ],
@@ -434,54 +442,34 @@ def test_what_is_not_there_is_said_before_torch_is_imported(model: Path, data: P
         [*usual, "--set", "alpha"],
         [*usual, "--device", "gpu"],
         [*usual, "--precision", "8"],
-        [*usual, "--optimizer", "adam"],
-        [*usual, "--schedule", "none"],
         ["compare", "nothing.csv", "--out", "m"],
         ["compare", *usual[1:], "--rules", "crmm"],
         ["compare", *usual[1:], "--device", "gpu"],
-        ["ablate", *usual[1:], "--optimizer", "adam"],
     ]
     for (code, _), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
         assert code == 2, arguments
 
 
-def test_the_names_known_without_torch_are_those_of_training() -> None:
-    hints = get_type_hints(TrainConfig)
-    assert get_args(hints["optimizer"]) == OPTIMIZERS
-    assert get_args(hints["schedule"]) == SCHEDULES
-    for precision in PRECISIONS:
-        assert TrainConfig(precision=precision).precision == precision
-
-
-def test_the_figures_of_the_epochs_are_explained(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_part_that_is_trained_is_named(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     common = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *FAST]
     common += ["--method", "path-softmax"]
-    assert run([*common, "--rule", "hops", "--out", str(tmp_path / "ruled")]) == 0
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[-4:-2] == [  # before those on the test rows and the model
-        "The weights of the best epoch on validation, by top-1 or with several labels by average precision, are kept.",
-        "val HOPS is without the rule hops; the results are with it.",
-    ]
     assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
-    assert "without the rule" not in capsys.readouterr().err
+    err = capsys.readouterr().err
+    assert "are kept" not in err  # the last fit learns from all rows
+    assert "all samples: epoch 2/2, loss" in err
 
 
-def test_a_run_without_a_number_of_epochs_ends_by_patience(
-    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_without_a_number_of_epochs_ends_by_patience(data: Path, tmp_path: Path) -> None:
     arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path / "m")]
-    settings = ["--method", "cross-entropy-mlp", "--width", "16", "--patience", "1", "--max-epochs", "30"]
+    settings = ["--method", "cross-entropy-mlp", "--set", "width=16", "--set", "patience=1", "--set", "max_epochs=30"]
     assert run([*arguments, *settings, "--device", "cpu"]) == 0
-    record = json.loads((tmp_path / "m" / "record.json").read_text())
-    assert {name: record["config"][name] for name in ("epochs", "patience", "schedule")} == {
-        "epochs": 30,
+    record = Record.read(tmp_path / "m", "none")
+    assert {name: record.config[name] for name in ("max_epochs", "patience", "schedule")} == {
+        "max_epochs": 30,
         "patience": 1,
         "schedule": "plateau",
     }
-    assert 2 < len(record["history"]) == record["best_epoch"] < 30
-    assert "The weights of the last epoch are kept." in capsys.readouterr().err
+    assert 2 < len(record.history) == record.best_epoch < 30
 
 
 @pytest.mark.parametrize("arguments", [["--debug", "predict", "nowhere", "-"], ["predict", "nowhere", "-", "--debug"]])
@@ -502,40 +490,6 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert run(["--version"]) == 0
     assert capsys.readouterr().out.strip() == __version__
-
-
-@pytest.mark.parametrize(
-    ("arguments", "notes", "message"),
-    [
-        (["train", "x"], ["out: saved after epoch 3"], "Interrupted. Rerun the command with --resume to continue."),
-        (
-            ["extend", "m"],
-            ["out: saved 2 trained members"],
-            "Interrupted. Rerun the command with --resume to continue.",
-        ),
-        (["train", "x"], [], "Interrupted. No model was saved."),
-        (["train", "x"], ["out: the epochs 1 to 3 could not be saved (full)"], "Interrupted. No model was saved."),
-        (["compare", "x"], [], "Interrupted. Finished work is kept; rerun the command to continue."),
-        (["predict", "m", "x"], [], "Interrupted before the end."),
-    ],
-)
-def test_a_stopped_command_says_what_is_left_of_it(arguments: list[str], notes: list[str], message: str) -> None:
-    assert _stop_message("Interrupted", arguments, notes) == message
-
-
-@pytest.mark.parametrize("name", ["checkpoint.safetensors", "members/1/checkpoint.safetensors", "manifest.json"])
-@pytest.mark.parametrize("command", [["train", "x"], ["extend", "m", "x", "--resume"]])
-def test_a_stopped_command_finds_what_resume_would_continue(tmp_path: Path, name: str, command: list[str]) -> None:
-    """After the last epoch, or before a resumed run reads its checkpoint, no note says what is saved."""
-    out = tmp_path / "out"
-    spellings = [[*command, "--out", str(out)], [*command, f"--out={out}"]]
-    (out / name).parent.mkdir(parents=True)
-    for arguments in spellings:
-        assert _stop_message("Interrupted", arguments, []) == "Interrupted. No model was saved."
-    (out / name).touch()
-    for arguments in spellings:
-        expected = "Interrupted. Rerun the command with --resume to continue."
-        assert _stop_message("Interrupted", arguments, []) == expected
 
 
 def test_a_group_of_commands_without_a_command_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:

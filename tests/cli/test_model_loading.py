@@ -1,14 +1,11 @@
 """A model is measured on what it did not learn from."""
 
-import shutil
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from blobs import cloud
-from hiercos import engine
 from hiercos.cli.app import run
 from hiercos.hub import PretrainedModel
 from trees import TOY17
@@ -43,24 +40,6 @@ def trained(folder: Path) -> tuple[str, str]:
     settings = ["--method", "cross-entropy", "--epochs", "1", "--device", "cpu"]
     assert run(["train", data, "--taxonomy", tree, *settings, "--out", model]) == 0
     return data, model
-
-
-def test_a_model_and_its_record_are_of_one_folder_even_if_it_is_replaced_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    data, model = trained(tmp_path)
-    capsys.readouterr()
-    assert run(["evaluate", model, data, "--device", "cpu"]) == 0
-    expected, load = capsys.readouterr(), engine.load_model
-
-    def load_and_lose(*arguments: Any, **options: Any) -> engine.StoredModel:
-        stored = load(*arguments, **options)
-        shutil.rmtree(model)
-        return stored
-
-    monkeypatch.setattr(engine, "load_model", load_and_lose)
-    assert run(["evaluate", model, data, "--device", "cpu"]) == 0
-    assert capsys.readouterr() == expected
 
 
 def test_data_of_another_kind_than_the_model_takes_are_one_sentence_without_their_labels(

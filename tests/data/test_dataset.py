@@ -8,9 +8,9 @@ from hiercos.errors import DataError
 from trees import TOY
 
 SPLIT = np.array(["train", "train", "val", "test"])
-LABELS = np.array([0, 1, 2, 0])
-TEXTS = Dataset("toy", TOY, Texts(("a cat", "a dog", "a car", "my cat")), LABELS, SPLIT)
-VECTORS = Dataset("toy", TOY, Vectors(np.arange(8, dtype=np.float64).reshape(4, 2)), LABELS, SPLIT, source="toy.npz")
+NODES = TOY.leaves[[0, 1, 2, 0]]
+TEXTS = Dataset("toy", TOY, Texts(("a cat", "a dog", "a car", "my cat")), NODES, SPLIT)
+VECTORS = Dataset("toy", TOY, Vectors(np.arange(8, dtype=np.float64).reshape(4, 2)), NODES, SPLIT, source="toy.npz")
 
 
 def test_inputs_are_vectors_or_texts() -> None:
@@ -28,7 +28,7 @@ def test_a_data_set_is_shown_in_one_line() -> None:
 
 
 def test_the_arrays_are_read_only() -> None:
-    for array in (np.asarray(VECTORS.inputs), VECTORS.labels, VECTORS.split):
+    for array in (np.asarray(VECTORS.inputs), VECTORS.nodes, VECTORS.labels, VECTORS.split):
         with pytest.raises(ValueError, match="read-only"):
             array[0] = array[1]
 
@@ -38,7 +38,7 @@ def test_the_arrays_are_read_only() -> None:
     [
         {"inputs": Texts(["a cat", "a dog", "a car", "my dog"])},
         {"inputs": Texts(["a ca", "ta dog", "a car", "my cat"])},
-        {"labels": np.array([0, 1, 2, 1])},
+        {"nodes": TOY.leaves[[0, 1, 2, 1]]},
         {"split": np.array(["train", "train", "test", "val"])},
         {"inputs": VECTORS.inputs},
     ],
@@ -56,9 +56,9 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
     ("change", "message"),
     [
         (
-            {"labels": np.array([0, 1])},
-            "toy.npz: expected a label and a split for each of the 4 samples, "
-            "got labels of shape (2,) and splits of shape (4,)",
+            {"nodes": np.array([0, 1])},
+            "toy.npz: expected a node and a split for each of the 4 samples, "
+            "got nodes of shape (2,) and splits of shape (4,)",
         ),
         (
             {"inputs": Vectors(np.array([[1, 2], [3, np.nan], [5, 4], [5, 6]]))},
@@ -74,25 +74,25 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
             {"inputs": Texts(["a cat", " ", "a car", ""])},
             "toy.npz: row 2: the text is empty\ntoy.npz: row 4: the text is empty",
         ),
-        ({"labels": np.array([0, 1, 2, 9])}, "toy.npz: expected labels from 0 to 8, got 9"),
+        ({"nodes": np.array([0, 1, 2, 5])}, "toy.npz: expected nodes from -1 (the root) to 4, got 5"),
         (
             {"split": np.array(["train", "train", "val", "val"])},
-            "toy.npz: no row belongs to the split 'test'; expected rows of train, val and test",
+            "toy.npz: no row belongs to the split 'test'; expected rows of train and test",
         ),
         (
             {"split": np.array(["val", "val", "val", "test"]), "purpose": "extend"},
             "toy.npz: no row belongs to the split 'train'; expected rows of train",
         ),
         (
-            {"labels": np.array([1, 1, 2, 0])},
+            {"nodes": TOY.leaves[[1, 1, 1, 0]]},
             "toy.npz: every training sample has the label 'pet > dog'; expected at least two labels",
         ),
         (
-            {"labels": np.array([8, 8, 2, 0])},
+            {"nodes": np.array([-1, -1, -1, 0])},
             "toy.npz: every training sample has the label the root; expected at least two labels",
         ),
         (
-            {"inputs": Texts([]), "labels": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},
+            {"inputs": Texts([]), "nodes": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},
             "toy.npz: expected at least one sample, got none",
         ),
     ],
@@ -104,18 +104,17 @@ def test_data_that_cannot_be_used_are_named(change: dict, message: str) -> None:
 
 
 def test_data_that_extend_a_model_need_training_rows_of_one_label_alone() -> None:
-    found = replace(VECTORS, split=np.full(4, "train"), labels=np.ones(4, dtype=int), purpose="extend")
+    found = replace(VECTORS, split=np.full(4, "train"), nodes=np.ones(4, dtype=int), purpose="extend")
     assert (len(found.rows("train")), len(found.rows("val")), len(found.rows("test"))) == (4, 0, 0)
 
 
 def test_some_rows_of_a_data_set_keep_their_sets_of_labels() -> None:
-    root = TOY.num_classes + TOY.num_nodes
     sets = np.array([[2, 4], [3, -1], [4, -1], [2, 3]])
-    whole = replace(TEXTS, labels=np.array([root, 1, 2, root]), label_sets=sets)
+    whole = replace(TEXTS, nodes=np.array([-1, 3, 4, -1]), label_sets=sets)
     part = whole.take(np.array([3, 0, 2]))
     assert [part.inputs.values([row]) for row in range(3)] == [["my cat"], ["a cat"], ["a car"]]
     assert part.split.tolist() == ["test", "train", "val"]
-    assert part.labels.tolist() == [root, root, 2]
+    assert (part.nodes.tolist(), part.labels.tolist()) == ([-1, -1, 4], [8, 8, 2])
     assert part.label_sets is not None
     assert part.label_sets.tolist() == [[2, 3], [2, 4], [4, -1]]
     assert TEXTS.take(np.array([0, 1, 2, 3])).fingerprint == TEXTS.fingerprint

@@ -3,10 +3,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hiercos.data.splits import NEEDED, WITHOUT_TEST, completed_split, hash_fraction, hash_split, with_val_from_train
+from hiercos.data import Dataset, Texts, completed
+from hiercos.data.splits import checked_split, completed_split, hash_fraction, hash_split
 from hiercos.errors import DataError
+from trees import TOY
 
 KEYS = [f"phrase {number}" for number in range(20_000)]
+LABELS = np.arange(20_000) % 3
+NONE = np.full(20_000, "")
 
 
 @given(st.lists(st.text(), max_size=30), st.randoms())
@@ -37,68 +41,75 @@ def test_fractions_must_be_three_shares_of_one(fractions: tuple[float, ...]) -> 
         hash_split(["a"], fractions)
 
 
-def test_a_tenth_of_train_moves_to_val_whatever_split_the_hash_made_before() -> None:
-    split = hash_split(KEYS, (0.8, 0.0, 0.2))
-    moved = with_val_from_train(KEYS, split)
-    assert np.mean(moved[split == "train"] == "val") == pytest.approx(0.1, abs=0.01)
-    assert (moved[split == "test"] == "test").all()
+def test_of_data_without_a_split_a_tenth_tests_and_a_tenth_of_the_others_validates() -> None:
+    split = completed_split(KEYS, LABELS, NONE, classes=3)
+    assert [np.mean(split == name) for name in ("train", "val", "test")] == pytest.approx([0.81, 0.09, 0.1], abs=0.01)
+    assert np.array_equal(split == "test", [hash_fraction(key) >= 0.9 for key in KEYS])
+    assert set(completed_split(KEYS, LABELS, NONE, classes=3, test=False)) == {"train", "val"}
 
 
-def test_a_missing_split_is_made_and_said() -> None:
-    split, notes = completed_split(KEYS, None, source="a.csv")
-    assert (split == hash_split(KEYS)).all()
-    assert notes == (
-        "a.csv has no split: 80% train, 10% val and 10% test were chosen by hash of each sample. "
-        "Only the train samples are learnt from.",
+def test_a_given_split_keeps_its_test_rows_and_its_val_rows() -> None:
+    given = hash_split(KEYS, (0.8, 0.0, 0.2))
+    split = completed_split(KEYS, LABELS, given, classes=3)
+    assert np.array_equal(split == "test", given == "test")
+    assert np.mean(split[given == "train"] == "val") == pytest.approx(0.1, abs=0.01)
+    assert np.array_equal(completed_split(KEYS, LABELS, split, classes=3), split)
+
+
+def test_samples_set_aside_for_targets_are_neither_learned_from_nor_tested_on() -> None:
+    plain, split = (completed_split(KEYS, LABELS, NONE, classes=3, targets=targets) for targets in (False, True))
+    aside = split == "calibration"
+    assert np.array_equal(split[~aside], plain[~aside])
+    assert np.mean(aside[plain != "test"]) == pytest.approx(0.1, abs=0.01)
+    assert "test" not in plain[aside]
+
+
+def test_few_samples_of_a_class_and_the_only_one_of_a_label_are_not_validated_on() -> None:
+    assert "val" not in completed_split(KEYS[:100], LABELS[:100], NONE[:100], classes=3)
+    assert "val" not in completed_split(KEYS, LABELS + 3, NONE, classes=3)  # labels at inner nodes
+    lonely = np.arange(20_000) % 3
+    lonely[np.flatnonzero(completed_split(KEYS, lonely, NONE, classes=4) == "val")[0]] = 3
+    assert (completed_split(KEYS, lonely, NONE, classes=4)[lonely == 3] == "train").all()
+
+
+def test_what_was_chosen_is_said() -> None:
+    def data(split: np.ndarray) -> Dataset:
+        return Dataset("a.csv", TOY, Texts(KEYS[:2000]), TOY.leaves[LABELS[:2000]], split, purpose="train")
+
+    validates = "of the other samples validate, chosen by hash; the final model learns from them, too."
+    assert completed(data(NONE[:2000])).notes == (
+        "a.csv has no split: 10% test samples were chosen by hash of each sample.",
+        f"a.csv: 10% {validates}",
     )
+    own = hash_split(KEYS[:2000])
+    assert completed(data(own)).notes == ()
+    (note,) = completed(data(np.where(own == "val", "train", own))).notes
+    assert note == f"a.csv: 10% {validates}".replace("other ", "")
+    aside = completed(data(own), targets=True)
+    count = np.count_nonzero(aside.split == "calibration")
+    assert aside.notes == (f"a.csv: {count} samples calibrate targets and are not learned from.",)
 
 
-def test_a_missing_val_is_set_aside_and_said() -> None:
-    split, notes = completed_split(KEYS, ["train"] * 19_000 + ["test"] * 1_000, source="a.csv")
-    assert set(split) == {"train", "val", "test"}
-    assert notes == ("a.csv has no val rows: 10% of the training samples were set aside by hash.",)
-
-
-def test_a_complete_split_is_kept_without_a_word() -> None:
-    split, notes = completed_split(["a", "b", "c"], ["test", "val", "train"], source="a.csv")
-    assert (split.tolist(), notes) == (["test", "val", "train"], ())
+def test_too_few_samples_to_set_aside_or_to_test_on_are_an_error() -> None:
+    few = Dataset("a.csv", TOY, Texts(["phrase 0", "phrase 2"]), TOY.leaves[:2], np.array(["", ""]), purpose="train")
+    with pytest.raises(DataError) as error:
+        completed(few)
+    assert str(error.value) == (
+        "a.csv: the split was made by hash of too few different rows (2 in all), which left none for test; "
+        "add a column 'split' (in an .npz, an array) with train, val or test for each row, "
+        "or put images into folders of these names"
+    )
+    assert completed(few, test=False).split.tolist() == ["train", "train"]
+    with pytest.raises(DataError, match=r"a\.csv: targets: expected at least 20 samples to set aside, 10% of"):
+        completed(few, test=False, targets=True)
 
 
 def test_each_other_word_for_a_split_is_named_once_with_its_first_row_and_what_it_means() -> None:
     with pytest.raises(DataError) as error:
-        completed_split(list("abcdef"), ["train", "validation", "x", "Test", "validation", ""], source="a.csv")
+        checked_split(["train", "validation", "x", "Test", "validation", ""], source="a.csv")
     assert str(error.value) == (
         "a.csv: row 2: expected train, val or test as the split, got 'validation'; did you mean 'val'?\n"
         "a.csv: row 3: expected train, val or test as the split, got 'x'\n"
         "a.csv: row 4: expected train, val or test as the split, got 'Test'; did you mean 'test'?\n"
         "a.csv: row 6: expected train, val or test as the split, got ''"
-    )
-
-
-@pytest.mark.parametrize(("split", "empty"), [(None, "val and test"), (["train", "train"], "val")])
-def test_too_few_rows_for_a_split_by_hash_ask_for_a_column(split: list[str] | None, empty: str) -> None:
-    with pytest.raises(DataError) as error:
-        completed_split(["phrase 0", "phrase 2"], split, source="a.csv")
-    assert str(error.value) == (
-        f"a.csv: the split was made by hash of too few different rows (2 in all), which left none for {empty}; "
-        "add a column 'split' (in an .npz, an array) with train, val or test for each row, "
-        "or put images into folders of these names"
-    )
-
-
-@pytest.mark.parametrize("split", [None, ["train", "train"]])
-def test_few_rows_that_extend_a_model_need_no_val_or_test(split: list[str] | None) -> None:
-    found, _ = completed_split(["phrase 0", "phrase 2"], split, source="a.csv", needed=NEEDED["extend"])
-    assert found.tolist() == ["train", "train"]
-
-
-def test_without_test_rows_nine_tenths_of_data_without_a_split_are_for_training() -> None:
-    found, (note,) = completed_split(
-        [f"phrase {n}" for n in range(2000)], None, source="a.csv", needed=NEEDED["train"], fractions=WITHOUT_TEST
-    )
-    assert (found == "train").mean() == pytest.approx(0.9, abs=0.02)
-    assert "test" not in found
-    assert note == (
-        "a.csv has no split: 90% train and 10% val were chosen by hash of each sample. "
-        "Only the train samples are learnt from."
     )

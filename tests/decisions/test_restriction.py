@@ -85,9 +85,9 @@ def test_a_request_names_nodes_and_leaves_at_least_one_class() -> None:
 
 
 def test_a_request_chooses_the_rule() -> None:
-    stored = rule("default", answer="crm")
+    stored = rule("auto", answer="crm")
     assert AnswerRequest().chosen_rule(stored, None) is stored
-    assert AnswerRequest(rule="default").chosen_rule(stored, None) is stored
+    assert AnswerRequest(rule="auto").chosen_rule(stored, None) is stored
     assert AnswerRequest(rule="crm").chosen_rule(stored, None) == rule("crm")
     assert AnswerRequest(confidence=0.7, min_level=1).chosen_rule(stored, None) == BackOff(confidence=0.7, min_level=1)
     levels = AnswerRequest(confidence=(0.5, 0.7)).chosen_rule(stored, None)
@@ -120,7 +120,7 @@ def test_a_target_has_a_guarantee_or_the_reason_for_none() -> None:
     decided = whole.chosen_rule(rule("none"), chains)
     assert whole.guarantee(decided, reweighted=True).endswith("classes are restricted or re-weighted.")
     fitted_by_folds = whole.chosen_rule(rule("none"), replace(chains, exchangeable=False))
-    assert whole.guarantee(fitted_by_folds).endswith("the calibration samples were not scored as new samples are.")
+    assert whole.guarantee(fitted_by_folds).endswith("sets samples aside for one.")
     assert fitted_by_folds(even).guarantee == AnswerRequest().guarantee(rule("none")) == ""
 
 

@@ -15,11 +15,10 @@ from hiercos.geometry import (
     node_probabilities,
     node_scores,
     sibling_log_softmax,
-    subspace_dimensions,
-    subspace_distance,
     tree_operations,
 )
 from hiercos.geometry.operations import _sparse_operations
+from hiercos.paper.subspaces import subspace_dimensions, subspace_distance
 from hiercos.taxonomy import TaxonomyError
 from trees import TOY, ancestor_sets, descendant_sets, graphs, taxonomies
 

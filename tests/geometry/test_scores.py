@@ -7,16 +7,9 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from geometry.published import NAMES, PublishedRun
-from geometry.spans import ideal_vectors, normal, projections, spanning_axes
+from geometry.spans import normal, projections
 from hiercos import Taxonomy
-from hiercos.geometry import (
-    leaf_scores,
-    level_scores,
-    node_scores,
-    subspace_cosine,
-    subspace_dimensions,
-    subspace_distance,
-)
+from hiercos.geometry import leaf_scores, level_scores, node_scores
 from trees import TOY, TOY17, random_tree, taxonomies
 
 SWITCHES = list(product((True, False), repeat=2))
@@ -70,38 +63,6 @@ def test_scores_of_a_vector_worked_by_hand() -> None:
     assert leaf_scores(z, TOY).tolist() == [[5.0, 3.0, pytest.approx(5**0.5)]]
     assert level_scores(z, TOY, 1, squared=True).tolist() == [[25.0, 5.0]]
     assert leaf_scores(z, TOY, ancestors=False).tolist() == [[4.0, 0.0, 2.0]]
-    assert subspace_distance(z, TOY).square().tolist() == [pytest.approx([5.0, 25.0, 5.0, 21.0, 25.0])]
-
-
-@settings(deadline=None, max_examples=30)
-@given(taxonomy=taxonomies(), seed=seeds)
-def test_subspace_distance_is_the_length_of_what_projection_removes(taxonomy: Taxonomy, seed: int) -> None:
-    z = normal(3, taxonomy.num_nodes, seed=seed)
-    expected = (z[:, None] - projected(z, taxonomy)).norm(dim=2)
-    torch.testing.assert_close(subspace_distance(z, taxonomy), expected)
-
-
-@pytest.mark.parametrize("ancestors", [True, False])
-@settings(deadline=None, max_examples=30)
-@given(taxonomy=taxonomies(), seed=seeds)
-def test_subspace_cosine_is_that_of_the_dense_projection(taxonomy: Taxonomy, seed: int, ancestors: bool) -> None:
-    z = normal(taxonomy.num_classes, taxonomy.num_nodes, seed=seed)
-    labels = torch.arange(taxonomy.num_classes)
-    own = projected(z, taxonomy, ancestors=ancestors)[labels, torch.tensor(taxonomy.leaves)]
-    expected = torch.cosine_similarity(z, own, dim=1)
-    torch.testing.assert_close(subspace_cosine(z, labels, taxonomy, ancestors=ancestors), expected)
-
-
-def test_the_cosine_is_1_within_the_subspace_and_0_without_length() -> None:
-    z, labels = ideal_vectors(TOY17, seed=0), torch.arange(TOY17.num_classes)
-    torch.testing.assert_close(subspace_cosine(z, labels, TOY17), torch.ones(17, dtype=torch.float64))
-    assert subspace_cosine(torch.zeros_like(z), labels, TOY17).tolist() == [0.0] * 17
-
-
-@given(taxonomies())
-def test_subspace_dimensions_count_the_spanning_axes(taxonomy: Taxonomy) -> None:
-    expected = [len(spanning_axes(taxonomy, node)) for node in range(taxonomy.num_nodes)]
-    assert subspace_dimensions(taxonomy).tolist() == expected
 
 
 @pytest.mark.parametrize("taxonomy", [TOY, TOY17, random_tree(3, 20)])
@@ -110,10 +71,9 @@ def test_gradients_agree_with_finite_differences(taxonomy: Taxonomy) -> None:
     assert torch.autograd.gradcheck(lambda z: leaf_scores(z, taxonomy), z)
     assert torch.autograd.gradcheck(lambda z: node_scores(z, taxonomy), z)
     assert torch.autograd.gradcheck(lambda z: level_scores(z, taxonomy, taxonomy.height, squared=True), z)
-    assert torch.autograd.gradcheck(lambda z: subspace_distance(z, taxonomy), z)
 
 
-@pytest.mark.parametrize("score", [leaf_scores, node_scores, subspace_distance])
+@pytest.mark.parametrize("score", [leaf_scores, node_scores])
 def test_a_score_without_energy_is_zero_with_gradient_zero(score) -> None:
     z = torch.zeros(2, TOY17.num_nodes)
     z[1, 0] = 1.0  # energy in one place, none in the subspaces elsewhere
@@ -142,10 +102,9 @@ def test_an_empty_batch_has_empty_scores() -> None:
     assert leaf_scores(z, TOY).shape == (0, 3)
     assert node_scores(z, TOY).shape == (0, 5)
     assert level_scores(z, TOY, 1).shape == (0, 2)
-    assert subspace_distance(z, TOY).shape == (0, 5)
 
 
-@pytest.mark.parametrize("score", [leaf_scores, node_scores, subspace_distance])
+@pytest.mark.parametrize("score", [leaf_scores, node_scores])
 @pytest.mark.parametrize("shape", [(2, 4), (5,), (1, 2, 5)])
 def test_embeddings_of_another_shape_are_refused(score, shape: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match=r"expected embeddings of shape \(B, 5\), got \("):
@@ -176,11 +135,3 @@ def test_leaf_scores_and_level_choices_equal_those_of_the_published_code(name: s
         start = taxonomy.level(level).start
         chosen = level_scores(z, taxonomy, level).argmax(dim=1) + start
         assert [taxonomy.names[node] for node in chosen.tolist()] == expected
-
-
-def test_a_small_distance_beside_much_energy_is_not_lost_in_single_precision() -> None:
-    z = torch.tensor([[1.0, 0.0, 1.0, 1e-4, 0.0]])  # pet, vehicle, cat, dog, car
-    found = subspace_distance(z, TOY)
-    assert found.dtype == torch.float32
-    torch.testing.assert_close(found[0, 2], torch.tensor(1e-4), rtol=1e-6, atol=0)
-    torch.testing.assert_close(found, subspace_distance(z.double(), TOY).float(), rtol=1e-6, atol=0)

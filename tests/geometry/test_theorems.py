@@ -10,8 +10,9 @@ from torch import Tensor
 
 from geometry.spans import ideal_vectors, projections
 from hiercos import Taxonomy
-from hiercos.geometry import leaf_scores, level_scores, subspace_distance
-from hiercos.nn.heads import random_orthogonal
+from hiercos.geometry import leaf_scores, level_scores
+from hiercos.methods.heads import random_orthogonal
+from hiercos.paper.subspaces import subspace_distance
 from hiercos.taxonomy.distances import preference_ranks
 from trees import TOY, taxonomies
 

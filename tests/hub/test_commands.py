@@ -3,6 +3,7 @@ from dataclasses import replace
 import pytest
 
 from hiercos.hub.card import published_source, train_command
+from hiercos.training import Settings
 from records import record
 
 
@@ -13,27 +14,25 @@ def written(**changes: object) -> str:
 
 
 def test_commands_name_backbones_and_options_as_the_user_would() -> None:
-    data = {"source": "hf:some/photos", "features": 5}
+    data = {"source": "hf:some/photos", "features": 5, "sizes": {"train": 10}}
     backbone = {"name": "resnet-50", "options": {"size": 64}, "weights": "ab"}
-    assert "--backbone resnet-50 --backbone-option size=64 --backbone-option weights=w.safetensors" in written(
+    assert "--backbone resnet-50 --set backbone.size=64 --set backbone.weights=w.safetensors" in written(
         data={**data, "backbone": backbone}
     )
     trained = {**backbone, "fine_tuned": True, "weights": None}
-    assert "--unfreeze --from-scratch --augment none" in written(data={**data, "backbone": trained})
+    assert "--unfreeze --set from_scratch=true" in written(data={**data, "backbone": trained})
     assert written(data={**data, "kind": "texts"}).startswith("hiercos train hf:some/photos --taxonomy taxonomy.json")
-    assert "--dim 5" in written(data={**data, "kind": "texts"})
     assert "--taxonomy" not in written(data={**data, "source": "icd10cm:9"})
     config = {"options": {"width": None, "penalty": "printed", "ancestors": False}}
-    words = "--as-published --set width=null --set penalty=printed --set ancestors=false"
+    words = "--set published=true --set width=null --set penalty=printed --set ancestors=false"
     assert words in written(config=config)
-    narrow = {"options": {"width": 64, "dropout": 0.1}}
-    assert "--width 64 --dropout 0.1 --set activation=none" in written(method="hier-cos", config=narrow)
-    fixed = {"options": {}, "epochs": 7, "schedule": "cosine"}
-    assert "--epochs 7 --schedule cosine" in written(config=fixed)
-    patient = {"options": {}, "epochs": 70, "patience": 4, "schedule": "plateau"}
-    assert "--max-epochs 70 --patience 4 --schedule plateau" in written(config=patient)
-    unusual = replace(record(), config={"options": {}, "standardize": False})
-    assert train_command(unusual, taxonomy="taxonomy.json") is None
+    usual = Settings(method="hier-cos").resolved(10)
+    narrow = replace(usual, options={**usual.options, "width": 64})
+    assert "--method hier-cos --set width=64 --out" in written(config=narrow.to_dict())
+    fixed = {"options": {}, "epochs": 7, "schedule": "one-cycle"}
+    assert "--epochs 7 --set schedule=one-cycle" in written(config=fixed)
+    patient = {**usual.to_dict(), "max_epochs": 70, "standardize": False}
+    assert "--set max_epochs=70 --set standardize=false --out" in written(config=patient)
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,17 @@ from PIL import Image
 from blobs import cloud
 from colours import TREE, pixels, small_backbone
 from hiercos.cli.app import run
-from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import Posterior, rule
-from hiercos.engine import ModelError, ReadConfig, StoredModel, save_model
-from hiercos.engine.encoders import FrozenEncoder, TfidfEncoder
+from hiercos.encoders import ReadConfig
+from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
+from hiercos.encoders.tfidf import TextFeatures
 from hiercos.errors import DataError
 from hiercos.hub import Pipeline, PretrainedModel, load_pipeline
-from hiercos.hub.card import OWN_LEVELS, model_card
+from hiercos.hub.card import model_card
 from hiercos.hub.pretrained import HubError
-from hiercos.methods import Model
-from hiercos.metric_table import metric_spec
-from hiercos.nn import Projection, csr_tensor
+from hiercos.methods import Model, Projection, csr_tensor
+from hiercos.metrics.table import metric_spec
+from hiercos.model import ModelError, StoredModel, save_model
 from hub_server import TOKEN, Repositories, hub
 from trees import TOY, TOY17
 
@@ -40,7 +40,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     np.savez(folder / "data.npz", features=features.numpy(), labels=labels.numpy())
     words = ["train", str(folder / "data.npz"), "--taxonomy", str(folder / "tree.json"), "--out", str(folder / "model")]
     settings = ["--method", "hier-cos", "--rule", "crm", "--epochs", "3", "--lr", "0.02", "--set", "alpha=0.1"]
-    assert run([*words, *settings, "--width", "24", "--device", "cpu"]) == 0
+    assert run([*words, *settings, "--set", "width=24", "--device", "cpu"]) == 0
     return folder / "model"
 
 
@@ -62,19 +62,20 @@ def test_a_saved_model_is_the_same_model(trained: Path, tmp_path: Path) -> None:
     assert {file.name for file in (tmp_path / "toys").iterdir()} == {
         "README.md",
         "config.json",
-        "manifest.json",
         "model.safetensors",
-        "record-crm.json",
+        "record.json",
         "taxonomy.json",
     }
 
 
-def test_a_folder_with_the_record_of_another_rule_is_refused(trained: Path, tmp_path: Path) -> None:
+def test_a_folder_with_the_record_of_another_run_is_refused(trained: Path, tmp_path: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
-    (tmp_path / "record.json").write_text("{}")
+    model.save_pretrained(tmp_path)
+    model.save_pretrained(tmp_path)  # of the same run
+    before = {file.name: file.read_bytes() for file in tmp_path.iterdir()}
     with pytest.raises(ModelError, match=r"expected a folder without the record of another run, it has record\.json$"):
-        model.save_pretrained(tmp_path)
-    assert [file.name for file in tmp_path.iterdir()] == ["record.json"]
+        replace(model, record=None).save_pretrained(tmp_path)
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == before
 
 
 def test_a_card_that_is_there_stays(trained: Path, tmp_path: Path) -> None:
@@ -104,7 +105,7 @@ def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(train
     for level, (nodes, classes) in enumerate(levels, 1):
         accuracy = model.record.metrics[f"accuracy_level_{level}"]
         assert f"| {level} | {nodes} | {classes} | {100 * accuracy:.2f} |" in card.text
-    assert OWN_LEVELS not in card.text
+    assert "own best node" not in card.text
     assert "load_pipeline(" in card.text
     assert str(trained.parent) not in card.content
 
@@ -112,7 +113,7 @@ def test_the_card_says_how_good_each_level_is_and_what_the_tree_looks_like(train
 def test_the_card_says_whose_the_accuracy_is_where_each_level_was_chosen_by_itself(trained: Path) -> None:
     model = PretrainedModel.from_pretrained(trained)
     assert model.record is not None
-    assert OWN_LEVELS in model_card(model.stored, replace(model.record, rule="none"), "toys")
+    assert "own best node" in model_card(model.stored, replace(model.record, rule="none"), "toys")
 
 
 def test_the_card_says_what_to_install_and_what_the_order_and_the_figures_mean(trained: Path) -> None:
@@ -182,9 +183,8 @@ def test_a_pushed_model_comes_back_from_the_hub(trained: Path, repositories: Rep
     assert set(repositories["someone/toys"]) == {
         "README.md",
         "config.json",
-        "manifest.json",
         "model.safetensors",
-        "record-crm.json",
+        "record.json",
         "taxonomy.json",
     }
     assert 'load_pipeline("someone/toys")' in repositories["someone/toys"]["README.md"].decode()

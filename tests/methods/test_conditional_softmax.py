@@ -1,8 +1,9 @@
 import torch
 from lightning_fabric import Fabric
 
-from hiercos.engine import LabelledVectors, TrainConfig, fit
+from hiercos.encoders import LabelledVectors
 from hiercos.methods import METHODS, Model
+from hiercos.training import Settings, fit
 from trees import TOY
 
 
@@ -19,7 +20,7 @@ def test_training_shows_the_method_its_labels_before_the_first_step() -> None:
     fabric = Fabric(accelerator="cpu", devices=1)
     fabric.launch()
     model = Model(TOY, 4, "conditional-softmax")
-    fit(fabric, model, LabelledVectors(torch.randn(6, 4), labels), None, TrainConfig("conditional-softmax", epochs=1))
+    fit(fabric, model, LabelledVectors(torch.randn(6, 4), labels), None, Settings("conditional-softmax", epochs=1))
     torch.testing.assert_close(
         model.loss.adjustment, torch.tensor([4 / 6, 2 / 6, 3 / 4, 1 / 4, 1.0]).log(), rtol=1e-5, atol=1e-6
     )
@@ -35,7 +36,7 @@ def test_an_adjusted_model_answers_with_a_rare_class_more_often() -> None:
         model = Model(TOY, 2, "conditional-softmax", {"tau": tau})
         fabric = Fabric(accelerator="cpu", devices=1)
         fabric.launch()
-        config = TrainConfig("conditional-softmax", options={"tau": tau}, epochs=40, batch_size=20, learning_rate=0.05)
+        config = Settings("conditional-softmax", options={"tau": tau}, epochs=40, batch_size=20, learning_rate=0.05)
         fit(fabric, model, LabelledVectors(features, labels), None, config)
         scores = model.class_scores(model.eval()(features))
         found.append(int((scores.argmax(dim=1) == 1).sum()))

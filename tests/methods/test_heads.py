@@ -3,8 +3,7 @@ import pytest
 from torch import nn
 
 from hiercos import Taxonomy
-from hiercos.methods import METHODS
-from hiercos.nn import TransformationModule
+from hiercos.methods import METHODS, TransformationModule
 from trees import TOY17
 
 STRAIGHT = ("hxe", "soft-labels", "yolo-v2", "barz-denzler", "hace", "conditional-softmax")
@@ -37,7 +36,7 @@ def test_a_width_below_one_is_refused(name: str, width: int) -> None:
 
 
 def test_every_method_with_a_width_is_tested_here() -> None:
-    committees = {"default", "flat-committee"}  # their members have one
+    committees = {"committee", "flat-committee"}  # their members have one
     assert {name for name in METHODS if "width" in METHODS.options(name)} - committees == {*STRAIGHT, *BEHIND_BLOCKS}
 
 

@@ -1,6 +1,9 @@
 """What every metric class and every row of the table holds to: odd inputs, any batches, direction and range."""
 
+import copy
+import inspect
 import math
+import pickle
 from collections.abc import Callable
 
 import pytest
@@ -9,46 +12,70 @@ from torch import Tensor
 from torchmetrics import Metric, MetricCollection
 
 from hiercos import Taxonomy, metrics
-from hiercos.metric_table import MEASURED, of_all_levels
 from hiercos.metrics import functional as HF
+from hiercos.metrics.suite import metric_function
+from hiercos.metrics.table import CLASSES, MEASURED, of_all_levels
 from trees import TOY17, random_tree
 
-RANKED: dict[str, Callable[[Taxonomy], Metric]] = {
-    "macro": metrics.MacroAccuracy,
-    "top_k": lambda t: metrics.TopKAccuracy(t, k=3),
-    "hops": metrics.HOPS,
-    "hops_at_5": lambda t: metrics.HOPS(t, k=5),
-    "hops_exact": lambda t: metrics.HOPS(t, variant="exact"),
-    "hops_mean_ties": lambda t: metrics.HOPS(t, k=3, variant="paper", ties="mean"),
-    "ahd": lambda t: metrics.AverageHierarchicalDistance(t, k=5),
-    "severity": metrics.MistakeSeverity,
-    "order": lambda t: metrics.CorrectOrder(t, k=2),
-    "precision": lambda t: metrics.HierarchicalPrecision(t, k=2),
-    "recall": metrics.HierarchicalRecall,
-    "f1": metrics.HierarchicalF1,
-    "mrr": metrics.MeanReciprocalRank,
-    "ndcg": lambda t: metrics.NDCG(t, k=5),
-    "preference": metrics.PreferenceOrderDistance,
-    "cost": lambda t: metrics.ExpectedCost(t, torch.ones(t.num_classes, t.num_classes)),
+OPTIONS = {
+    "TopKAccuracy": {"k": 3},
+    "AverageHierarchicalDistance": {"k": 5},
+    "CorrectOrder": {"k": 2},
+    "NDCG": {"k": 5},
 }
-LEVELS: dict[str, Callable[[Taxonomy], Metric]] = {
-    "fpa": metrics.FullPathAccuracy,
-    "tice": metrics.TreeInconsistency,
-    "mnr": metrics.MeanNormalizedRank,
-    "levels": metrics.LevelAccuracy,
-    "calibration": metrics.CalibrationError,
-}
+MORE = {"HOPS@5": {"k": 5}, "exact HOPS": {"variant": "exact"}, "HOPS@3": {"k": 3, "variant": "paper", "ties": "mean"}}
+
+
+def made(name: str) -> Callable[[Taxonomy], Metric]:
+    """Maker of a class of the table, with options for some."""
+    if name == "ExpectedCost":
+        return lambda t: metrics.ExpectedCost(t, torch.ones(t.num_classes, t.num_classes))
+    return lambda t: getattr(metrics, name)(t, **OPTIONS.get(name, {}))
+
+
+RANKED = {name: made(name) for name, spec in CLASSES.items() if spec.source == "ranking"}
+RANKED |= {name: lambda t, options=options: metrics.HOPS(t, **options) for name, options in MORE.items()}
+OTHERS = {name: made(name) for name in [*(CLASSES.keys() - RANKED.keys()), "CalibrationError"]}
 ROWS = {spec.name: spec for spec in of_all_levels(MEASURED, TOY17.height)}
-ALL = RANKED | LEVELS
+ALL = RANKED | dict(sorted(OTHERS.items()))
 SINGLE = Taxonomy.from_paths([("all", "one")])
 PAIR = Taxonomy.from_paths([("b",), ("a", "c")])
 
 
 def batch(name: str, taxonomy: Taxonomy, rows: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, Tensor]:
+    """Input of a class by the name that its `update` gives it, and labels."""
     generator = torch.Generator().manual_seed(rows)
-    width = taxonomy.num_nodes if name in LEVELS else taxonomy.num_classes
+    kind = next(iter(inspect.signature(ALL[name](taxonomy).update).parameters))
+    width = taxonomy.num_classes if kind in ("scores", "log_probabilities") else taxonomy.num_nodes
     labels = torch.randint(taxonomy.num_classes, (rows,), generator=generator)
-    return torch.rand(rows, width, generator=generator).to(dtype), labels
+    values = torch.rand(rows, width, generator=generator).to(dtype)
+    return values.log_softmax(dim=1) if kind == "log_probabilities" else values, labels
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_class_has_the_mean_of_its_function_and_says_so(name: str) -> None:
+    metric, spec, (inputs, labels) = ALL[name](TOY17), CLASSES[name], batch(name, TOY17, 40)
+    options = {option: getattr(metric, option) for option in metric.options.parameters}
+    function = metric_function(spec)
+    given = {"labels": labels} if "labels" in inspect.signature(function).parameters else {}
+    values = HF.macro_accuracy(inputs, labels, TOY17) if name == "MacroAccuracy" else None
+    values = function(inputs, taxonomy=TOY17, **given, **options).double() if values is None else values
+    metric.update(inputs, labels)
+    torch.testing.assert_close(metric.compute(), values.nanmean(dim=0), rtol=0, atol=1e-14)
+    described = inspect.getdoc(type(metric))
+    assert spec.meaning in described
+    assert inspect.getdoc(function) in described
+    assert {"taxonomy", *options} <= set(inspect.signature(type(metric)).parameters)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_metric_is_pickled_and_copied_with_what_it_counted(name: str) -> None:
+    metric, (inputs, labels) = ALL[name](TOY17), batch(name, TOY17, 9)
+    metric.update(inputs, labels)
+    for other in (pickle.loads(pickle.dumps(metric)), copy.deepcopy(metric)):
+        assert type(other) is type(metric)
+        other.update(inputs, labels)  # as many samples of the same values, so the mean stays
+        torch.testing.assert_close(other.compute(), metric.compute(), equal_nan=True)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -78,14 +105,16 @@ def test_every_floating_point_type_gives_float64(name: str, dtype: torch.dtype) 
 def test_one_class_two_classes_and_uneven_trees_work(name: str, taxonomy: Taxonomy) -> None:
     metric = ALL[name](taxonomy)
     metric.update(*batch(name, taxonomy, 1))
-    assert metric.compute().isfinite().any() or name == "severity"
+    assert metric.compute().isfinite().any() or name == "MistakeSeverity"
 
 
 @pytest.mark.parametrize("name", RANKED)
 def test_a_single_class_is_always_right(name: str) -> None:
     metric = RANKED[name](SINGLE)
     metric.update(torch.tensor([[0.3]]), torch.tensor([0]))
-    expected = {"ahd": 0.0, "preference": 0.0, "severity": math.nan}.get(name, 1.0)
+    expected = {"AverageHierarchicalDistance": 0.0, "PreferenceOrderDistance": 0.0, "MistakeSeverity": math.nan}.get(
+        name, 1.0
+    )
     assert metric.compute().item() == pytest.approx(expected, nan_ok=True)
 
 
@@ -104,7 +133,7 @@ def test_nan_scores_are_refused_with_their_row(name: str) -> None:
         RANKED[name](TOY17).update(outputs, labels)
 
 
-@pytest.mark.parametrize("name", sorted(set(ALL) - {"tice"}))
+@pytest.mark.parametrize("name", [name for name in ALL if name != "TreeInconsistency"])
 def test_labels_that_are_no_node_are_refused_with_their_row(name: str) -> None:
     outputs, labels = batch(name, TOY17, 5)
     for wild in (-1, 17 + 23 + 1):
@@ -113,7 +142,7 @@ def test_labels_that_are_no_node_are_refused_with_their_row(name: str) -> None:
             ALL[name](TOY17).update(outputs, labels)
 
 
-@pytest.mark.parametrize("name", [*RANKED, "fpa"])
+@pytest.mark.parametrize("name", [*RANKED, "FullPathAccuracy"])
 def test_a_metric_of_a_ranking_leaves_out_inner_nodes_and_counts_them(name: str) -> None:
     outputs, labels = batch(name, TOY17, 9)
     mixed, alone = ALL[name](TOY17), ALL[name](TOY17)
@@ -125,7 +154,7 @@ def test_a_metric_of_a_ranking_leaves_out_inner_nodes_and_counts_them(name: str)
 
 
 def test_a_function_of_a_ranking_names_an_inner_node() -> None:
-    outputs, labels = batch("hops", TOY17, 5)
+    outputs, labels = batch("HOPS", TOY17, 5)
     labels[2] = 17
     with pytest.raises(ValueError, match="row 2: label 17 is the node 'A2'; this metric needs a class, 0 to 16"):
         HF.hops(outputs, labels, TOY17)
@@ -142,18 +171,18 @@ def test_shapes_that_do_not_fit_are_refused() -> None:
 
 def test_metrics_work_in_a_collection_and_with_forward() -> None:
     collection = MetricCollection({name: make(TOY17) for name, make in RANKED.items()})
-    outputs, labels = batch("hops", TOY17, 12)
+    outputs, labels = batch("HOPS", TOY17, 12)
     collection(outputs[:5], labels[:5])
     collection(outputs[5:], labels[5:])
-    assert collection.compute()["hops"].item() == pytest.approx(HF.hops(outputs, labels, TOY17).mean().item())
+    assert collection.compute()["HOPS"].item() == pytest.approx(HF.hops(outputs, labels, TOY17).mean().item())
     collection.reset()
-    assert collection["hops"].count == 0
+    assert collection["HOPS"].count == 0
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_every_metric_says_which_way_is_better(name: str) -> None:
-    lower = {"ahd", "severity", "preference", "cost", "tice", "mnr", "calibration"}
-    assert ALL[name](TOY17).higher_is_better is (name not in lower)
+    spec = CLASSES.get(type(ALL[name](TOY17)).__name__)
+    assert ALL[name](TOY17).higher_is_better is (spec is not None and spec.higher_is_better)
     assert ALL[name](TOY17).plot_lower_bound == 0.0
 
 
@@ -180,8 +209,8 @@ def test_every_metric_can_be_drawn(name: str) -> None:
 
 def row_inputs(taxonomy: Taxonomy, rows: int, dtype: torch.dtype = torch.float32) -> tuple[Tensor, ...]:
     """Scores, labels, node scores and log-probabilities."""
-    scores, labels = batch("hops", taxonomy, rows, dtype)
-    nodes, _ = batch("fpa", taxonomy, rows, dtype)
+    scores, labels = batch("HOPS", taxonomy, rows, dtype)
+    nodes, _ = batch("FullPathAccuracy", taxonomy, rows, dtype)
     return scores, labels, nodes, scores.log_softmax(dim=1)
 
 

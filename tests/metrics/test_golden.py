@@ -12,7 +12,7 @@ from hiercos import Taxonomy
 from hiercos.metrics import default_suite
 from hiercos.metrics import functional as HF
 from hiercos.metrics.functional.hops import worst_disorder
-from hiercos.metrics.tables import disorder_of_reverse, rank_tables
+from hiercos.metrics.rank_tables import disorder_of_reverse, rank_tables
 from trees import shared
 
 NAMES = ("cifar100", "fgvc_aircraft", "inaturalist19", "tiered_imagenet_h")

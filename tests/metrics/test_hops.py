@@ -12,8 +12,8 @@ from torch import Tensor
 
 from hiercos import Taxonomy
 from hiercos.metrics import functional as HF
-from hiercos.metrics import tables
-from hiercos.metrics.tables import disorder_of_reverse, preferred_order
+from hiercos.metrics import rank_tables as tables
+from hiercos.metrics.rank_tables import disorder_of_reverse, preferred_order
 from trees import TOY17, taxonomies
 
 D1 = TOY17.class_names.index("D1")

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from hiercos import Taxonomy
-from hiercos.metric_table import SUITE
-from hiercos.metrics import default_suite, suite_means, suite_names, suite_values, tables
+from hiercos.metrics import default_suite, suite_means, suite_names, suite_values
 from hiercos.metrics import functional as HF
+from hiercos.metrics import rank_tables as tables
+from hiercos.metrics.table import SUITE
 from hiercos.taxonomy import TaxonomyError, nodes_of_labels
 from trees import TOY, ancestor_sets, descendant_sets, graphs, slow_distances, taxonomies
 

@@ -13,10 +13,11 @@ from torch import Tensor
 from torchmetrics import MetricCollection
 
 from hiercos import Taxonomy
-from hiercos.metric_table import metric_spec
-from hiercos.metrics import NDCG, SuiteSums, default_suite, ranking, suite_means, suite_values, tables
+from hiercos.metrics import NDCG, SuiteSums, default_suite, ranking, suite_means, suite_values
 from hiercos.metrics import functional as HF
+from hiercos.metrics import rank_tables as tables
 from hiercos.metrics.ranking import best_classes
+from hiercos.metrics.table import metric_spec
 from trees import TOY, TOY17, random_tree
 
 TREE = random_tree(5, 60)

@@ -13,12 +13,12 @@ from blobs import FEATURES, cloud
 from colours import TREE, small_backbone
 from hiercos import Taxonomy
 from hiercos.data import Vectors
-from hiercos.data.text_features import TextFeatures
 from hiercos.decisions import RULES, Posterior, rule
-from hiercos.engine import StoredModel, save_model
-from hiercos.engine.encoders import FineTunedEncoder, FrozenEncoder
+from hiercos.encoders.backbones import Backbone
+from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
+from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, Model
-from hiercos.nn.backbones import Backbone
+from hiercos.model import StoredModel, save_model
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
 from trees import TOY17
@@ -77,7 +77,7 @@ def test_scores_of_a_linear_svm_are_finite_and_distinct_in_onnxruntime_whatever_
 def test_a_share_of_the_first_head_is_the_same_in_onnxruntime_where_the_others_are_sure() -> None:
     features = 3 + 2 * torch.randn(64, FEATURES, generator=torch.Generator().manual_seed(1))
     members = ["tree-logistic", "cross-entropy-mlp"]
-    model = untrained(TOY17, features, "default", members=members, first_share=0.01).eval()
+    model = untrained(TOY17, features, "committee", members=members, first_share=0.01).eval()
     model.head.weights = torch.tensor([0.0, 1e4])
     graph = onnx_graph(model, features[:5], takes="features", gives=["scores"])
     session = onnxruntime.InferenceSession(graph.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -153,7 +153,7 @@ def test_the_file_says_what_it_is_and_nothing_of_the_machine_it_was_made_on(tmp_
         TOY17,
         "vectors",
         "path-softmax",
-        rule("default"),
+        rule("auto"),
         0.8,
     )
 

@@ -128,7 +128,7 @@ def test_explanations_have_the_energies_of_the_model(tmp_path: Path) -> None:
 
 def test_what_the_graph_does_not_take_is_one_sentence() -> None:
     vectors, texts = of_vectors().export.opened(), of_texts().export.opened()
-    shown = "OnnxModel(path-softmax + default, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
+    shown = "OnnxModel(path-softmax + auto, vectors, Taxonomy(23 nodes, 17 classes, height 4))"
     assert repr(vectors) == shown
     message = (
         r"^the ONNX model: the graph takes features as numbers of shape \(B, 4\), got .+; predict\(\) takes texts$"

@@ -13,7 +13,7 @@ import pytest
 
 from analyses import MARKUP, analysis
 from hiercos import Taxonomy
-from hiercos.analysis import Analysis
+from hiercos.evaluation import Analysis
 from hiercos.report import comparison_results
 from hiercos.report.page import report_html
 from records import record

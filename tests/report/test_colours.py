@@ -5,7 +5,7 @@ import re
 import pytest
 
 from hiercos.report.drawing import TONES, rgb
-from hiercos.report.explorer import asset
+from hiercos.report.render import asset
 
 LIGHT, DARK = (
     dict(re.findall(r"--([\w-]+): (#\w{6});", block))

@@ -51,7 +51,7 @@ def test_a_variant_that_is_significantly_nearest_is_recommended() -> None:
         "Over the 3 test rows its answers are significantly nearer to the truth than those of all others."
     )
     assert texts_of(found)[1] == (
-        "Few test rows: over 3 of them the 95% interval of its top-1 is 12.5% to 87.5%; "
+        "Few test rows: over 3 of them the 95% interval of its top-1 is 20.8% to 93.9%; "
         "smaller differences need more rows."
     )
     assert texts_of(found)[2] == (

@@ -4,7 +4,7 @@ import numpy as np
 
 from analyses import MARKUP, analysis
 from hiercos import Taxonomy
-from hiercos.report import Statement, Verdict, read_statements
+from hiercos.report import Statement, Verdict
 from hiercos.report.statements import mistake_summary
 
 SHIP = Statement("ship", "top-1 50%.", subject="Ship a", reason="It ties with none.")
@@ -17,12 +17,9 @@ def test_statements_are_lines_of_text_and_are_found_by_kind() -> None:
     assert verdict.of_kinds("ship", "rule") == [SHIP]
 
 
-def test_statements_survive_a_file_and_older_files_have_notes() -> None:
-    assert read_statements([SHIP.to_dict(), NOTE.to_dict()], "") == (SHIP, NOTE)
-    assert read_statements([], "Ship a: near.\nTo train it: b") == (
-        Statement("note", "Ship a: near."),
-        Statement("note", "To train it: b"),
-    )
+def test_statements_survive_a_file_and_values_of_other_types_become_text() -> None:
+    assert [Statement.from_dict(each.to_dict()) for each in (SHIP, NOTE)] == [SHIP, NOTE]
+    assert Statement.from_dict({"kind": "note", "text": 3}) == Statement("note", "3")
 
 
 def test_wrong_answers_are_counted_by_nearness_branch_and_pair() -> None:

@@ -19,8 +19,8 @@ from hiercos.decisions import Posterior
 from hiercos.decisions import rule as named_rule
 from hiercos.errors import HiercosWarning
 from hiercos.options import MAX_EPOCHS
+from hiercos.sklearn.inputs import hiclass_labels
 from hiercos.sklearn.scorers import hops_scorer
-from hiercos.sklearn.validation import hiclass_labels
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
 
@@ -194,17 +194,17 @@ def test_lines_of_the_epochs_go_to_standard_error(capsys: pytest.CaptureFixture[
 def test_the_default_says_what_it_chose_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
     model = HierarchicalClassifier(UNEVEN, random_state=0, verbose=True).fit(X, Y)
     assert model.choice_.startswith("tree-logistic, ")
-    assert capsys.readouterr() == ("", f"default: {model.choice_}.\n")
+    assert capsys.readouterr() == ("", f"committee: {model.choice_}.\n")
     wider, classes = samples(600)
     wide = HierarchicalClassifier(UNEVEN, width=8, epochs=1, random_state=0, verbose=True).fit(wider, NAMES[classes])
     first, *_, last = capsys.readouterr().err.splitlines()
     assert first.startswith("member 2 of 6 (cross-entropy-mlp): epoch 1/1: loss ")
-    assert last == f"default: {wide.choice_}."
+    assert last == f"committee: {wide.choice_}."
 
 
 @pytest.mark.parametrize(("epochs", "most"), [(None, MAX_EPOCHS), (7, 7)])
 def test_members_of_the_default_have_the_same_rates_with_any_number_of_epochs(epochs: int | None, most: int) -> None:
-    config = HierarchicalClassifier(epochs=epochs)._config(X, 10_000, ("default", {}), scale=True)
+    config = HierarchicalClassifier(epochs=epochs)._config(X, 10_000, ("committee", {}), scale=True)
     assert (config.epochs, config.learning_rate, config.weight_decay) == (most, 0.003, 0.01)
 
 

@@ -1,16 +1,14 @@
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-import safetensors.numpy
 import scipy.sparse as sp
 
-from folders import unsealed
 from hiercos import HierarchicalClassifier
 from hiercos.data import Vectors
-from hiercos.engine import ReadConfig, launched, load_model, model_samples, posteriors
-from hiercos.sklearn.validation import fitted_projection
+from hiercos.encoders import ReadConfig, launched
+from hiercos.model import load_model, model_samples, posteriors
+from hiercos.sklearn.inputs import fitted_projection
 from raw_methods import raw_method
 from sklearn_clouds import NAMES, UNEVEN, samples
 
@@ -85,18 +83,3 @@ def test_a_saved_estimator_of_sparse_samples_is_a_model_of_their_vectors(tmp_pat
     found = model_samples(load_model(tmp_path / "m"), Vectors(X.astype(np.float32)), config)
     (posterior,) = posteriors(load_model(tmp_path / "m"), found, config)
     np.testing.assert_allclose(posterior.classes[:, model.labels_.columns], model.predict_proba(X), atol=1e-5)
-
-
-def test_a_folder_of_an_earlier_estimator_still_projects(tmp_path: Path) -> None:
-    X, labels = samples()
-    model = HierarchicalClassifier(UNEVEN, **STEPS, epochs=5, sparse_components=8).fit(sp.csr_matrix(X), labels)
-    model.save(tmp_path / "m")
-    file, config = tmp_path / "m" / "projection.safetensors", tmp_path / "m" / "config.json"
-    directions = safetensors.numpy.load(file.read_bytes())["components"]
-    safetensors.numpy.save_file({"directions": directions.astype(np.float64)}, file)
-    values = json.loads(config.read_text())
-    del values["projected"]
-    config.write_text(json.dumps({**values, "version": 3}))
-    unsealed(tmp_path / "m")
-    again = HierarchicalClassifier.load(tmp_path / "m")
-    np.testing.assert_allclose(again.predict_proba(sp.csr_matrix(X)), model.predict_proba(X), rtol=1e-6)

@@ -10,7 +10,9 @@ from folders import resealed
 from hiercos import HierarchicalClassifier, HierCOSClassifier
 from hiercos.cli.app import run
 from hiercos.decisions import rule
-from hiercos.engine import ModelError, TrainConfig, launched, load_model, train_run
+from hiercos.encoders import launched
+from hiercos.model import ModelError, load_model
+from hiercos.training import Settings, train_run
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
 
@@ -47,7 +49,7 @@ def test_labels_without_a_tree_and_sparse_samples_survive(tmp_path: Path) -> Non
 
 def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 170)
-    train_run(fabric, data, TrainConfig(method="hier-cos", epochs=2), tmp_path / "trained", rule=rule("crm"))
+    train_run(fabric, data, Settings(method="hier-cos", epochs=2), tmp_path / "trained", rule=rule("crm"))
     X = data.samples("test").features.numpy()
     loaded = HierCOSClassifier.load(tmp_path / "trained")
     stored = load_model(tmp_path / "trained")
@@ -68,7 +70,7 @@ def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric:
 def test_a_folder_of_another_kind_or_a_damaged_one_is_refused(fabric: Fabric, tmp_path: Path) -> None:
     X, classes = samples(40)
     HierarchicalClassifier(UNEVEN, epochs=1).fit(X, np.asarray(NAMES)[classes]).save(tmp_path)
-    train_run(fabric, blob_data(), TrainConfig(method="cross-entropy", epochs=1), tmp_path / "flat")
+    train_run(fabric, blob_data(), Settings(method="cross-entropy", epochs=1), tmp_path / "flat")
     with pytest.raises(ModelError, match="expected a model of 'hier-cos', got one of"):
         HierCOSClassifier.load(tmp_path / "flat")
     (tmp_path / "estimator.json").write_text("{}")

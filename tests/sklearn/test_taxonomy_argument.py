@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
-from hiercos.sklearn.validation import taxonomy_argument
+from hiercos.sklearn.inputs import taxonomy_argument
 from sklearn_clouds import PATHS, UNEVEN
 from trees import TOY
 

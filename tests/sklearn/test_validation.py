@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from hiercos import HierarchicalClassifier, HierCOSClassifier, Taxonomy
 from hiercos.errors import HiercosWarning
-from hiercos.sklearn.validation import (
+from hiercos.sklearn.inputs import (
     ParameterError,
     check_parameters,
     checked_samples,
@@ -59,7 +59,7 @@ def test_texts_in_place_of_numbers_are_refused_with_what_to_do() -> None:
         ({"options": {"width": 9}}, "options: expected a dict without 'width' and 'dropout', got {'width': 9}"),
         ({"options": "alpha=1"}, "options: expected a dict without 'width' and 'dropout', got 'alpha=1'"),
         ({"method": "cross-entropy", "width": 5}, "method 'cross-entropy' has no option 'width'; there are: hidden"),
-        ({"width": 0}, "method 'default' with width=0: expected width of at least 1, got 0"),
+        ({"width": 0}, "method 'committee' with width=0: expected width of at least 1, got 0"),
         ({"rule": ["none"]}, "rule: expected a text or none, got ['none']"),
         ({"rule": "best"}, "unknown rule 'best'; there are: "),
         ({"device": "gpu0"}, "expected device to be one of auto, cpu, cuda, mps, got 'gpu0'"),

@@ -1,6 +1,7 @@
 import pytest
 
 from hiercos import Taxonomy, TaxonomyError
+from hiercos.taxonomy import NodeLists
 
 
 def faults_of(error: pytest.ExceptionInfo[TaxonomyError]) -> list[str]:
@@ -18,12 +19,15 @@ def test_parents_and_leaves_outside_the_nodes_are_all_named() -> None:
     ]
 
 
-def test_nodes_on_or_below_a_cycle_are_named() -> None:
+def test_parents_of_lists_outside_the_nodes_are_named_too() -> None:
+    with pytest.raises(TaxonomyError, match=r"^node 1 \('b'\): parent 2 is not a node$"):
+        Taxonomy.from_arrays(["a", "b"], NodeLists.of([(), (0, 2)]))
+
+
+def test_every_cycle_is_named() -> None:
     with pytest.raises(TaxonomyError) as error:
-        Taxonomy.from_arrays(["a", "b", "c", "d"], [-1, 2, 1, 2])
-    assert faults_of(error) == [
-        f"node {node} ({name!r}) is on or below a cycle" for node, name in ((1, "b"), (2, "c"), (3, "d"))
-    ]
+        Taxonomy.from_arrays(["a", "b", "c", "d", "e"], [-1, 2, 1, 2, 4])
+    assert faults_of(error) == ["'b' is on a cycle, b > c > b", "'e' is on a cycle, e > e"]
 
 
 def test_ids_move_with_their_nodes() -> None:

@@ -22,7 +22,7 @@ EXAMPLES = dict(re.findall(r'```\w+ title="(\S+)"\n(.*?)```', PAGE.read_text(enc
         ("lines.txt", TOY.class_names, ()),
         ("objects.json", TOY.class_names, ()),
         ("nodes.json", ("dog", "cat", "vehicle"), ("", "", "c1", "")),
-        ("flat.json", TOY.class_names, ()),
+        ("arrays.json", TOY.class_names, ()),
         ("tree.yaml", TOY.class_names, ()),
         ("tree.nwk", TOY.class_names, ()),
     ],

@@ -1,7 +1,5 @@
 import dataclasses
-from pathlib import Path
 
-import networkx
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,15 +15,12 @@ from hiercos.taxonomy import (
     descendant_sums,
     distance_counts,
     hop_distance_block,
-    kept_parents,
     pair_distances,
     subtree_sizes,
     taxonomy_facts,
     tree_lines,
 )
-from hiercos.taxonomy.formats.networkx_graph import from_networkx, to_networkx
-from hiercos.taxonomy.graph import longest_depths
-from trees import TOY, ancestor_sets, descendant_sets, graphs, slow_distances, taxonomies
+from trees import ancestor_sets, descendant_sets, graphs, slow_distances, taxonomies
 
 FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
 
@@ -114,48 +109,16 @@ def test_a_tree_given_as_lists_of_parents_is_the_same_tree(taxonomy: Taxonomy) -
     assert slow_distances(taxonomy) == taxonomy.distance_matrix().tolist()
 
 
-@settings(deadline=None, max_examples=40)
-@given(graphs())
-def test_graphs_are_written_and_read_back(tmp_path_factory: pytest.TempPathFactory, taxonomy: Taxonomy) -> None:
-    folder = tmp_path_factory.mktemp("graph")
-    for name, format in (("g.json", None), ("g.json", "json-flat"), ("g.csv", "edges")):
-        taxonomy.write(folder / name, format=format)
-        again = Taxonomy.read(folder / name, format=format)
-        assert again.class_names == taxonomy.class_names
-        assert again.distance_matrix().tolist() == taxonomy.distance_matrix().tolist()
-        assert again.is_tree == taxonomy.is_tree
-    assert from_networkx(to_networkx(taxonomy)).distance_matrix().tolist() == taxonomy.distance_matrix().tolist()
-
-
-def test_a_networkx_graph_may_have_several_parents() -> None:
-    graph = networkx.DiGraph([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
-    assert from_networkx(graph).distance_matrix().tolist() == FISH.distance_matrix().tolist()
-
-
 def test_cycles_are_shown() -> None:
     edges = [("a", "b"), ("b", "c"), ("x", "c"), ("c", "a")]
     with pytest.raises(TaxonomyError, match=r"^edge 1: 'b' is on a cycle, b > c > a > b$"):
         Taxonomy.from_edges(edges)
     with pytest.raises(TaxonomyError, match=r"^'b' is on a cycle, b > c > b$"):
         Taxonomy.from_arrays(["a", "b", "c"], NodeLists.of([(), (0, 2), (1,)]))
-    with pytest.raises(TaxonomyError, match=r"^'n0' is on a cycle, n0 > n1 > n2 > n3 > … > n0$"):
-        longest_depths(NodeLists.of([((node - 1) % 8,) for node in range(8)]), [f"n{node}" for node in range(8)])
-
-
-@pytest.mark.parametrize(("choice", "path"), [("first", "a > b > c > d"), ("shortest", "x > c > d")])
-def test_one_parent_of_each_node_may_be_kept(tmp_path: Path, choice: str, path: str) -> None:
-    graph = Taxonomy.from_edges([("", "a"), ("a", "b"), ("b", "c"), ("", "x"), ("x", "c"), ("c", "d")])
-    tree = kept_parents(graph, choice)
-    assert tree.is_tree
-    assert tree.path_text(int(tree.leaves[0])) == path
-    graph.write(tmp_path / "graph.json")
-    assert Taxonomy.read(tmp_path / "graph.json", parents=choice) == tree
-    assert kept_parents(TOY, choice) is TOY
-    assert kept_parents(graph, "all") is graph
-    with pytest.raises(
-        TaxonomyError, match=r"graph.json: 'c' has 2 parents, 'b', 'x'; expected one \(--parents shorte"
-    ):
-        Taxonomy.read(tmp_path / "graph.json", parents="one")
+    rings = NodeLists.of([*(((node - 1) % 8,) for node in range(8)), (9,), (8, 3)])  # and one below the other
+    with pytest.raises(TaxonomyError) as error:
+        Taxonomy.from_arrays([f"n{node}" for node in range(10)], rings)
+    assert error.value.faults == ("'n0' is on a cycle, n0 > n1 > n2 > n3 > … > n0", "'n8' is on a cycle, n8 > n9 > n8")
 
 
 def test_groups_that_overlap_are_a_graph_of_height_two() -> None:

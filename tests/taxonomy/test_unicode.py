@@ -20,11 +20,11 @@ def test_a_label_is_found_in_either_form() -> None:
 
 
 def test_both_forms_among_siblings_are_an_error(tmp_path: Path) -> None:
-    with pytest.raises(TaxonomyError, match=f"2 nodes under 'food' are called '{ONE}'"):
+    with pytest.raises(TaxonomyError, match=f"path 2: '{TWO}' under 'food' is already path 1"):
         Taxonomy.from_paths([("food", ONE), ("food", TWO)])
     Taxonomy.from_paths([("food", ONE), ("drink", TWO)])
     (tmp_path / "tree.csv").write_text(f"parent,child\n{ONE},a\n{TWO},b\n")
-    with pytest.raises(TaxonomyError, match=f"are called '{ONE}'"):
+    with pytest.raises(TaxonomyError, match=f"row 3: '{TWO}' under the top is already row 2"):
         Taxonomy.read(tmp_path / "tree.csv")
 
 

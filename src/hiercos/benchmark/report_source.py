@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from hiercos.analysis import Analysis
-from hiercos.benchmark.answer_analysis import VariantAnswers, analyse
 from hiercos.benchmark.learning_curves import CURVES
-from hiercos.engine import read_report_inputs, stored_rule
 from hiercos.errors import FaultsError, suggestion
+from hiercos.evaluation import Analysis, VariantAnswers, analyse
+from hiercos.model import stored_rule
 from hiercos.options import fits, json_object, schema_faults
-from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, record_file, variant_name
+from hiercos.records import RECORD_FILE, RUNS, Record, holds_finished_run, read_records, variant_name
+from hiercos.training import read_report_inputs
 
 RESULTS = "results.json"
 NAME = re.compile(r"\w[\w.+-]*")  # of methods, rules and shots
@@ -30,9 +30,8 @@ class ReportSource:
     Attributes:
         folder: folder of the run or comparison.
         records: records in the order of the tables.
-        verdict: verdict of the comparison as text; "" for a run.
-        statements: JSON values of the statements of the verdict; empty for a run and for older comparisons.
-        row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty likewise.
+        statements: JSON values of the statements of the verdict of a comparison; empty for a run.
+        row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty for a run.
         recommended: name of the recommended variant, or of a single model under its own rule; "" if there is none.
         reference: name of the variant that the others are compared with; "" for none.
         interval: convention of the intervals.
@@ -40,7 +39,6 @@ class ReportSource:
 
     folder: Path
     records: Sequence[Record]
-    verdict: str = ""
     recommended: str = ""
     reference: str = ""
     interval: str = "sample"
@@ -57,8 +55,7 @@ class ReportSource:
         if (folder / RESULTS).is_file():
             return cls._of_comparison(folder, _results(folder / RESULTS))
         if holds_finished_run(folder):
-            rules = ["none", *sorted(path.stem.removeprefix("record-") for path in folder.glob("record-*.json"))]
-            records = [Record.read(folder, rule) for rule in rules]
+            records = list(read_records(folder).values())
             return cls(folder, records, recommended=_own_variant(folder, records))
         raise ReportSourceError(
             f"{folder}: expected a folder of hiercos train or hiercos compare, with {RECORD_FILE} or {RESULTS}"
@@ -78,14 +75,13 @@ class ReportSource:
         if faults := _result_faults(results):
             raise ReportSourceError(f"{folder / RESULTS}: {fault}" for fault in faults)
         for row in rows:
-            if not (_run_folder(folder, row) / record_file(row["rule"])).is_file():
+            if not holds_finished_run(_run_folder(folder, row)):
                 raise ReportSourceError(f"{folder / RESULTS}: names a run without a record: {_run_folder(folder, row)}")
         records = [Record.read(_run_folder(folder, row), row["rule"]) for row in rows]
         tables = results.get("tables") or [{}]
         return cls(
             folder,
             records,
-            verdict=results.get("verdict", ""),
             recommended=results.get("recommended", ""),
             reference=tables[0].get("reference") or "",
             interval=results.get("interval", "sample"),
@@ -162,7 +158,7 @@ def _results(path: Path) -> dict[str, Any]:
 
 
 _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots": int | str | None}
-_SCHEMA: dict[str, Any] = dict.fromkeys(("verdict", "recommended", "interval"), str | None) | {
+_SCHEMA: dict[str, Any] = dict.fromkeys(("recommended", "interval"), str | None) | {
     "tables": list | None,
     "statements": list | None,
     "row_spread": dict | None,

@@ -1,22 +1,18 @@
 """The command `hiercos`: parsing and printing only; heavy libraries are imported where they are used."""
 
 import os
-import signal
 import sys
 
 __all__ = ["main"]
 
-SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
-
 
 def main() -> None:
-    """Run the command line; a signal while the modules are still being imported ends it without a traceback."""
+    """Run the command line; Ctrl-C while the modules are still being imported ends it without a traceback."""
     _open_closed_streams()
-    for number in SIGNALS:
-        if signal.getsignal(number) is not signal.SIG_IGN:  # nohup and shells let background jobs ignore some
-            signal.signal(number, _end)
-    from hiercos.cli.app import main as run_command
-
+    try:
+        from hiercos.cli.app import main as run_command
+    except KeyboardInterrupt:
+        sys.exit(130)
     run_command()
 
 
@@ -33,8 +29,3 @@ def _open_closed_streams() -> None:
     for descriptor, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
         if getattr(sys, name) is None:
             setattr(sys, name, open(descriptor, mode, encoding="utf-8", errors="backslashreplace", closefd=False))  # noqa: SIM115
-
-
-def _end(number: int, _frame: object) -> None:
-    os.write(sys.stderr.fileno(), b"error: Interrupted before anything was done.\n")
-    os._exit(128 + number)  # an exception in the middle of an import can abort the process: C++ cannot pass it on

@@ -14,30 +14,30 @@ from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest
 from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, OptionError
-from hiercos.manifest import Manifest
-from hiercos.metric_table import AVERAGE_PRECISION
+from hiercos.metrics import AVERAGE_PRECISION
+from hiercos.storage import Folder
 
 if TYPE_CHECKING:
-    from hiercos.benchmark import LabelledPosterior, SampleMetrics
     from hiercos.decisions import Posterior
-    from hiercos.engine import DeviceContext, LabelledSamples, ReadConfig, StoredModel
-    from hiercos.predictions import LabelledImages
+    from hiercos.encoders import DeviceContext, LabelledSamples, ReadConfig
+    from hiercos.evaluation import LabelledImages, LabelledPosterior, SampleMetrics
+    from hiercos.model import StoredModel
     from hiercos.taxonomy import IntArray, Taxonomy
 
-LEVEL_OPTIONS = {"level": "--per-level", "reliability": "--reliability"}
+OF_LEVELS = ("level", "confidence")  # breakdowns with rows about levels
 
 
 def check_levels(taxonomy: "Taxonomy", breakdown: str | None) -> None:
     """Raise a `TaxonomyError` for rows about levels if the taxonomy is a graph."""
     from hiercos.taxonomy import check_tree
 
-    if breakdown in LEVEL_OPTIONS:
-        check_tree(taxonomy, LEVEL_OPTIONS[breakdown])
+    if breakdown in OF_LEVELS:
+        check_tree(taxonomy, f"--by {breakdown}")
 
 
 def breakdown_rows(samples: "SampleMetrics", tree: "Taxonomy", breakdown: str | None, seed: int) -> "Sequence[Row]":
     """Rows of the metrics of samples: by class or by level, or one for each metric."""
-    from hiercos.benchmark import class_rows, node_rows
+    from hiercos.evaluation import class_rows, node_rows
 
     if breakdown == "class":
         return class_rows(samples, tree)
@@ -51,16 +51,16 @@ class LabelledPredictions(ABC):
 
     def rows(self, breakdown: str | None, seed: int) -> "Sequence[Row]":
         """Rows of its metrics: of the ranking of the classes, or of its answers under a rule of any level."""
-        from hiercos.benchmark import node_answer_rows, reliability_rows
         from hiercos.decisions import NodeRule
+        from hiercos.evaluation import node_answer_rows, reliability_rows
 
         check_levels(self.taxonomy, breakdown)
-        if breakdown == "reliability":
+        if breakdown == "confidence":
             return reliability_rows(self.labelled_posterior())
         if isinstance(self.bound.rule, NodeRule):
             if breakdown is not None:
                 raise OptionError(
-                    f"--per-{breakdown}: expected no --confidence, target or --rule that answers at any level with it"
+                    f"--by {breakdown}: expected no --confidence, target or --rule that answers at any level with it"
                 )
             return node_answer_rows(self.labelled_posterior(), self.bound.rule, seed=seed)
         rows = breakdown_rows(self.metrics(), self.taxonomy, breakdown, seed)
@@ -100,7 +100,7 @@ class ModelPredictions(LabelledPredictions):
 
     def further_rows(self) -> "list[Row]":
         """With several labels of a sample, the average precision of the nodes over all samples with labels."""
-        from hiercos.engine import node_average_precision
+        from hiercos.model import node_average_precision
 
         if self.data.label_sets is None:
             return []
@@ -111,13 +111,13 @@ class ModelPredictions(LabelledPredictions):
 
     def labelled_posterior(self) -> "LabelledPosterior":
         """Probabilities of the samples."""
-        from hiercos.benchmark import labelled_posterior
+        from hiercos.evaluation import labelled_posterior
 
         return labelled_posterior(self.context, self.stored, self.data, self.bound.request)
 
     def metrics(self) -> "SampleMetrics":
         """The metrics of each sample under the rule."""
-        from hiercos.benchmark import model_metrics
+        from hiercos.evaluation import model_metrics
 
         return model_metrics(self.context, self.stored, self.data, self.bound.request)
 
@@ -137,14 +137,14 @@ class FileProbabilities(LabelledPredictions):
 
     def labelled_posterior(self) -> "LabelledPosterior":
         """Probabilities of the samples."""
-        from hiercos.benchmark import LabelledPosterior
+        from hiercos.evaluation import LabelledPosterior
         from hiercos.taxonomy import nodes_of_labels
 
         return LabelledPosterior(self.posterior, nodes_of_labels(self.labels, self.taxonomy))
 
     def metrics(self) -> "SampleMetrics":
         """The metrics of each sample under the rule."""
-        from hiercos.benchmark import posterior_metrics
+        from hiercos.evaluation import posterior_metrics
 
         return posterior_metrics(self.posterior, self.labels, self.bound.rule)
 
@@ -181,7 +181,7 @@ def _note_labels_outside(bound: BoundRequest, labels: "IntArray", taxonomy: "Tax
 
 
 def open_model(  # noqa: PLR0917  # all are needed, and it is called once
-    files: Manifest,
+    files: Folder,
     loading: LoadOptions,
     data: str,
     columns: ColumnOptions,
@@ -191,7 +191,8 @@ def open_model(  # noqa: PLR0917  # all are needed, and it is called once
     """A model with the samples of the data that it was not trained on."""
     import torch
 
-    from hiercos.engine import LabelledInputs, model_samples
+    from hiercos.encoders import LabelledInputs
+    from hiercos.model import model_samples
 
     stored = loading.load(files)
     samples = held_out_samples(files, stored, data, columns)

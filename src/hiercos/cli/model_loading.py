@@ -10,12 +10,12 @@ import typer
 from hiercos.cli.display.row_progress import checking_lines
 from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
-from hiercos.manifest import Manifest
+from hiercos.storage import Folder
 
 if TYPE_CHECKING:
-    from hiercos.data import InputBatch, Kind, TestSamples, UnlabelledInputs
+    from hiercos.data import Dataset, InputBatch, Kind, UnlabelledInputs
     from hiercos.decisions import HeldOutChains, Posterior, Rule
-    from hiercos.engine import StoredModel
+    from hiercos.model import StoredModel
     from hiercos.onnx import OnnxModel
     from hiercos.taxonomy import Floats, Taxonomy
 
@@ -79,7 +79,7 @@ class FolderModel:
 
     def kind_of(self, source: str) -> "Kind":
         """See `InferenceModel`; a model with a frozen backbone also takes the backbone's features, from an .npz."""
-        from hiercos.engine import FrozenEncoder
+        from hiercos.encoders import FrozenEncoder
 
         is_features = source.lower().endswith(".npz") and isinstance(self.stored.encoder, FrozenEncoder)
         return "vectors" if is_features else self.kind
@@ -88,7 +88,8 @@ class FolderModel:
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
         """See `InferenceModel`."""
-        from hiercos.engine import ReadConfig, posterior_batches
+        from hiercos.encoders import ReadConfig
+        from hiercos.model import posterior_batches
 
         config = ReadConfig(self.device_options.context(), batch_size, workers)
         yield from posterior_batches(self.stored, unlabelled, config, energies=energies)
@@ -97,8 +98,9 @@ class FolderModel:
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
     ) -> "Iterator[tuple[InputBatch, Floats]] | None":
         """See `InferenceModel`."""
-        from hiercos.engine import ReadConfig, node_score_batches
+        from hiercos.encoders import ReadConfig
         from hiercos.methods import METHODS
+        from hiercos.model import node_score_batches
 
         if not METHODS.traits(self.stored.model.method).label_sets:
             return None
@@ -147,9 +149,13 @@ def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions)
     return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options, loading)
 
 
-def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
+<<<<<<< HEAD
+def held_out_samples(files: Folder, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
+=======
+def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns: ColumnOptions) -> "Dataset":
+>>>>>>> w-data
     """The test rows of data for a model, whose record identifies its training data; notes go to stderr."""
-    from hiercos.data import SourceOptions, load_test_samples
+    from hiercos.data import load_test_samples
     from hiercos.records import Record
 
     record = Record.find(files, stored.rule.name)
@@ -160,7 +166,8 @@ def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns:
         trained_on=known.get("fingerprint"),
         embedded_from=known.get("embedded_from", {}).get("fingerprint"),
         kinds=stored.kinds,
-        options=SourceOptions(**asdict(columns), callback=checking_lines()),
+        **asdict(columns),
+        callback=checking_lines(),
     )
     for note in samples.notes:
         typer.echo(note, err=True)

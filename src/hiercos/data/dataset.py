@@ -1,7 +1,7 @@
 """A labelled data set as a frozen value, checked when it is created, with notes on what cannot be learned from it."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
@@ -9,10 +9,22 @@ from typing import Any, Self
 import numpy as np
 
 from hiercos.data.inputs import Inputs, Kind, check_inputs, read_only
-from hiercos.data.splits import NEEDED, SPLITS, Purpose, TextArray, calibration_rows
+from hiercos.data.splits import (
+    CALIBRATION,
+    CALIBRATION_SHARE,
+    LEAST_CALIBRATION,
+    NEEDED,
+    SPLITS,
+    TEST_SHARE,
+    VAL_SHARE,
+    Purpose,
+    TextArray,
+    completed_split,
+)
 from hiercos.errors import DataError, listed
-from hiercos.taxonomy import IntArray, Taxonomy, nodes_of_labels
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, label_indices
 
+LEARNED = ("train", "val")  # splits whose labels are learned from
 MOST_SHOWN = 5  # names in a note
 ROWS_AT_ONCE = 65536  # rows compared with the first one at a time
 
@@ -38,34 +50,36 @@ class Dataset:
         name: name of the data set in tables and reports.
         taxonomy: taxonomy whose leaves are the classes.
         inputs: M texts, vectors or images.
-        labels: class index y < C of each sample, C + node for an inner node, or C + N for the root, shape (M,); the
-            root for a sample with several labels.
-        split: "train", "val" or "test" for each sample, shape (M,).
+        nodes: node of each sample's label, -1 for the root, shape (M,); `taxonomy.leaves[classes]` for class indices.
+            A sample with several labels has the root.
+        split: "train", "val" or "test" for each sample, shape (M,), see `completed`; "" for data without a split.
         notes: sentences for the user about decisions made while reading.
         source: name of the data in messages: a built-in name or a file.
         origin: origin of vectors that a backbone computed; None for other data.
         label_sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
-        purpose: purpose of the data: "compare" needs samples of all splits, "train" no test samples, and "extend", for
-            a model that is trained already, neither val nor test samples nor more than one training label.
+        weights: weight of each sample in training, shape (M,), above 0; None for equal weights.
+        purpose: purpose of the data: "compare" needs test samples, "train" none, and "extend", for a model that is
+            trained already, no more than one training label; "test" needs test samples alone.
 
     Raises:
-        DataError: for different lengths, a label out of range, an empty text, a value that is NaN or infinite,
+        DataError: for different lengths, a node out of range, an empty text, a value that is NaN or infinite,
             an empty split, or training samples with one label.
     """
 
     name: str
     taxonomy: Taxonomy
     inputs: Inputs
-    labels: IntArray
+    nodes: IntArray
     split: TextArray
     notes: tuple[str, ...] = ()
     source: str = ""
     origin: FeatureOrigin | None = None
     label_sets: IntArray | None = None
     purpose: Purpose = "compare"
+    weights: Floats | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "labels", read_only(np.asarray(self.labels, dtype=np.int64)))
+        object.__setattr__(self, "nodes", read_only(np.asarray(self.nodes, dtype=np.int64)))
         object.__setattr__(self, "split", read_only(np.asarray(self.split, dtype=np.str_)))
         object.__setattr__(self, "source", self.source or self.name)
         self._check_lengths()
@@ -74,36 +88,42 @@ class Dataset:
 
     def _check_lengths(self) -> None:
         count = len(self.inputs)
-        if self.labels.shape != (count,) or self.split.shape != (count,):
+        if self.nodes.shape != (count,) or self.split.shape != (count,):
             raise DataError(
-                f"{self.source}: expected a label and a split for each of the {count} samples, "
-                f"got labels of shape {self.labels.shape} and splits of shape {self.split.shape}"
+                f"{self.source}: expected a node and a split for each of the {count} samples, "
+                f"got nodes of shape {self.nodes.shape} and splits of shape {self.split.shape}"
             )
 
         if self.label_sets is not None and len(self.label_sets) != count:
             raise DataError(f"{self.source}: expected {count} sets of labels, got {len(self.label_sets)}")
 
     def _check_classes(self) -> None:
-        last = self.taxonomy.num_classes + self.taxonomy.num_nodes  # the root
+        last = self.taxonomy.num_nodes - 1
         faults = [
-            f"{self.source}: expected labels from 0 to {last}, got {label}"
-            for label in np.unique(self.labels)
-            if not 0 <= label <= last
+            f"{self.source}: expected nodes from -1 (the root) to {last}, got {node}"
+            for node in np.unique(self.nodes)
+            if not -1 <= node <= last
         ]
-        *first, last_needed = NEEDED[self.purpose]
-        expected = f"{', '.join(first)} and {last_needed}" if first else last_needed
+        needed = NEEDED[self.purpose]
         faults += [
-            f"{self.source}: no row belongs to the split {split!r}; expected rows of {expected}"
-            for split in NEEDED[self.purpose]
-            if split not in self.split
+            f"{self.source}: no row belongs to the split {split!r}; expected rows of {' and '.join(needed)}"
+            for split in needed
+            if split not in self.split and not self.lacks_split
         ]
-        trained = np.unique(self.labels[self.rows("train")])
+        trained = np.unique(self.nodes if self.lacks_split else self.nodes[np.isin(self.split, LEARNED)])
         if len(trained) == 1 and self.purpose != "extend" and not faults and self.label_sets is None:
-            node = int(nodes_of_labels(trained, self.taxonomy)[0])
-            name = "the root" if node < 0 else repr(self.taxonomy.path_text(node))
+            name = "the root" if trained[0] < 0 else repr(self.taxonomy.path_text(int(trained[0])))
             faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")
         if faults:
             raise DataError(faults)
+
+    @cached_property
+    def labels(self) -> IntArray:
+        """Label of each sample as losses and metrics take it, see `label_indices`: a class index y < C, or C + node.
+
+        Shape (M,), read-only.
+        """
+        return read_only(label_indices(self.nodes, self.taxonomy))
 
     @property
     def kind(self) -> Kind:
@@ -117,11 +137,17 @@ class Dataset:
         sizes = ", ".join(f"{split} {len(self.rows(split))}" for split in SPLITS)
         return f"Dataset({self.name!r}, {len(self)} {self.kind} ({sizes}), {self.taxonomy!r})"
 
+    @property
+    def lacks_split(self) -> bool:
+        """Whether the rows have no split yet."""
+        return bool((self.split == "").any())
+
     def take(self, rows: IntArray) -> Self:
-        """The data set of some rows, in this order, with their labels, sets of labels and splits."""
+        """The data set of some rows, in this order, with their labels, sets of labels, splits and weights."""
         sets = None if self.label_sets is None else self.label_sets[rows]
-        inputs, labels, split = self.inputs.take(rows), self.labels[rows], self.split[rows]
-        return replace(self, inputs=inputs, labels=labels, split=split, label_sets=sets)
+        weights = None if self.weights is None else self.weights[rows]
+        inputs, nodes, split = self.inputs.take(rows), self.nodes[rows], self.split[rows]
+        return replace(self, inputs=inputs, nodes=nodes, split=split, label_sets=sets, weights=weights)
 
     def rows(self, split: str) -> IntArray:
         """Row indices of a split in order, shape (M_split,)."""
@@ -130,26 +156,8 @@ class Dataset:
     @property
     def training_rows(self) -> IntArray:
         """Row indices of the training split without samples labelled with the root, which carry no information."""
-        root = self.taxonomy.num_classes + self.taxonomy.num_nodes
-        known = self.labels != root if self.label_sets is None else (self.label_sets >= 0).any(axis=1)
+        known = self.nodes >= 0 if self.label_sets is None else (self.label_sets >= 0).any(axis=1)
         return np.flatnonzero((self.split == "train") & known)
-
-    def run_rows(self, part: str) -> IntArray:
-        """Row indices for a part of a run, shape (M_part,).
-
-        Args:
-            part: "train" or "test"; "val" without the rows that calibrate back-off; "calibration", those rows.
-        """
-        if part not in ("val", "calibration"):
-            return self.rows(part)
-        return self._val_parts[part == "calibration"]
-
-    @cached_property
-    def _val_parts(self) -> tuple[IntArray, IntArray]:
-        """Row indices of val that training may use, and of those that calibrate back-off."""
-        rows = self.rows("val")
-        aside = calibration_rows(self.inputs.take(rows).split_keys())
-        return rows[~aside], rows[aside]
 
     @cached_property
     def fingerprint(self) -> str:
@@ -157,10 +165,65 @@ class Dataset:
         return data_fingerprint(self.taxonomy, self.inputs, self.labels, self.split, self.label_sets)
 
 
+def completed(dataset: Dataset, *, test: bool = True, targets: bool = False) -> Dataset:
+    """The data set with a split for every sample: what its own split leaves open is chosen by hash of the content.
+
+    So the same samples have the same split whatever their order, and whoever asks. Without validation samples of its
+    own, a tenth of what is not test is taken, unless that is fewer than 32 samples of a class: then there are none.
+
+    Args:
+        dataset: data set with a split, or without any.
+        test: whether samples without a split have test samples, too.
+        targets: whether samples are set aside for the targets of back-off.
+
+    Raises:
+        DataError: if too few different samples leave none to train or to test on, or to set aside.
+    """
+    is_new, known = dataset.lacks_split, np.count_nonzero(dataset.split == "val")
+    if not is_new and known and not targets:
+        return dataset
+    split = completed_split(
+        dataset.inputs.split_keys(),
+        dataset.labels,
+        dataset.split,
+        classes=dataset.taxonomy.num_classes,
+        test=test,
+        targets=targets,
+    )
+    notes = []
+    if is_new and test:
+        _check_rows_of(split, ("train", "test"), dataset.source)
+        notes.append(
+            f"{dataset.source} has no split: {TEST_SHARE:.0%} test samples were chosen by hash of each sample."
+        )
+    if not known and "val" in split:
+        share = f"{VAL_SHARE:.0%} of the {'other ' * (is_new and test)}samples"
+        notes.append(f"{dataset.source}: {share} validate, chosen by hash; the final model learns from them, too.")
+    if targets:
+        aside = np.count_nonzero(split == CALIBRATION)
+        if aside < LEAST_CALIBRATION:
+            raise DataError(
+                f"{dataset.source}: targets: expected at least {LEAST_CALIBRATION} samples to set aside, "
+                f"{CALIBRATION_SHARE:.0%} of those that are not test are {aside}"
+            )
+        notes.append(f"{dataset.source}: {aside} samples calibrate targets and are not learned from.")
+    return replace(dataset, split=split, notes=(*dataset.notes, *notes))
+
+
+def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
+    """Raise a DataError if one of these splits, chosen by hash, has no rows."""
+    if empty := [name for name in names if name not in split]:
+        raise DataError(
+            f"{source}: the split was made by hash of too few different rows ({len(split)} in all), which left none "
+            f"for {' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each "
+            "row, or put images into folders of these names"
+        )
+
+
 def data_fingerprint(
     taxonomy: Taxonomy, inputs: Inputs, labels: IntArray, split: TextArray, label_sets: IntArray | None = None
 ) -> str:
-    """SHA-256 of taxonomy, inputs (M), labels (M,), split (M,) and sets of labels (M, K), the same on every machine.
+    """SHA-256 of taxonomy, inputs (M), label indices (M,), split (M,) and sets of labels (M, K), the same everywhere.
 
     Images are hashed by the `digests` of their contents.
     """
@@ -179,10 +242,9 @@ def degenerate_notes(dataset: Dataset) -> tuple[str, ...]:
         dataset: data set of any kind; features are compared for vectors only.
     """
     train, taxonomy = dataset.rows("train"), dataset.taxonomy
-    counts = np.bincount(dataset.labels[train], minlength=taxonomy.num_classes)[: taxonomy.num_classes]
     notes = []
-    if len(missing := np.flatnonzero(counts == 0)):
-        names = (repr(taxonomy.path_text(int(taxonomy.leaves[label]))) for label in missing)
+    if len(missing := taxonomy.leaves[~np.isin(taxonomy.leaves, dataset.nodes[train])]):
+        names = (repr(taxonomy.path_text(int(node))) for node in missing)
         notes.append(
             f"{dataset.source}: {len(missing):,} of {taxonomy.num_classes:,} classes have no training samples: "
             f"{listed(names, MOST_SHOWN)}."

@@ -3,18 +3,20 @@
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, overload
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeAlias, TypeVar, overload
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_matrix
 
 from hiercos.data.splits import Key, folded
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.limits import limit_fault
+from hiercos.limits import TEXT_CHARACTERS, limit_fault
 from hiercos.pixels import ByteArray
 from hiercos.taxonomy import AnyArray, IntArray
 
 Float32Array = NDArray[np.float32]
+SparseMatrix: TypeAlias = csr_matrix  # shape (M, V)
 Rows = Sequence[int] | IntArray
 Kind = Literal["vectors", "texts", "images"]
 Array = TypeVar("Array", bound=NDArray[Any])
@@ -159,7 +161,7 @@ def text_fault(text: str) -> str | None:
     """Sentence about a text that cannot be used, because it is empty or too long; None for any other."""
     if not text.strip():
         return "the text is empty"
-    return limit_fault("text_characters", len(text))
+    return limit_fault("text characters", len(text), TEXT_CHARACTERS)
 
 
 class Vectors(Inputs):
@@ -205,12 +207,70 @@ class Vectors(Inputs):
         return vector_faults([self.array])
 
     def split_keys(self) -> list[bytes]:
-        """Bytes of each vector."""
-        return [self.content(row) for row in range(len(self))]
+        """Places and bytes of the numbers of each vector that are not 0, the same for a sparse matrix."""
+        return SparseVectors(csr_matrix(self.array)).split_keys()
 
     def fingerprint_parts(self) -> Iterator[bytes]:
         """Shape and bytes of the array."""
         yield repr(self.array.shape).encode() + self.array.astype("<f4").tobytes()
+
+
+class SparseVectors(Inputs):
+    """Sparse vectors of numbers in memory.
+
+    Args:
+        matrix: numbers, shape (M, F); converted to float32.
+
+    Attributes:
+        matrix: vectors, shape (M, F), float32, with sorted columns and without stored zeros.
+    """
+
+    kind = "vectors"
+
+    def __init__(self, matrix: SparseMatrix) -> None:
+        self.matrix = csr_matrix(matrix, dtype=np.float32, copy=True)
+        self.matrix.sum_duplicates()
+        self.matrix.eliminate_zeros()
+
+    def __len__(self) -> int:
+        return int(self.matrix.shape[0])
+
+    def name(self, row: int) -> str:
+        """Number of the vector, from 1."""
+        return f"vector {row + 1}"
+
+    def content(self, row: int) -> bytes:
+        """Little-endian bytes of the places (int32) and the numbers (float32) that are not 0."""
+        part = slice(self.matrix.indptr[row], self.matrix.indptr[row + 1])
+        numbers, places = self.matrix.data[part], self.matrix.indices[part]
+        return bytes(places.astype("<i4").tobytes() + numbers.astype("<f4").tobytes())
+
+    def values(self, rows: Rows) -> list[Float32Array]:
+        """Vectors at these rows as dense ones, shape (F,) each."""
+        return list(self.matrix[np.asarray(rows, dtype=np.int64)].toarray())
+
+    def take(self, rows: Rows) -> Self:
+        """Vectors at these rows."""
+        return type(self)(self.matrix[np.asarray(rows, dtype=np.int64)]).with_digests_of(self, rows)
+
+    def faults(self, row_name: RowName = row_name) -> list[str]:  # noqa: ARG002  # a matrix has names of its own
+        """A sentence about values that are not finite."""
+        wrong = np.flatnonzero(~np.isfinite(self.matrix.data))
+        if not len(wrong):
+            return []
+        row = int(np.searchsorted(self.matrix.indptr, wrong[0], side="right")) - 1
+        place = f"row {row + 1}, column {self.matrix.indices[wrong[0]] + 1}"
+        return [f"{place}: expected a finite number, got {self.matrix.data[wrong[0]]}"]
+
+    def split_keys(self) -> list[bytes]:
+        """Content of each vector."""
+        return [self.content(row) for row in range(len(self))]
+
+    def fingerprint_parts(self) -> Iterator[bytes]:
+        """Shape and bytes of the parts of the matrix."""
+        yield repr(self.matrix.shape).encode()
+        for part, kind in ((self.matrix.indptr, "<i8"), (self.matrix.indices, "<i4"), (self.matrix.data, "<f4")):
+            yield part.astype(kind).tobytes()
 
 
 def vector_faults(parts: Iterable[Float32Array]) -> list[str]:

@@ -12,16 +12,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.errors import DataError, RowName, row_name
-from hiercos.taxonomy import AnyArray
+from hiercos.taxonomy import AnyArray, IntArray
 
 SPLITS = ("train", "val", "test")
-Purpose = Literal["compare", "train", "extend"]
-NEEDED: Mapping[Purpose, tuple[str, ...]] = {"compare": SPLITS, "train": ("train", "val"), "extend": ("train",)}
-FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test for data without a split
-WITHOUT_TEST = (0.9, 0.1, 0.0)
-CALIBRATION_SHARE = 1 / 3  # share of val that is set aside for the targets of back-off
-LEAST_CALIBRATION = 20  # rows of val to set aside; with fewer, none are
-VAL_SHARE = 0.1  # share of train for data with train and test only
+Purpose = Literal["compare", "train", "extend", "test"]
+NEEDED: Mapping[Purpose, tuple[str, ...]] = {
+    "compare": ("train", "test"),
+    "train": ("train",),
+    "extend": ("train",),
+    "test": ("test",),
+}
+FRACTIONS = (0.8, 0.1, 0.1)  # shares of train, val and test of the built-in data sets
+TEST_SHARE = 0.1  # of data without a split
+VAL_SHARE = 0.1  # of the rows that are not test, for data without validation rows
+LEAST_VAL = 32  # rows to validate on; with fewer, top-1 and temperature are unreliable
+CALIBRATION = "calibration"  # a fourth split: rows that are set aside for the targets of back-off
+CALIBRATION_SHARE = 0.1  # of the rows that are not test
+LEAST_CALIBRATION = 20  # rows to set aside
 OTHER_NAMES = {"training": "train", "validation": "val", "valid": "val", "dev": "val", "testing": "test"}
 
 TextArray = NDArray[np.str_]
@@ -67,70 +74,53 @@ def hash_split(keys: Iterable[Key], fractions: Sequence[float] = FRACTIONS) -> T
     return np.array(SPLITS)[np.searchsorted(ends, shares, side="right")]
 
 
-def with_val_from_train(keys: Sequence[Key], split: TextArray, share: float = VAL_SHARE) -> TextArray:
-    """The split with `share` of the training samples moved to val, chosen by hash; shape (M,).
+def validation_rows(keys: Sequence[Key], labels: IntArray, available: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Mask of the rows to validate on, chosen by hash among those available; shape (M,).
 
-    The hash is salted, so the choice is independent of the one `hash_split` makes.
-    """
-    moved = split.copy()
-    for row, key in enumerate(keys):
-        if split[row] == "train" and hash_fraction(key, "val") < share:
-            moved[row] = "val"
-    return moved
-
-
-def calibration_rows(keys: Sequence[Key]) -> NDArray[np.bool_]:
-    """Mask of the validation samples that are set aside to calibrate back-off, chosen by hash; shape (M,).
-
-    Nothing else may depend on them. All False if there would be fewer than 20. The hash is salted, so the choice is
-    independent of the split.
+    A label whose rows would all be chosen keeps them for training. The hash is salted, so the choice is independent of
+    that of the test rows.
 
     Args:
-        keys: content of each validation sample, M keys.
+        keys: content of each sample, M keys.
+        labels: label of each sample, shape (M,).
+        available: mask of the rows to choose from, shape (M,).
     """
-    chosen = np.array([hash_fraction(key, "calibration") < CALIBRATION_SHARE for key in keys], dtype=bool)
-    return chosen if chosen.sum() >= LEAST_CALIBRATION else np.zeros_like(chosen)
+    chosen = np.array([hash_fraction(key, "val") < VAL_SHARE for key in keys], dtype=bool) & available
+    return chosen & np.isin(labels, labels[available & ~chosen])
 
 
 def completed_split(
     keys: Sequence[Key],
-    split: Sequence[str] | AnyArray | None,
+    labels: IntArray,
+    split: TextArray,
     *,
-    source: str,
-    row_name: RowName = row_name,
-    needed: Sequence[str] = SPLITS,
-    fractions: Sequence[float] = FRACTIONS,
-) -> tuple[TextArray, tuple[str, ...]]:
-    """The split of the data, completed by hash if it is missing or has no val rows.
+    classes: int,
+    test: bool = True,
+    targets: bool = False,
+) -> TextArray:
+    """The split of the data with what it leaves open chosen by hash; see `hiercos.data.completed`.
 
     Args:
         keys: content of each sample, M keys.
-        split: split in the data, M values; None if they have none.
-        source: name of the data in messages.
-        row_name: function from a row index to its name in messages.
-        needed: splits that may not be left empty.
-        fractions: shares of train, val and test for data without a split.
-
-    Returns:
-        Split of each sample, shape (M,), and notes about what was chosen by hash.
-
-    Raises:
-        DataError: for each value other than train, val and test, or if a split by hash leaves a needed one empty.
+        labels: label of each sample, shape (M,).
+        split: split in the data, shape (M,); "" for all samples if they have none.
+        classes: number of classes, which are the labels below it.
+        test: whether to choose test samples for data without a split.
+        targets: whether to set samples aside to calibrate the targets of back-off, on which nothing else may depend.
     """
-    if split is None:
-        made = hash_split(keys, fractions)
-        _check_rows_of(made, needed, source)
-        shares = [f"{share:.0%} {name}" for name, share in zip(SPLITS, fractions, strict=True) if share]
-        return made, (
-            f"{source} has no split: {', '.join(shares[:-1])} and {shares[-1]} were chosen by hash of each sample. "
-            "Only the train samples are learnt from.",
-        )
-    given = checked_split(split, source=source, row_name=row_name)
-    if "val" in given or "train" not in given:
-        return given, ()
-    made = with_val_from_train(keys, given)
-    _check_rows_of(made, [name for name in ("train", "val") if name in needed], source)
-    return made, (f"{source} has no val rows: 10% of the training samples were set aside by hash.",)
+    made = split.astype("<U11")  # room for every name
+    if (split == "").any():
+        made[:] = "train"
+        if test:
+            made[np.array([hash_fraction(key) for key in keys]) >= 1 - TEST_SHARE] = "test"
+    if "val" not in made:
+        chosen = validation_rows(keys, labels, made == "train")
+        if np.count_nonzero(labels[chosen] < classes) >= LEAST_VAL:
+            made[chosen] = "val"
+    if targets and CALIBRATION not in made:
+        aside = np.array([hash_fraction(key, "calibration") < CALIBRATION_SHARE for key in keys], dtype=bool)
+        made[aside & (made != "test")] = CALIBRATION
+    return made
 
 
 def checked_split(split: Sequence[str] | AnyArray, *, source: str, row_name: RowName = row_name) -> TextArray:
@@ -150,13 +140,3 @@ def _split_hint(value: str) -> str:
     word = folded(value)
     name = OTHER_NAMES.get(word, word)
     return f"; did you mean {name!r}?" if name in SPLITS else ""
-
-
-def _check_rows_of(split: TextArray, names: Sequence[str], source: str) -> None:
-    """Raise a DataError if one of these splits, chosen by hash, has no rows."""
-    if empty := [name for name in names if name not in split]:
-        raise DataError(
-            f"{source}: the split was made by hash of too few different rows ({len(split)} in all), which left none "
-            f"for {' and '.join(empty)}; add a column 'split' (in an .npz, an array) with train, val or test for each "
-            "row, or put images into folders of these names"
-        )

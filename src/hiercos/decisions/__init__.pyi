@@ -15,7 +15,7 @@ from .base import rule_from_dict as rule_from_dict
 from .chains import HeldOutChains as HeldOutChains
 from .chains import held_out_chains as held_out_chains
 from .chains import likeliest_chains as likeliest_chains
-from .class_rules import DefaultRule as DefaultRule
+from .class_rules import Auto as Auto
 from .class_rules import HighestHops as HighestHops
 from .class_rules import LeastRisk as LeastRisk
 from .class_rules import Likeliest as Likeliest

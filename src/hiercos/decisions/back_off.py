@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError, RuleParameterError
+from hiercos.decisions.base import Decision, NodeRule, RuleError, RuleParameterError
 from hiercos.decisions.chains import HeldOutChains, held_out_chains, likeliest_chains
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray
@@ -35,7 +35,6 @@ def _range_fault(name: str, value: float) -> str:
     return f"rule 'back-off': expected a {{}} {bounds}, got {value}{meant}"
 
 
-@RULES.register("back-off")
 @dataclass(frozen=True)
 class BackOff(NodeRule):
     """The deepest node of the chain of likeliest children that is sure enough, or the root.
@@ -67,6 +66,8 @@ class BackOff(NodeRule):
         >>> BackOff(confidence=0.7)(Posterior([[0.45, 0.4, 0.15], [0.4, 0.1, 0.5]], t)).nodes  # pet, and cannot say
         array([ 0, -1])
     """
+
+    name = "back-off"
 
     confidence: float | None = None
     level_confidences: tuple[float, ...] | None = None
@@ -156,8 +157,8 @@ class BackOff(NodeRule):
         if chains is None:
             [(name, value)] = [(name, value) for name, value in self._choices().items() if value is not None]
             raise RuleParameterError(
-                f"{{}} {value}: this model has no calibration samples: hiercos train sets a third of the validation "
-                "samples aside if that is 20 or more, an estimator its calibration_fraction; use a confidence instead",
+                f"{{}} {value}: this model has no calibration samples: too few samples were held out in training; use a "
+                "confidence instead",
                 name,
             )
         threshold = self._chosen_threshold(chains)
@@ -178,7 +179,12 @@ class BackOff(NodeRule):
             return ""
         if self.min_level:
             return "answers are forced to a level"
-        return "" if self.exchangeable else "the calibration samples were not scored as new samples are"
+        if self.exchangeable:
+            return ""
+        return (
+            f"measured on {self.samples} held-out samples of the model before its last fit; training with targets=true "
+            "sets samples aside for one"
+        )
 
     @property
     def guarantee(self) -> str:

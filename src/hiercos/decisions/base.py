@@ -130,7 +130,7 @@ class Orders(NamedTuple):
 class Rule(ABC):
     """Decision rule; its fields are its parameters and fitted values, as JSON values.
 
-    A subclass is a frozen dataclass that is registered under its name: `@RULES.register("crm")`.
+    A subclass is a frozen dataclass with a `name`, under which it stands in the table `RULES`.
 
     Attributes:
         name: name in `RULES`.
@@ -301,7 +301,22 @@ RULES: Registry[type[Rule]] = Registry(
     "rule",
     RuleError,
     entry_points="hiercos.rules",
-    modules=tuple(f"hiercos.decisions.{name}" for name in ("class_rules", "back_off", "stopping", "unknown")),
+    rows={
+        "none": "hiercos.decisions.class_rules:Likeliest",
+        "crm": "hiercos.decisions.class_rules:LeastRisk",
+        "hops": "hiercos.decisions.class_rules:HighestHops",
+        "auto": "hiercos.decisions.class_rules:Auto",
+        "back-off": "hiercos.decisions.back_off:BackOff",
+        "majority": "hiercos.decisions.stopping:Majority",
+        "plurality": "hiercos.decisions.stopping:Plurality",
+        "speciesnet": "hiercos.decisions.stopping:SpeciesNetConstants",
+        "darts": "hiercos.decisions.stopping:Darts",
+        "hf-beta": "hiercos.decisions.stopping:HighestF",
+        "hie": "hiercos.decisions.stopping:ParentAmended",
+        "costs": "hiercos.decisions.stopping:LeastCost",
+        "unknown": "hiercos.decisions.unknown:UnknownAware",
+    },
+    aliases={"default": "auto"},
 )
 
 
@@ -326,10 +341,8 @@ def rule(name: str, /, **parameters: Any) -> Rule:
         raise RuleError(f"rule {name!r}: {str(error).rpartition('__init__() ')[2]}") from error
 
 
-def rule_from_dict(values: Mapping[str, Any] | str) -> Rule:
-    """A rule from the JSON values of `Rule.to_dict`, or from its name alone, as in older files."""
-    if isinstance(values, str):
-        return rule(values)
+def rule_from_dict(values: Mapping[str, Any]) -> Rule:
+    """A rule from the JSON values of `Rule.to_dict`."""
     if not isinstance(values, Mapping) or not isinstance(values.get("name"), str):
         raise RuleError(f"expected a rule as an object with a name, got {values!r}")
     return rule(values["name"], **{key: values[key] for key in values if key != "name"})

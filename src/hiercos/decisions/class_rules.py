@@ -1,4 +1,4 @@
-"""The decision rules that answer with a class: `none`, `crm`, `hops` and `default`."""
+"""The decision rules that answer with a class: `none`, `crm`, `hops` and `auto`."""
 
 import weakref
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from typing import Literal, Self
 import numpy as np
 from scipy.sparse import csr_array
 
-from hiercos.decisions.base import RULES, ClassRule, RuleError, listed_classes
+from hiercos.decisions.base import ClassRule, RuleError, listed_classes
 from hiercos.decisions.best_order import (
     MOST_EXACT,
     MOST_LABELS,
@@ -37,11 +37,11 @@ TABLE = 1 << 22  # entries of the table of rank profiles by positions that are c
 MOST_TOP1_LOST = 0.001  # top-1 accuracy that a smaller expected distance may cost
 
 
-@RULES.register("none")
 @dataclass(frozen=True)
 class Likeliest(ClassRule):
     """The class with the highest score of the method, without the tree."""
 
+    name = "none"
     criterion = "class score"
 
     def class_values(self, posterior: Posterior) -> Floats:
@@ -49,7 +49,6 @@ class Likeliest(ClassRule):
         return np.asarray(posterior.scores)
 
 
-@RULES.register("crm")
 @dataclass(frozen=True)
 class LeastRisk(ClassRule):
     """The class with the smallest expected tree distance to the true one under the posterior [karthik2021].
@@ -66,6 +65,7 @@ class LeastRisk(ClassRule):
         array([[-1.   , -1.125, -1.25 ]])
     """
 
+    name = "crm"
     criterion = "minus the expected tree distance"
 
     def class_values(self, posterior: Posterior) -> Floats:
@@ -77,7 +77,6 @@ class LeastRisk(ClassRule):
         return values
 
 
-@RULES.register("hops")
 @dataclass(frozen=True)
 class HighestHops(ClassRule):
     """The class with the lowest expected cost in the first position, and on request the best order behind it.
@@ -99,6 +98,8 @@ class HighestHops(ClassRule):
         >>> HighestHops().ranking(Posterior([[0.5, 0.1, 0.4]], t))  # the dog before the car, though less likely
         array([[3., 2., 1.]])
     """
+
+    name = "hops"
 
     exact_up_to: int = MOST_EXACT
     criterion = "minus the expected loss of HOPS in the first position"
@@ -220,9 +221,8 @@ def worst_disorders_of(taxonomy: Taxonomy, labels: IntArray) -> Floats:
 ANSWERS: dict[str, ClassRule] = {"none": Likeliest(), "crm": LeastRisk()}
 
 
-@RULES.register("default")
 @dataclass(frozen=True)
-class DefaultRule(ClassRule):
+class Auto(ClassRule):
     """The answer by probability or by expected distance, the list by probability, the order by expected HOPS.
 
     The answer is the likeliest class, or that of `crm` if held-out samples show that it is nearer to the truth: its
@@ -238,9 +238,11 @@ class DefaultRule(ClassRule):
         >>> from hiercos.taxonomy import Taxonomy
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
         >>> posterior = Posterior([[0.5, 0.1, 0.4]], t)
-        >>> DefaultRule().short_list(posterior, 3).classes, DefaultRule().ranking(posterior)
+        >>> Auto().short_list(posterior, 3).classes, Auto().ranking(posterior)
         (array([[0, 2, 1]]), array([[3., 2., 1.]]))
     """
+
+    name = "auto"
 
     answer: Literal["none", "crm"] = "none"
     exact_up_to: int = MOST_EXACT
@@ -249,7 +251,7 @@ class DefaultRule(ClassRule):
 
     def __post_init__(self) -> None:
         if self.answer not in ANSWERS:
-            raise RuleError(f"rule 'default': expected the answer 'none' or 'crm', got {self.answer!r}")
+            raise RuleError(f"rule 'auto': expected the answer 'none' or 'crm', got {self.answer!r}")
 
     @property
     def criterion(self) -> str:  # type: ignore[override]  # that of the answer

@@ -270,12 +270,12 @@ def _checked(values: ArrayLike, taxonomy: Taxonomy, dtype: type | None = np.floa
 
 
 def fit_temperature(scores: ArrayLike, labels: ArrayLike) -> float:
-    """The temperature whose softmax gives the labels the highest likelihood [guo2017], and one more label of any class.
+    """Temperature of the softmax with the highest likelihood of held-out labels and of one pseudo-label [guo2017].
 
-    Without that one, a few samples that are all right would get probabilities of 1. It is the mean over the samples of
-    a label that may be any class, and weighs as much as one of them. The mean negative log-likelihood is convex in
-    b = 1 / T and its slope is the mean of E[score] less the label's score. Newton steps find where the slope is 0; a
-    step that would leave the range halves it (in log b) instead.
+    The pseudo-label is uniform over the classes and weighs as much as one sample: without it, a few samples that are
+    all right would get probabilities of 1. The mean negative log-likelihood is convex in b = 1 / T and its slope is the
+    mean of E[score] less the label's score. Newton steps find where the slope is 0; a step that would leave the range
+    halves it (in log b) instead.
 
     Args:
         scores: finite class scores on held-out data, shape (M, C).

@@ -68,6 +68,8 @@ class AnswerRequest:
 
     def __post_init__(self) -> None:
         decided = named_rule(self.rule) if isinstance(self.rule, str) else self.rule  # raises for an unknown name
+        if decided is not None and isinstance(self.rule, str):
+            object.__setattr__(self, "rule", decided.name)  # not an alias
         given = self._back_off_parameters()
         if given and decided is not None and decided.name != "back-off":
             places = " and ".join(["{}"] * len(given))

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from hiercos.decisions.base import ROOT, RULES, ClassRule, Decision, NodeRule, RuleError
+from hiercos.decisions.base import ROOT, ClassRule, Decision, NodeRule, RuleError
 from hiercos.decisions.chains import likeliest_chains, rival_probabilities
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import (
@@ -22,7 +22,6 @@ from hiercos.taxonomy import (
 )
 
 
-@RULES.register("majority")
 @dataclass(frozen=True)
 class Majority(NodeRule):
     """The deepest node with a probability above one half, else the root.
@@ -31,13 +30,14 @@ class Majority(NodeRule):
     such node of the chain, see `Chains`.
     """
 
+    name = "majority"
+
     def __call__(self, posterior: Posterior) -> Decision:
         """The deepest node of each sample with a majority."""
         chains = likeliest_chains(posterior)
         return self.decision(chains.down_to(chains.deepest(chains.probabilities > 0.5)), posterior)
 
 
-@RULES.register("plurality")
 @dataclass(frozen=True)
 class Plurality(NodeRule):
     """The deepest node that is likelier than every node that is neither above nor below it [valmadre2022].
@@ -46,6 +46,8 @@ class Plurality(NodeRule):
     graph: the deepest such node of the chain, see `Chains`.
     """
 
+    name = "plurality"
+
     def __call__(self, posterior: Posterior) -> Decision:
         """The deepest node of each sample with a plurality."""
         chains = likeliest_chains(posterior)
@@ -53,7 +55,6 @@ class Plurality(NodeRule):
         return self.decision(chains.down_to(chains.deepest(likelier)), posterior)
 
 
-@RULES.register("speciesnet")
 @dataclass(frozen=True)
 class SpeciesNetConstants(NodeRule):
     """The class above 0.8, else the deepest inner node of at least 0.65: the constants of SpeciesNet.
@@ -62,6 +63,8 @@ class SpeciesNetConstants(NodeRule):
         of_class: the likeliest class must be above it.
         of_node: an inner node must reach it.
     """
+
+    name = "speciesnet"
 
     of_class: float = 0.8
     of_node: float = 0.65
@@ -105,7 +108,6 @@ def information(taxonomy: Taxonomy) -> Floats:
     return bits
 
 
-@RULES.register("darts")
 @dataclass(frozen=True)
 class Darts(BestNodeRule):
     """The node with the highest expected information plus a reward for being right: (r_v + reward) P(v) [deng2012].
@@ -117,6 +119,8 @@ class Darts(BestNodeRule):
         accuracy: share of answers that contain the truth.
         reward: reward of a right answer in bits, from 0 (information alone) up; None before `fit`.
     """
+
+    name = "darts"
 
     accuracy: float = 0.9
     reward: float | None = None
@@ -163,7 +167,6 @@ def _share_right(rule: NodeRule, posterior: Posterior, labels: IntArray) -> floa
     return float(is_at_or_above(nodes[:, None], labels, posterior.taxonomy).mean())
 
 
-@RULES.register("hf-beta")
 @dataclass(frozen=True)
 class HighestF(BestNodeRule):
     """The node with the highest expected hierarchical F-beta score of its path, the root counted [plaud2025].
@@ -175,6 +178,8 @@ class HighestF(BestNodeRule):
     Args:
         beta: weight of recall; 1 by default, and below 1 shorter paths are preferred.
     """
+
+    name = "hf-beta"
 
     beta: float = 1.0
     criterion = "expected hierarchical F score"
@@ -207,7 +212,6 @@ class HighestF(BestNodeRule):
         return weighted
 
 
-@RULES.register("hie")
 @dataclass(frozen=True)
 class ParentAmended(ClassRule):
     """The class with the highest product of its probability and its parent's [jain2023]; it ranks by that product.
@@ -215,6 +219,7 @@ class ParentAmended(ClassRule):
     In a graph the likeliest parent counts.
     """
 
+    name = "hie"
     criterion = "probability times that of the parent"
 
     def class_values(self, posterior: Posterior) -> Floats:
@@ -224,7 +229,6 @@ class ParentAmended(ClassRule):
         return products
 
 
-@RULES.register("costs")
 @dataclass(frozen=True)
 class LeastCost(NodeRule):
     """The answer with the least expected cost under a table of costs.
@@ -233,6 +237,8 @@ class LeastCost(NodeRule):
         answers: nodes that may be answered, -1 for the root; see `read_costs`.
         costs: cost of each answer (row) if each class (column) is the true one, shape (A, C).
     """
+
+    name = "costs"
 
     answers: tuple[int, ...] = ()
     costs: tuple[tuple[float, ...], ...] = ()

@@ -7,7 +7,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.decisions.base import RULES, Decision, NodeRule, RuleError
+from hiercos.decisions.base import Decision, NodeRule, RuleError
 from hiercos.decisions.chains import Chains, likeliest_chains
 from hiercos.decisions.posterior import Posterior
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_matrix, is_at_or_above, label_indices
@@ -16,7 +16,6 @@ SCORES = ("energy", "probability")
 FEWEST = 20  # held-out samples to choose thresholds on
 
 
-@RULES.register("unknown")
 @dataclass(frozen=True)
 class UnknownAware(NodeRule):
     """The deepest node of the chain of likeliest children that looks known, so that an unknown species of a known
@@ -40,6 +39,8 @@ class UnknownAware(NodeRule):
     Raises:
         RuleError: for a share that is not between 0 and 1.
     """
+
+    name = "unknown"
 
     keep: float = 0.95
     right: float = 0.7

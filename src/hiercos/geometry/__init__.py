@@ -18,9 +18,7 @@ from hiercos.geometry.scores import (
     node_log_probabilities,
     node_scores,
     sibling_log_softmax,
-    subspace_cosine,
-    subspace_dimensions,
-    subspace_distance,
+    square_root,
 )
 
 __all__ = [
@@ -44,9 +42,7 @@ __all__ = [
     "node_scores",
     "padded_levels",
     "sibling_log_softmax",
-    "subspace_cosine",
-    "subspace_dimensions",
-    "subspace_distance",
+    "square_root",
     "target_nodes",
     "tree_operations",
 ]

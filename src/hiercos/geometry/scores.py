@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 from hiercos.geometry.frames import checked_embeddings, enough_precision
 from hiercos.geometry.operations import class_path_sums, tree_operations
-from hiercos.taxonomy import Taxonomy, check_is_taxonomy, check_tree, subtree_sizes
+from hiercos.taxonomy import Taxonomy, check_is_taxonomy, check_tree
 
 
 def node_log_probabilities(logits: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -101,7 +101,7 @@ def leaf_scores(z: Tensor, taxonomy: Taxonomy, *, squared: bool = False, ancesto
         energy = class_path_sums(square, taxonomy)  # (B, C)
     else:
         energy = tree_operations(taxonomy, z.device).class_values(square)  # (B, C)
-    return energy if squared else _root(energy)
+    return energy if squared else square_root(energy)
 
 
 def node_scores(
@@ -128,7 +128,7 @@ def node_scores(
     energy = operations.ancestor_sums(square) if ancestors else square  # (B, N)
     if descendants:
         energy = energy + (operations.descendant_sums(square) - square)  # the bracket is exactly 0 at a leaf
-    return energy if squared else _root(energy)
+    return energy if squared else square_root(energy)
 
 
 def level_scores(
@@ -164,60 +164,7 @@ def energy_shares(z: Tensor) -> Tensor:
     return square / total.where(total > 0, 1)
 
 
-def subspace_distance(z: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Distance of each embedding to the subspace of every node [sani2026, Eq. (2)].
-
-    d(z, V)^2 = |z|^2 - |P z|^2, the energy of the nodes that are neither ancestors nor descendants, summed in float64:
-    exactly 0 for a vector in the subspace, and accurate down to distances of about 1e-8 of the vector's length.
-
-    Args:
-        z: embeddings in the node basis, shape (B, N).
-        taxonomy: the tree.
-
-    Returns:
-        Distances >= 0, shape (B, N), in the precision of z (float32 for half precision).
-
-    Raises:
-        ValueError: for embeddings of another shape.
-    """
-    z = checked_embeddings(z, taxonomy.num_nodes)
-    outside = tree_operations(taxonomy, z.device).unrelated_sums(z.double().square())  # (B, N)
-    return _root(outside).to(z.dtype)
-
-
-def subspace_cosine(z: Tensor, labels: Tensor, taxonomy: Taxonomy, *, ancestors: bool = True) -> Tensor:
-    """Cosine between each embedding and its projection onto the subspace of its class.
-
-    A projection is orthogonal, so (z, P z) = |P z|^2 and the cosine is |P z| / |z|.
-
-    Args:
-        z: embeddings in the node basis, shape (B, N).
-        labels: true class of each sample, shape (B,).
-        taxonomy: the tree.
-        ancestors: whether the axes of the ancestors are part of the subspaces, as in `leaf_scores`.
-
-    Returns:
-        Cosines in [0, 1], shape (B,): 1 for an embedding within the subspace, 0 for one of length 0.
-
-    Raises:
-        ValueError: for embeddings of another shape.
-
-    Example:
-        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> subspace_cosine(torch.tensor([[3.0, 0.0, 0.0, 4.0, 0.0]]), torch.tensor([0]), t)
-        tensor([0.6000])
-    """
-    inside = leaf_scores(z, taxonomy, squared=True, ancestors=ancestors).gather(1, labels[:, None]).squeeze(1)  # (B,)
-    energy = checked_embeddings(z, taxonomy.num_nodes).square().sum(dim=1)
-    return _root(inside / energy.where(energy > 0, 1)).clamp(max=1)
-
-
-def subspace_dimensions(taxonomy: Taxonomy) -> Tensor:
-    """Dimension of every node's subspace, its adaptive capacity (ancestors, itself, descendants), shape (N,)."""
-    return torch.tensor(taxonomy.ancestor_counts - 1 + subtree_sizes(taxonomy))
-
-
-def _root(energy: Tensor) -> Tensor:
+def square_root(energy: Tensor) -> Tensor:
     """Square root with gradient 0 at 0."""
     empty = energy == 0
     return energy.masked_fill(empty, 1).sqrt().masked_fill(empty, 0)

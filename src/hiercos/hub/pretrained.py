@@ -8,25 +8,26 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
+from hiercos import storage
 from hiercos.data import as_inputs
 from hiercos.decisions import AnswerRequest
-from hiercos.engine import (
+from hiercos.encoders import ReadConfig, SingleDevice
+from hiercos.errors import FaultsError
+from hiercos.hub.card import model_card, published_source
+from hiercos.model import (
+    Answer,
     ModelError,
-    ReadConfig,
-    SingleDevice,
     StoredModel,
+    check_top_k,
     load_model,
+    model_files,
     model_samples,
+    named_answers,
     posteriors,
     save_model,
 )
-from hiercos.errors import FaultsError
-from hiercos.files import write_atomically
-from hiercos.hub.card import model_card, published_source
-from hiercos.manifest import Manifest
 from hiercos.options import check_count
-from hiercos.predictions import Answer, check_top_k, named_answers
-from hiercos.records import Record, record_file, variant_name
+from hiercos.records import RECORD_FILE, Record, holds_finished_run, read_records, records_json, variant_name
 from hiercos.taxonomy import Taxonomy
 
 CARD = "README.md"
@@ -74,7 +75,7 @@ class PretrainedModel:
             HubError: if there is no such folder and the repository cannot be downloaded.
             ModelError: if the folder or repository is not a model of this package.
         """
-        files = Manifest.of(_folder(str(name_or_folder), revision))
+        files = model_files(_folder(str(name_or_folder), revision))
         stored = load_model(files, trust_backbone=trust_backbone)
         return cls(stored, Record.find(files, stored.rule.name))
 
@@ -88,22 +89,22 @@ class PretrainedModel:
             name: name of the model in its card; the folder's name by default.
 
         Raises:
-            ModelError: a folder with the record of another run or rule, which would be mistaken for this model's.
+            ModelError: a folder with the record of another run, which would be lost.
         """
         place = Path(folder)
         if place.exists() and not place.is_dir():
             raise ModelError(f"{place}: expected a folder, this is a file")
-        own = set() if self.record is None else {record_file(self.record.rule)}
-        if others := sorted({file.name for file in place.glob("record*.json")} - own):
-            raise ModelError(f"{place}: expected a folder without the record of another run, it has {others[0]}")
+        others = read_records(place).values() if holds_finished_run(place) else ()
+        if any(self.record is None or other.identity != self.record.identity for other in others):
+            raise ModelError(f"{place}: expected a folder without the record of another run, it has {RECORD_FILE}")
         records: dict[str, str | bytes] = {}
         if self.record is not None:
             data = {**self.record.data, "source": published_source(str(self.record.data["source"]))}
-            records[record_file(self.record.rule)] = replace(self.record, data=data).to_json()
+            records[RECORD_FILE] = records_json([replace(self.record, data=data)])
         save_model(place, self.stored, records)
         if not (place / CARD).exists():
             card = model_card(self.stored, self.record, name or place.resolve().name)
-            write_atomically(place / CARD, card)
+            storage.write(place / CARD, card)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, token: str | None = None, commit_message: str | None = None
@@ -209,7 +210,7 @@ class Pipeline:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
+            explain: whether to add `explanation`; see `hiercos.model.explanations`.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 
         Returns:

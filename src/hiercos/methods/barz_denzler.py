@@ -6,12 +6,11 @@ from torch.nn import functional as F
 
 from hiercos.geometry import class_frame, height_similarities, tree_operations
 from hiercos.losses import BarzDenzlerLoss
-from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import linear_head
+from hiercos.methods.heads import linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("barz-denzler")
 def barz_denzler(
     taxonomy: Taxonomy,
     in_features: int,

@@ -4,12 +4,11 @@ from torch import Tensor, nn
 
 from hiercos.geometry import tree_operations
 from hiercos.losses import MCLoss
-from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import linear_head
+from hiercos.methods.heads import linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("c-hmcnn", inner_labels=True, graphs=True, grows=True, label_sets=True)
 def c_hmcnn(
     taxonomy: Taxonomy,
     in_features: int,

@@ -1,13 +1,12 @@
 """The conditional softmax cascade with adjusted logits."""
 
 from hiercos.losses import ConditionalSoftmaxLoss
-from hiercos.methods.registry import METHODS, Between, Method
+from hiercos.methods.heads import linear_head
+from hiercos.methods.model import Method
 from hiercos.methods.yolo_v2 import CascadeProbabilities, LeafLogProbabilities
-from hiercos.nn import linear_head
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("conditional-softmax", inner_labels=True, search={"tau": Between(0, 1.5)})
 def conditional_softmax(
     taxonomy: Taxonomy,
     in_features: int,

@@ -3,12 +3,11 @@
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
-from hiercos.nn import TransformationModule, hidden_layer
+from hiercos.methods.heads import SummedProbabilities, TransformationModule, hidden_layer
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("cross-entropy", uses_tree=False, inner_labels=True, graphs=True, grows=True)
 def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flat softmax cross-entropy: one linear layer on the features.
 
@@ -22,7 +21,6 @@ def cross_entropy(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = 
     return _flat_method(classifier if hidden is None else nn.Sequential(body, classifier), taxonomy)
 
 
-@METHODS.register("cross-entropy-mlp", uses_tree=False, inner_labels=True, graphs=True, grows=True)
 def cross_entropy_mlp(
     taxonomy: Taxonomy,
     in_features: int,

@@ -4,12 +4,11 @@ from torch import nn
 
 from hiercos.geometry import padded_levels
 from hiercos.losses import FlamingoLoss
-from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import SlicedHeads, TransformationModule, class_columns, hidden_layer, node_columns
+from hiercos.methods.heads import SlicedHeads, TransformationModule, class_columns, hidden_layer, node_columns
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("flamingo-1", inner_labels=True)
 def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None) -> Method:
     """Flamingo I: a classifier for each level, on its own slice of the features and all finer ones [chang2021].
 
@@ -26,7 +25,6 @@ def flamingo_1(taxonomy: Taxonomy, in_features: int, *, hidden: int | None = Non
     return _flamingo(*hidden_layer(in_features, hidden), taxonomy)
 
 
-@METHODS.register("flamingo-2", inner_labels=True)
 def flamingo_2(
     taxonomy: Taxonomy,
     in_features: int,

@@ -7,12 +7,12 @@ import torch
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.heads import SummedProbabilities
+from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("gaussian", uses_tree=False, graphs=True, solved=True)
 def gaussian(taxonomy: Taxonomy, in_features: int) -> Method:
     """Gaussian discriminant analysis: class means and one shrunk covariance, without training.
 
@@ -67,3 +67,14 @@ class GaussianSolver:
             self.head.weight.copy_(torch.as_tensor(weight))
             self.head.bias.copy_(torch.as_tensor(bias))
         return Solved()
+
+    def again(
+        self,
+        train: LabelledFeatures,
+        chosen: "GaussianSolver",  # noqa: ARG002  # it chose nothing
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> None:
+        """See `Solver`."""
+        self(train, None, seed=seed)

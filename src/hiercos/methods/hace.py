@@ -3,12 +3,11 @@
 from torch import nn
 
 from hiercos.losses import HACELoss
-from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
-from hiercos.nn import linear_head
+from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hace", inner_labels=True, search={"dilution": Between(0.1, 0.9)})
 def hace(
     taxonomy: Taxonomy,
     in_features: int,

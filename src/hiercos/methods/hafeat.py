@@ -6,12 +6,11 @@ from torch import nn
 
 from hiercos.geometry import padded_levels
 from hiercos.losses import HAFeatLoss
-from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import TransformationModule, UnitRowLinear, class_columns, hidden_layer, node_columns
+from hiercos.methods.heads import TransformationModule, UnitRowLinear, class_columns, hidden_layer, node_columns
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hafeat-1", inner_labels=True)
 def hafeat_1(
     taxonomy: Taxonomy, in_features: int, *, hidden: int | None = None, margin_levels: Sequence[int] | None = None
 ) -> Method:
@@ -32,7 +31,6 @@ def hafeat_1(
     return _hafeat(body, width, taxonomy, margin_levels)
 
 
-@METHODS.register("hafeat-2", inner_labels=True)
 def hafeat_2(
     taxonomy: Taxonomy,
     in_features: int,

@@ -5,12 +5,11 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_frame, decaying_similarities
 from hiercos.losses import HAFrameLoss
-from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
-from hiercos.nn import TransformationModule
+from hiercos.methods.heads import SummedProbabilities, TransformationModule
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("haframe", search={"gamma": Between(1, 5), "alpha": Between(0.1, 0.9)})
 def haframe(
     taxonomy: Taxonomy,
     in_features: int,

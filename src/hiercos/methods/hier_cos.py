@@ -5,22 +5,14 @@ from torch import Tensor, nn
 
 from hiercos.geometry import energy_shares, leaf_scores, node_scores
 from hiercos.losses import BelowLabel, Direction, Grouping, HierCOSLoss, Penalty
-from hiercos.methods.registry import METHODS, Between, Method, OneOf
-from hiercos.nn import Activation, Basis, HierCOSHead
+from hiercos.methods.heads import Activation, Basis, HierCOSHead
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 ALPHA = 0.05  # weight of the penalty
 LARGEST_WIDTH_SUM = 32.0  # sum of √(level size) up to which ALPHA suits, see `suitable_alpha`
 
 
-@METHODS.register(
-    "hier-cos",
-    inner_labels=True,
-    graphs=True,
-    grows=True,
-    search={"alpha": Between(0.0001, 0.5, log=True), "exponent": OneOf(1.0, 2.0)},
-    recommended={"activation": "norm-prelu", "alpha": None},
-)
 def hier_cos(
     taxonomy: Taxonomy,
     in_features: int,

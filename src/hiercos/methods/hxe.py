@@ -3,12 +3,11 @@
 from torch import nn
 
 from hiercos.losses import HXELoss
-from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
-from hiercos.nn import linear_head
+from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("hxe", inner_labels=True, grows=True, search={"alpha": Between(0.1, 0.9)})
 def hxe(
     taxonomy: Taxonomy,
     in_features: int,

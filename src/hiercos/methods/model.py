@@ -1,11 +1,11 @@
-"""A model: standardized features, a method's head, and the scores of its classes and nodes.
+"""The parts of a method, and a model: standardized features, a method's head, and the scores of its classes and nodes.
 
 A fine-tuned model contains its backbone and takes preprocessed batches; any other model takes features, dense or
 sparse. A method that trains on dense features gets those of sparse vectors from the model's projection.
 """
 
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,13 +13,48 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor, nn
 
-from hiercos.methods.registry import METHODS, build_method
-from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
-from hiercos.nn import Projection, SparseMatrix, Standardize, csr_tensor
-from hiercos.nn.backbones import Backbone
+from hiercos.methods.backbone import Backbone
+from hiercos.methods.layers import Projection, SparseMatrix, Standardize, csr_tensor
+from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, Solver
+from hiercos.methods.table import METHODS, build_method
 from hiercos.taxonomy import Floats, Taxonomy
 
-ROWS_AT_ONCE = 4096
+SCORED_ROWS = 4096  # rows of a batch of `array_scores`
+
+
+@dataclass(frozen=True)
+class Method:
+    """The untrained parts of a classifier over a taxonomy.
+
+    Attributes:
+        head: module from features (B, F) to outputs, in the form that the other three parts expect.
+        loss: module from (outputs, labels (B,), weights (B,) or None) to a scalar.
+        class_scores: module from outputs to class scores (B, C), higher is better; their softmax is the method's
+            distribution over the classes.
+        node_scores: module from outputs to node scores (B, N), comparable within a level: the best node of a level
+            is the method's own prediction there.
+        energies: module from outputs to the share of the energy on the axis of each node (B, N), which explains an
+            answer; None for a method without such axes.
+        solver: sets the weights of the head directly from features and labels; None for gradient steps on the loss.
+        prepare: function of the labels (M,) and weights (M,) or None of all training samples, called once before
+            training; it may set constants of the loss, such as class shares. Nothing by default.
+        keep_weights: function that tells a solver to stay near the weights that the head has now, those of a model
+            over fewer classes; by default a solver starts anew.
+    """
+
+    head: nn.Module
+    loss: nn.Module
+    class_scores: nn.Module
+    node_scores: nn.Module
+    energies: nn.Module | None = None
+    solver: Solver | None = None
+    prepare: Callable[[Tensor, Tensor | None], None] | None = None
+    keep_weights: Callable[[], None] | None = None
+
+    def __repr__(self) -> str:
+        modules = ((name, part) for name, part in vars(self).items() if isinstance(part, nn.Module))
+        parts = ", ".join(f"{name}={type(part).__name__}" for name, part in modules)
+        return f"Method({parts})"
 
 
 class Model(nn.Module):
@@ -58,6 +93,8 @@ class Model(nn.Module):
         self.class_scores, self.node_scores, self.energies = parts.class_scores, parts.node_scores, parts.energies
         self.backbone, self.projection, self.solver = backbone, projection, parts.solver
         self._prepare, self._keep_weights = parts.prepare, parts.keep_weights
+        self.course: int | None = None  # epochs at the constant rate of its training with patience
+        self.place = 0  # among the members of a committee
 
     @property
     def raw_inputs(self) -> bool:
@@ -112,15 +149,34 @@ class Model(nn.Module):
             train_member: training of an inner model by gradient steps.
         """
         assert self.solver is not None
-        if train.weights is not None:  # in any unit
-            train = replace(train, weights=train.weights / train.weights.mean())
-        if not self.raw_inputs:
-            self.standardize.fit(torch.as_tensor(np.asarray(train.features)))
-            train = replace(train, features=self._standardized(train))
-            val = None if val is None else replace(val, features=self._standardized(val))
+        train = self._prepared(train)
+        if val is not None and not self.raw_inputs:
+            val = replace(val, features=self._standardized(val))
         solved = self.solver(train, val, seed=seed, train_member=train_member)
         self.options |= solved.options
         return solved
+
+    def solve_again(self, train: LabelledFeatures, chosen: "Model", *, seed: int, train_member: MemberTraining) -> None:
+        """Find the weights with the settings that the solver of another model of the same method has chosen.
+
+        Args:
+            train: samples to learn from, as the model takes them.
+            chosen: the other model.
+            seed: seed of everything random.
+            train_member: training of an inner model by gradient steps.
+        """
+        assert self.solver is not None
+        self.solver.again(self._prepared(train), chosen.solver, seed=seed, train_member=train_member)
+        self.options |= chosen.options
+
+    def _prepared(self, train: LabelledFeatures) -> LabelledFeatures:
+        """Training samples with weights of mean 1, whatever their unit, and standardized features."""
+        if train.weights is not None:
+            train = replace(train, weights=train.weights / train.weights.mean())
+        if self.raw_inputs:
+            return train
+        self.standardize.fit(torch.as_tensor(np.asarray(train.features)))
+        return replace(train, features=self._standardized(train))
 
     def _standardized(self, data: LabelledFeatures) -> Floats:
         values: Floats = self.standardize(torch.as_tensor(np.asarray(data.features))).numpy()
@@ -131,7 +187,7 @@ class Model(nn.Module):
         """Class scores, shape (M, C), of features in memory, shape (M, F)."""
         self.eval()
         count = features.shape[0]
-        parts = [features[start : start + ROWS_AT_ONCE] for start in range(0, count, ROWS_AT_ONCE)]
+        parts = [features[start : start + SCORED_ROWS] for start in range(0, count, SCORED_ROWS)]
         batches = [csr_tensor(part) if issparse(part) else torch.as_tensor(part) for part in parts]
         scores: Floats = torch.cat([self.class_scores(self(batch)) for batch in batches]).numpy()
         return scores

@@ -4,14 +4,11 @@ from torch import Tensor, nn
 
 from hiercos.geometry import class_path_sums
 from hiercos.losses import PathLogLoss
-from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
-from hiercos.nn import linear_head
+from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register(
-    "path-softmax", inner_labels=True, graphs=True, grows=True, search={"inner": Between(0.1, 3, log=True)}
-)
 def path_softmax(
     taxonomy: Taxonomy,
     in_features: int,

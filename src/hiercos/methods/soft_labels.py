@@ -3,12 +3,11 @@
 from torch import nn
 
 from hiercos.losses import SoftLabelsLoss
-from hiercos.methods.registry import METHODS, Between, Method, SummedProbabilities
-from hiercos.nn import linear_head
+from hiercos.methods.heads import SummedProbabilities, linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("soft-labels", graphs=True, grows=True, search={"beta": Between(4, 30, log=True)})
 def soft_labels(
     taxonomy: Taxonomy,
     in_features: int,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from hiercos.nn import SparseMatrix
+from hiercos.methods.layers import SparseMatrix
 from hiercos.taxonomy import Floats, IntArray
 
 if TYPE_CHECKING:
@@ -50,8 +50,9 @@ class MemberTraining(Protocol):
         *,
         name: str,
         epochs: int | None = None,
+        course: int | None = None,
     ) -> None:
-        """Train a model in place.
+        """Train a model in place; its `course` is set.
 
         Args:
             member: model with its initial weights.
@@ -59,8 +60,8 @@ class MemberTraining(Protocol):
             val: samples to stop by; None to train for a fixed number of epochs and keep the weights of the last one.
             name: name of the model in the progress of the training, such as "member 2 of 6 (hier-cos), model 1 of 3".
             epochs: number of epochs without `val` in a run with patience, whose rate is then cosine; more on few
-                samples, but at most the maximum of the run, which is also the default. A run with a given number of
-                epochs ignores it.
+                samples, but at most the maximum of the run. A run with a given number of epochs ignores it.
+            course: number of epochs at the constant rate of an earlier training with patience, to follow without `val`.
         """
 
 
@@ -88,6 +89,16 @@ class Solver(Protocol):
         Args:
             train: training samples.
             val: validation samples for choices between settings; None if there are none.
+            seed: seed of everything random.
+            train_member: training of an inner model by gradient steps.
+        """
+
+    def again(self, train: LabelledFeatures, chosen: Any, *, seed: int, train_member: MemberTraining) -> None:
+        """Set the weights of the head with the settings that another solver of the same method has chosen.
+
+        Args:
+            train: samples to learn from, which may be more than those of the choice, and have other features.
+            chosen: the other solver.
             seed: seed of everything random.
             train_member: training of an inner model by gradient steps.
         """

@@ -4,12 +4,11 @@ from torch import Tensor, nn
 
 from hiercos.geometry import cascade_log_probabilities, tree_operations
 from hiercos.losses import YOLOv2Loss
-from hiercos.methods.registry import METHODS, Method
-from hiercos.nn import linear_head
+from hiercos.methods.heads import linear_head
+from hiercos.methods.model import Method
 from hiercos.taxonomy import Taxonomy
 
 
-@METHODS.register("yolo-v2", inner_labels=True, grows=True)
 def yolo_v2(
     taxonomy: Taxonomy,
     in_features: int,

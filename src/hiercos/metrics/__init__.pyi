@@ -1,29 +1,26 @@
-from . import functional as functional
-from .metric_classes import HOPS as HOPS
-from .metric_classes import NDCG as NDCG
-from .metric_classes import AnswerMetrics as AnswerMetrics
-from .metric_classes import AverageHierarchicalDistance as AverageHierarchicalDistance
-from .metric_classes import CalibrationError as CalibrationError
-from .metric_classes import CorrectOrder as CorrectOrder
-from .metric_classes import ExpectedCost as ExpectedCost
-from .metric_classes import FullPathAccuracy as FullPathAccuracy
-from .metric_classes import HierarchicalF1 as HierarchicalF1
-from .metric_classes import HierarchicalPrecision as HierarchicalPrecision
-from .metric_classes import HierarchicalRecall as HierarchicalRecall
-from .metric_classes import LevelAccuracy as LevelAccuracy
-from .metric_classes import LogLoss as LogLoss
-from .metric_classes import MacroAccuracy as MacroAccuracy
-from .metric_classes import MeanNormalizedRank as MeanNormalizedRank
-from .metric_classes import MeanReciprocalRank as MeanReciprocalRank
-from .metric_classes import MistakeSeverity as MistakeSeverity
-from .metric_classes import PreferenceOrderDistance as PreferenceOrderDistance
-from .metric_classes import TopKAccuracy as TopKAccuracy
-from .metric_classes import TreeInconsistency as TreeInconsistency
+import typing
+
+from .classes import AnswerMetrics as AnswerMetrics
+from .classes import CalibrationError as CalibrationError
+from .classes import MetricSuite as MetricSuite
+from .classes import default_suite as default_suite
+from .classes import metric_class as metric_class
 from .ranking import Ranking as Ranking
+from .ranking import ranking_metric as ranking_metric
 from .suite import SuiteSums as SuiteSums
-from .suite import needed_depth as needed_depth
 from .suite import suite_means as suite_means
 from .suite import suite_names as suite_names
 from .suite import suite_values as suite_values
-from .suite_metric import MetricSuite as MetricSuite
-from .suite_metric import default_suite as default_suite
+from .table import AVERAGE_PRECISION as AVERAGE_PRECISION
+from .table import CLASSES as CLASSES
+from .table import MAIN as MAIN
+from .table import MEASURED as MEASURED
+from .table import RESULTS as RESULTS
+from .table import SUITE as SUITE
+from .table import MetricSpec as MetricSpec
+from .table import in_shown_order as in_shown_order
+from .table import legend as legend
+from .table import metric_spec as metric_spec
+from .table import of_all_levels as of_all_levels
+
+def __getattr__(name: str) -> typing.Any: ...  # the classes of `CLASSES`, made from the rows of the table

@@ -5,15 +5,20 @@ the first k from a selection with ties broken by class index, without sorting al
 treat equal scores alike use the blocks of equal scores and the mean gaps within them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
+from inspect import Signature, signature
+from typing import Any, Concatenate, ParamSpec, Protocol, cast
 
 import torch
 from torch import Tensor
 
-from hiercos.metrics.tables import RankTables, preferred_order, rank_tables, row_chunks
-from hiercos.taxonomy import Taxonomy, check_is_taxonomy
+from hiercos.metrics.input_checks import check_not_nan, check_scores_and_labels
+from hiercos.metrics.rank_tables import RankTables, preferred_order, rank_tables, row_chunks
+from hiercos.taxonomy import Taxonomy
+
+Options = ParamSpec("Options")
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,9 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
         ValueError: for shapes that do not fit, a label that is not a class, k below 1, or a NaN score, naming its row.
     """
     check_scores_and_labels(scores, labels, taxonomy)
-    depth = ranking_depth(k, taxonomy)
+    if k is not None and k < 1:
+        raise ValueError(f"expected k of at least 1, got {k}")
+    depth = taxonomy.num_classes if k is None else min(k, taxonomy.num_classes)
     tables = rank_tables(taxonomy, scores.device)
     labels = labels.long()
     for rows in row_chunks(*scores.shape):
@@ -74,12 +81,76 @@ def rankings(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None =
         yield Ranking(labels[rows], values, order, tables.ranks(labels[rows], order), tables)
 
 
-def ranking_depth(k: int | None, taxonomy: Taxonomy) -> int:
-    """Number of classes to rank: k, at most C; C for None."""
-    check_is_taxonomy(taxonomy)
-    if k is not None and k < 1:
-        raise ValueError(f"expected k of at least 1, got {k}")
-    return taxonomy.num_classes if k is None else min(k, taxonomy.num_classes)
+class RankingMetric(Protocol[Options]):
+    """Metric function of (scores, labels, taxonomy, options), made by `ranking_metric`.
+
+    Attributes:
+        of_ranking: the function of a `Ranking` and the options, as it was written.
+        per_sample: the function of scores with one value per sample, also if the metric itself is their mean.
+    """
+
+    of_ranking: Callable[Concatenate[Ranking, Options], Tensor]
+    per_sample: Callable[..., Tensor]
+
+    def __call__(
+        self, scores: Tensor, labels: Tensor, taxonomy: Taxonomy, *args: Options.args, **kwargs: Options.kwargs
+    ) -> Tensor:
+        """Values of the samples, shape (B,), or their mean."""
+        ...
+
+
+def _first_k(k: int | None = None, **_: Any) -> int | None:
+    return k
+
+
+def _of_scores(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+    """Signature of the metrics of class scores, before their options."""
+    raise NotImplementedError
+
+
+def ranking_metric(
+    *, depth: Callable[..., int | None] = _first_k, mean: bool = False
+) -> Callable[[Callable[Concatenate[Ranking, Options], Tensor]], RankingMetric[Options]]:
+    """Decorator that makes a metric of class scores from a function of a `Ranking`.
+
+    The function gets rankings of consecutive samples and returns one value for each, shape (B,), nan for a sample that
+    does not count. The metric takes (scores, labels, taxonomy) in place of the ranking, and the same options.
+
+    Args:
+        depth: function of the options that returns the number of classes to rank, None for all; by default the option
+            `k`, and all classes without one.
+        mean: whether the metric is the mean over the samples that count; by default it is their values.
+
+    Example:
+        >>> @ranking_metric()
+        ... def reversed_position(ranking: Ranking) -> Tensor:
+        ...     return ranking.ranks.shape[1] - ranking.ranks.argmin(dim=1)
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> reversed_position(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
+        [2]
+    """
+
+    def made(function: Callable[Concatenate[Ranking, Options], Tensor]) -> RankingMetric[Options]:
+        own = [*signature(function).parameters.values()][1:]
+        options, public = Signature(own), signature(_of_scores)
+
+        def per_sample(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, *args: Any, **kwargs: Any) -> Tensor:
+            chosen = options.bind(*args, **kwargs)
+            chosen.apply_defaults()
+            parts = rankings(scores, labels, taxonomy, depth(**chosen.arguments))
+            return torch.cat([function(part, *chosen.args, **chosen.kwargs) for part in parts])
+
+        @wraps(function)
+        def metric(*args: Any, **kwargs: Any) -> Tensor:
+            values = per_sample(*args, **kwargs)
+            return values.nanmean() if mean else values
+
+        metric.__signature__ = public.replace(parameters=[*public.parameters.values(), *own])  # type: ignore[attr-defined]
+        made_metric = cast(RankingMetric[Options], metric)
+        made_metric.of_ranking, made_metric.per_sample = function, per_sample
+        return made_metric
+
+    return made
 
 
 def best_classes(scores: Tensor, k: int) -> tuple[Tensor, Tensor]:
@@ -103,76 +174,6 @@ def _best_with_ties(scores: Tensor, threshold: Tensor, k: int) -> Tensor:
     classes = chosen.nonzero()[:, 1].view(-1, k)  # by index
     best_first = scores.gather(1, classes).sort(dim=1, descending=True, stable=True).indices
     return classes.gather(1, best_first)
-
-
-def check_scores_and_labels(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> None:
-    """Raise a ValueError unless scores and labels fit each other and the taxonomy; a TypeError for other types."""
-    check_is_taxonomy(taxonomy)
-    check_tensor("scores", scores)
-    if scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
-        raise ValueError(
-            f"expected scores of shape (B, {taxonomy.num_classes}), one column per class, got {tuple(scores.shape)}; "
-            "a class that was not scored has a column of -inf"
-        )
-    check_labels(labels, len(scores), taxonomy)
-
-
-def check_tensor(name: str, values: object) -> None:
-    """Raise a TypeError for values that are not a torch tensor, such as a NumPy array or a list.
-
-    Example:
-        >>> check_tensor("labels", [0, 1])
-        Traceback (most recent call last):
-        TypeError: labels: expected a torch tensor, got list; torch.as_tensor(labels) turns numbers into one
-    """
-    if not isinstance(values, Tensor):
-        kind = type(values).__name__
-        raise TypeError(f"{name}: expected a torch tensor, got {kind}; torch.as_tensor({name}) turns numbers into one")
-
-
-def check_labels(labels: Tensor, count: int, taxonomy: Taxonomy, *, inner: bool = False) -> None:
-    """Raise a ValueError unless there is one label per sample: a class or, if `inner`, any node or the root."""
-    check_tensor("labels", labels)
-    if labels.shape != (count,):
-        raise ValueError(f"expected {count} labels, one per row of scores, got shape {tuple(labels.shape)}")
-    if labels.is_floating_point() or labels.is_complex():
-        raise ValueError(f"expected labels of an integer type, got {labels.dtype}")
-    end = taxonomy.num_classes + (taxonomy.num_nodes + 1 if inner else 0)
-    wrong = ((labels < 0) | (labels >= end)).nonzero()
-    if len(wrong):
-        row = int(wrong[0])
-        raise ValueError(_label_fault(row, int(labels[row]), taxonomy, inner=inner))
-
-
-def _label_fault(row: int, label: int, taxonomy: Taxonomy, *, inner: bool) -> str:
-    classes, nodes = taxonomy.num_classes, taxonomy.num_nodes
-    if inner:
-        return f"row {row}: expected a class from 0 to {classes - 1} or a node up to {classes + nodes}, got {label}"
-    if classes <= label < classes + nodes:
-        name = taxonomy.path_text(label - classes)
-        return f"row {row}: label {label} is the node {name!r}; this metric needs a class, 0 to {classes - 1}"
-    return f"row {row}: expected a class from 0 to {classes - 1}, got label {label}"
-
-
-def is_class_label(labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """Mask of the samples labelled with a class, shape (B,); metrics of a ranking leave out the others.
-
-    Args:
-        labels: class indices, C + node, or C + N for the root, shape (B,).
-        taxonomy: the tree over the C classes.
-
-    Raises:
-        ValueError: for any other label.
-    """
-    check_labels(labels, len(labels), taxonomy, inner=True)
-    return labels < taxonomy.num_classes
-
-
-def check_not_nan(best: Tensor, start: int = 0) -> None:
-    """Raise a ValueError if the best score of a row is NaN; sorting and selection put NaN first."""
-    rows = best.isnan().nonzero()
-    if len(rows):
-        raise ValueError(f"row {start + int(rows[0])}: a score is NaN")
 
 
 def tied_blocks(scores: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,61 +3,72 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
+from inspect import signature
 from itertools import repeat
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
-from hiercos.metric_table import SUITE, MetricSpec, metric_spec, of_all_levels
-from hiercos.metrics.functional.levels import level_accuracy
-from hiercos.metrics.functional.probability import check_log_probabilities, label_log_probabilities
+from hiercos.metrics.functional.levels import level_answers
+from hiercos.metrics.functional.probability import check_log_probabilities
 from hiercos.metrics.functional.ranked import class_sums, mean_of_class_means
-from hiercos.metrics.ranking import Ranking, is_class_label, rankings
+from hiercos.metrics.input_checks import is_class_label
+from hiercos.metrics.ranking import Ranking, rankings
+from hiercos.metrics.table import SUITE, MetricSpec, of_all_levels
 from hiercos.taxonomy import Taxonomy
 
 
 @dataclass(frozen=True)
-class SourceBatch:
+class SuiteBatch:
     """Inputs of the metric functions for a batch.
 
     Attributes:
         ranking: classes of each sample, best first.
         listed: classes of each sample's short list, best first.
-        right: 1 if the prediction of a level is correct, else 0, shape (B, H); nan at levels the label lacks.
-        label_logs: natural logarithm of the probability of each sample's label, shape (B,); None if unknown.
-        is_class: whether each sample is labelled with a class, shape (B,); the ranking of the others has no meaning.
+        inputs: inputs (B, ...) of the metrics of the other sources; none for a source that is unknown.
+        labels: label of each sample, shape (B,).
+        is_class: whether it is a class, shape (B,); the ranking of the other samples has no meaning.
     """
 
     ranking: Ranking
     listed: Ranking
-    right: Tensor
-    label_logs: Tensor | None
+    inputs: dict[str, Tensor]
+    labels: Tensor
     is_class: Tensor
 
-    def values(self, spec: MetricSpec) -> Tensor:
-        """Value of a metric for each sample, shape (B,), float64; nan if its input is unknown or it does not count."""
-        values = self._all_values(spec)
-        return values if spec.inner_labels else values.masked_fill(~self.is_class, torch.nan)
+    def columns(self, spec: MetricSpec, taxonomy: Taxonomy) -> Tensor:
+        """Values of a metric, shape (B, 1), or (B, H) for one of all levels; float64.
 
-    def _all_values(self, spec: MetricSpec) -> Tensor:
+        A value is nan if its input is unknown or the sample does not count.
+        """
+        values: Tensor
         function = metric_function(spec)
         if spec.source in ("ranking", "list"):
-            return function(self.listed if spec.source == "list" else self.ranking, spec.k).double()
-        if spec.source == "levels":
-            return function(self.right, spec.level).double()
-        if self.label_logs is None:
-            return self.right.new_full((len(self.right),), torch.nan)
-        return function(self.label_logs).double()
+            ranking = self.listed if spec.source == "list" else self.ranking
+            values = function.of_ranking(ranking, **taken(function, k=spec.k))
+        elif spec.source in self.inputs:
+            labels = self.labels if spec.inner_labels else self.ranking.labels
+            values = function(self.inputs[spec.source], **taken(function, labels=labels), taxonomy=taxonomy)
+        else:
+            width = taxonomy.height if spec.per_level or spec.level is not None else 1
+            values = torch.full((len(self.labels), width), torch.nan, device=self.labels.device)
+        values = values.double() if values.ndim > 1 else values.double()[:, None]
+        values = values if spec.level is None else values[:, spec.level - 1, None]
+        return values if spec.inner_labels else values.masked_fill(~self.is_class[:, None], torch.nan)
 
 
-def metric_function(spec: MetricSpec) -> Callable[..., Tensor]:
+def metric_function(spec: MetricSpec) -> Any:
     """Function of a row of the metric table."""
     if callable(spec.function):
         return spec.function
     module, _, name = spec.function.partition(":")
-    function: Callable[..., Tensor] = getattr(import_module(f"hiercos.metrics.functional.{module}"), name)
-    return function
+    return getattr(import_module(f"hiercos.metrics.functional.{module}"), name)
+
+
+def taken(function: Callable[..., Any], **arguments: Any) -> dict[str, Any]:
+    """The arguments that a function has parameters for."""
+    return {name: value for name, value in arguments.items() if name in signature(function).parameters}
 
 
 def suite_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> tuple[str, ...]:
@@ -68,11 +79,6 @@ def suite_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = SUITE) -> tupl
 def columns_of(specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> tuple[MetricSpec, ...]:
     """Rows of the metric table that a taxonomy has values for; a graph has none of levels."""
     return of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
-
-
-def needed_depth(name: str, taxonomy: Taxonomy) -> int:
-    """Number of classes that must be ranked to compute a value of the suite."""
-    return metric_spec(name).depth(taxonomy.num_classes)
 
 
 def suite_values(
@@ -106,32 +112,25 @@ def suite_values(
     Raises:
         ValueError: for shapes that do not fit, a label that is not a node, a NaN, or a log-probability above 0.
     """
-    is_class, label_logs = is_class_label(labels, taxonomy), None
+    is_class = is_class_label(labels, taxonomy)
+    classes = labels.where(is_class, 0)
+    kept = [spec for spec in specs if taxonomy.is_tree or spec.source != "levels"]
     if log_probabilities is not None:
         check_log_probabilities(log_probabilities, len(labels), taxonomy)
-        label_logs = label_log_probabilities(log_probabilities, labels, taxonomy)
-    columns, parts, start = columns_of(specs, taxonomy), [], 0
-    depth, depth_of_list = (
-        _depth(columns, sources, taxonomy) for sources in (("ranking", "list", "levels"), ("list",))
-    )
-    classes = labels.where(is_class, 0)
+    answers = level_answers(node_scores, taxonomy) if node_scores is not None and taxonomy.is_tree else None
+    known = {"nodes": node_scores, "levels": answers, "probabilities": log_probabilities}
+    depth, depth_of_list = (_depth(kept, sources, taxonomy) for sources in (("ranking", "list", "levels"), ("list",)))
     lists = repeat(None) if listed is None else rankings(listed, classes, taxonomy, depth_of_list)
+    parts, start = [], 0
     for ranking, short in zip(rankings(scores, classes, taxonomy, depth), lists):  # noqa: B905  # `repeat` has no end
         rows = slice(start, start + len(ranking.labels))
         start = rows.stop
-        right = _levels_right(ranking, None if node_scores is None else node_scores[rows], labels[rows], taxonomy)
-        logs = None if label_logs is None else label_logs[rows]
-        batch = SourceBatch(ranking, ranking if short is None else short, right, logs, is_class[rows])
-        parts.append(torch.stack([batch.values(spec) for spec in columns], dim=1))
+        inputs = {source: values[rows] for source, values in known.items() if values is not None}
+        if answers is None and taxonomy.is_tree:
+            inputs["levels"] = ranking.tables.paths[ranking.order[:, 0]]
+        batch = SuiteBatch(ranking, ranking if short is None else short, inputs, labels[rows], is_class[rows])
+        parts.append(torch.cat([batch.columns(spec, taxonomy) for spec in kept], dim=1))
     return torch.cat(parts)
-
-
-def _levels_right(ranking: Ranking, node_scores: Tensor | None, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
-    """`level_accuracy` of node scores, or of the path of the best class; no columns for a graph."""
-    if not taxonomy.is_tree:
-        return torch.empty(len(labels), 0, dtype=torch.float64, device=labels.device)
-    answers = ranking.tables.paths[ranking.order[:, 0]] if node_scores is None else node_scores
-    return level_accuracy(answers, labels, taxonomy)
 
 
 def _depth(specs: Sequence[MetricSpec], sources: Sequence[str], taxonomy: Taxonomy) -> int:

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hiercos.data import Inputs
-from hiercos.engine import Encoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder, StoredModel, TfidfEncoder
-from hiercos.files import check_writable, write_atomically
-from hiercos.methods import METHODS
+from hiercos.encoders import Encoder, FineTunedEncoder, FrozenEncoder, JoinedEncoder, TfidfEncoder
+from hiercos.encoders.backbones import Backbone, OnnxBackbone
+from hiercos.methods import METHODS, NEVER_VARIES, Projection
 from hiercos.metrics import functional as HF
-from hiercos.nn import NEVER_VARIES, Projection
-from hiercos.nn.backbones import Backbone, OnnxBackbone
+from hiercos.model import StoredModel
 from hiercos.onnx.format import (
     FEATURES,
     IMAGES,
@@ -35,6 +34,7 @@ from hiercos.onnx.graph import CHECKED, TOLERANCE, ExportedModule, disagreement,
 from hiercos.onnx.model import InferenceConfig, OnnxModel, open_onnx_model
 from hiercos.options import check_choice
 from hiercos.pixels import PixelTransform
+from hiercos.storage import check_writable, write
 from hiercos.taxonomy import IntArray, check_tree
 
 Start = Literal["inputs", "features"]
@@ -78,7 +78,7 @@ class OnnxExport:
         file = Path(path)
         _check_no_folder(file)
         if self.text_map is None:
-            write_atomically(file, self.content())
+            write(file, self.content())
             remove_other_text_maps(file, None)
             return [file]
         beside = text_map_content(self.text_map)
@@ -87,8 +87,8 @@ class OnnxExport:
         text_path = file.with_name(text_file.name)
         _check_no_folder(text_path)
         check_writable(file)
-        write_atomically(text_path, beside)
-        write_atomically(file, content)  # from here on the new pair is valid, up to here the old one
+        write(text_path, beside)
+        write(file, content)  # from here on the new pair is valid, up to here the old one
         remove_other_text_maps(file, text_path.name)
         return [file, text_path]
 

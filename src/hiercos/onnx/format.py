@@ -15,8 +15,9 @@ import safetensors
 import safetensors.numpy
 from numpy.typing import NDArray
 
-from hiercos.data import Float32Array, Kind, TextFeatures
+from hiercos.data import Float32Array, Kind
 from hiercos.decisions import HeldOutChains, Rule, rule_from_dict
+from hiercos.encoders import TextFeatures
 from hiercos.errors import FaultsError
 from hiercos.options import check_choice, fits, positive_fault
 from hiercos.pixels import PixelTransform
@@ -170,7 +171,7 @@ def read_description(properties: Mapping[str, str], source: str, *, checked: boo
 
 def _description(values: Mapping[str, str]) -> OnnxDescription:
     check_choice("kind", values["kind"], get_args(Kind))
-    rule = values["rule"] if values["version"] == "1" else json.loads(values["rule"])
+    rule = {"name": values["rule"]} if values["version"] == "1" else json.loads(values["rule"])
     names = ("preprocessing", "text_features", "calibration")
     transform, text_file, calibration = (_optional(values, name) for name in names)
     return OnnxDescription(

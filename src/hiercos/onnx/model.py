@@ -21,6 +21,7 @@ from hiercos.data import (
 )
 from hiercos.decisions import AnswerRequest, Posterior, Rule
 from hiercos.errors import DataError
+from hiercos.model import Answer, check_top_k, named_answers
 from hiercos.onnx.format import (
     ENERGIES,
     LEAVES,
@@ -33,7 +34,6 @@ from hiercos.onnx.format import (
     read_text_map,
 )
 from hiercos.options import check_count
-from hiercos.predictions import Answer, check_top_k, named_answers
 from hiercos.records import variant_name
 from hiercos.taxonomy import Taxonomy
 
@@ -115,7 +115,7 @@ class OnnxModel:
             inputs: texts; or images, as paths or opened by Pillow; or vectors, shape (M, F). A single text or image
                 counts as a list of one.
             top_k: number of classes to list in `top_k`; None (the default) for no list.
-            explain: whether to add `explanation`; see `hiercos.predictions.explanations`.
+            explain: whether to add `explanation`; see `hiercos.model.explanations`.
             config: settings of the pass.
             **request: arguments of `AnswerRequest`, such as `confidence=0.9` or `within=["fungi"]`.
 

@@ -1,10 +1,10 @@
-"""The results of a comparison, of learning curves or of an ablation as one value, the source of every output format."""
+"""The results of a comparison or of learning curves as one value, the source of every output format."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from hiercos.metric_table import RESULTS, MetricSpec, in_shown_order, metric_spec
+from hiercos.metrics import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.grid import Grid, difference_grid, figure_grid
 from hiercos.report.results import (
@@ -14,11 +14,8 @@ from hiercos.report.results import (
     ResultRow,
     Variant,
     best_flat_variant,
-    changes,
-    figure,
     result_row,
     summarize,
-    variant_of,
     verdict,
 )
 from hiercos.report.statements import Statement, Verdict
@@ -26,8 +23,6 @@ from hiercos.report.statements import Statement, Verdict
 RowSpread = Mapping[str, Mapping[str, float]]
 CURVE_METRICS = ("top1", "macro_accuracy", "ahd_at_1", "hops", "top5", "log_loss", "train_seconds", "epochs")
 CURVE_COLUMNS: tuple[MetricSpec, ...] = tuple(metric_spec(name) for name in CURVE_METRICS)
-COSINE = metric_spec("subspace_cosine")
-FIGURES = in_shown_order((*RESULTS, COSINE))
 
 
 @dataclass(frozen=True)
@@ -214,69 +209,3 @@ def learning_curve_results(records: Sequence[Record], *, interval: IntervalConve
         columns=CURVE_COLUMNS,
         points=tuple(str(section.variants[0].records[0].data["shots"]) for section in sections),
     )
-
-
-@dataclass(frozen=True)
-class AblationGroup:
-    """The records of one setting.
-
-    Attributes:
-        axis: name of the changed setting.
-        meaning: description of the axis, in a sentence.
-        setting: value of the setting.
-        is_published: whether this is the published value, the reference for the others of its axis.
-        records: records, one per seed, with `subspace_cosine` among their metrics.
-    """
-
-    axis: str
-    meaning: str
-    setting: str
-    is_published: bool
-    records: Sequence[Record]
-
-    @property
-    def name(self) -> str:
-        """The name of its row in the table."""
-        return f"{self.setting} (published)" if self.is_published and self.setting != "published" else self.setting
-
-
-def ablation_results(groups: Sequence[AblationGroup], *, interval: IntervalConvention = "sample") -> Results:
-    """The results of an ablation.
-
-    Args:
-        groups: records of every setting, with the same seeds in all and one published setting per axis.
-        interval: convention of the confidence intervals over the seeds.
-    """
-    sections = []
-    for axis in dict.fromkeys(group.axis for group in groups):
-        own = [group for group in groups if group.axis == axis]
-        variants = tuple(variant_of(group.name, group.records, interval=interval) for group in own)
-        (reference,) = [variant for variant, group in zip(variants, own, strict=True) if group.is_published]
-        sections.append(Section(axis, variants, reference, own[0].meaning))
-    rows = [_row(group, record) for group in groups for record in group.records]
-    said = Verdict(tuple(map(_statement, sections)))
-    return Results(tuple(sections), tuple(rows), said, columns=FIGURES, corner="setting")
-
-
-def _row(group: AblationGroup, record: Record) -> dict[str, object]:
-    figures = {spec.name: figure(record, spec.name) for spec in FIGURES}
-    return {"axis": group.axis, "setting": group.setting, "seed": record.seed, **figures}
-
-
-def _statement(section: Section) -> Statement:
-    """Statement on the gain of the setting with the highest HOPS, and on the cosine without the regulariser."""
-    reference = section.reference or section.variants[0]
-    best = max(section.variants, key=lambda variant: variant.estimate("hops").mean)
-    if best.estimate("hops").mean == reference.estimate("hops").mean:
-        text = f"no setting has a higher HOPS than {reference.name}"
-    else:
-        text = f"against {reference.name}, {best.name} {changes(best, reference)}"
-    off = next(
-        (variant for variant in section.variants if variant.records[0].config["options"].get("alpha") == 0), None
-    )
-    return Statement("gain", f"{text}{_cosines(reference, off) if off else ''}.", subject=section.title)
-
-
-def _cosines(reference: Variant, off: Variant) -> str:
-    on, without = (variant.estimate(COSINE.name).mean for variant in (reference, off))
-    return f"; mean cosine with the regulariser {on:.3f}, without {without:.3f}"

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hiercos.analysis import Analysis
-from hiercos.metric_table import MetricSpec, metric_spec
+from hiercos.evaluation import Analysis
+from hiercos.metrics import MetricSpec, metric_spec
 from hiercos.report.charts import DotPanel, Series, clipped, dot_chart, line_chart
 from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
@@ -78,8 +78,8 @@ def _scaled(variant: Variant, spec: MetricSpec, results: Results) -> Estimate:
 
 
 def _limits(spec: MetricSpec, variant: Variant) -> tuple[float, float]:
-    """Smallest and largest possible value of a metric as shown; infinity if an older record does not say it."""
-    highest = variant.records[0].taxonomy.get("largest_distance", math.inf) if spec.highest is None else spec.highest
+    """Smallest and largest possible value of a metric as shown."""
+    highest = variant.records[0].taxonomy["largest_distance"] if spec.highest is None else spec.highest
     return 0.0, spec.scale * float(highest)
 
 
@@ -241,7 +241,7 @@ def _hops_weights(analysis: Analysis) -> Figure:
 
 def tree_figure(analysis: Analysis) -> Figure:
     """The taxonomy as an icicle, as wide as the classes below each node and coloured by accuracy."""
-    tree, accuracy = analysis.tree, analysis.nodes.accuracy
+    tree, accuracy = analysis.taxonomy, analysis.nodes.accuracy
     classes = np.zeros(len(tree.parents))
     classes[tree.leaves] = 1
     for node in range(len(classes) - 1, -1, -1):

@@ -3,32 +3,19 @@
 import json
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
-from hiercos.analysis import Analysis
-from hiercos.files import write_atomically
-from hiercos.metric_table import MetricSpec
+from hiercos.metrics import MetricSpec
 from hiercos.report.document import Results, Section
 from hiercos.report.grid import Cell, Grid
-from hiercos.report.page import write_report
 from hiercos.report.results import Estimate, results_csv
-
-FORMATS = {"csv": "csv", "markdown": "md", "latex": "tex", "json": "json"}  # output format -> file extension
 
 
 def results_text(results: Results, format_name: str) -> str:
-    """The results in one of the output formats."""
+    """The results as "csv", "json", "markdown" or "latex"."""
     if format_name == "csv":
         return results_csv(results.rows)
     return {"markdown": results_markdown, "latex": results_latex, "json": results_json}[format_name](results)
-
-
-def write_results(results: Results, folder: Path, analysis: Analysis | None = None) -> str:
-    """Write the results to a folder in every format; returns the sentence of `write_report`."""
-    for format_name, ending in FORMATS.items():
-        write_atomically(folder / f"results.{ending}", results_text(results, format_name))
-    return write_report(results, folder / "report.html", analysis)
 
 
 def results_json(results: Results) -> str:
@@ -52,10 +39,7 @@ def results_json(results: Results) -> str:
 def _table(results: Results, section: Section) -> dict[str, Any]:
     keys, reference = [column.name for column in results.columns], section.reference
     variants = [
-        {
-            "name": variant.name,
-            **{key: _estimate(variant.estimate(key)) for key in keys},
-        }  # each a mean and a half-width
+        {"name": variant.name, **{key: _estimate(variant.estimate(key)) for key in keys}}
         for variant in section.variants
     ]
     differences = [
@@ -65,7 +49,7 @@ def _table(results: Results, section: Section) -> dict[str, Any]:
     ]
     return {
         "title": section.title,
-        "lines": variants,
+        "variants": variants,
         "reference": reference.name if reference else None,
         "differences": differences,
     }

@@ -5,7 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hiercos.metric_table import MetricSpec
+from hiercos.metrics import MetricSpec
 from hiercos.report.results import Estimate, Variant
 
 BEST, LOSS = (0xB6, 0xD7, 0xA8), (0xF4, 0xCC, 0xCC)  # the paper's green; an equally pale red

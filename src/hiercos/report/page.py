@@ -1,17 +1,15 @@
 """Results as one self-contained HTML file: the verdict, tables, figures, and the answers of one variant to explore."""
 
-import html
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hiercos.analysis import Analysis
-from hiercos.files import write_atomically
-from hiercos.metric_table import legend
+from hiercos.evaluation import Analysis
+from hiercos.metrics import legend
 from hiercos.records import Record
 from hiercos.report.document import Results, Section
-from hiercos.report.explorer import asset, explorer_script, explorer_sections, figure_html
+from hiercos.report.explorer import explorer_values
 from hiercos.report.figures import (
     Figure,
     analysis_figures,
@@ -19,17 +17,48 @@ from hiercos.report.figures import (
     level_accuracy_figure,
     result_figures,
     training_figures,
+    tree_figure,
     verdict_figure,
 )
-from hiercos.report.grid import Cell, Grid
-from hiercos.report.statements import Statement, mistake_summary
+from hiercos.report.formats import results_text
+from hiercos.report.grid import Grid
+from hiercos.report.render import render
+from hiercos.report.statements import mistake_summary
+from hiercos.storage import write
 
 RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
-HEADLINES = ("ship", "note")  # kinds of statements that are short enough for a headline
 FIRST = ("ship", "few-rows", "flat", "tree", "rule")  # kinds of statements before the picture
+
+
+@dataclass(frozen=True)
+class PageSection:
+    """A section of the page.
+
+    Attributes:
+        title: heading.
+        note: sentence below the heading; "" for none.
+        grids: tables.
+        legend: explanation of the columns, below the first table.
+        figures: figures, below the tables.
+        template: template of what the script fills, at the end; "" for none.
+    """
+
+    title: str
+    note: str = ""
+    grids: Sequence[Grid] = ()
+    legend: str = ""
+    figures: Sequence[Figure] = ()
+    template: str = ""
+
+
+def write_results(results: Results, folder: Path, analysis: Analysis | None = None) -> str:
+    """Write results.csv, results.json and report.html to a folder; returns the sentence of `write_report`."""
+    for format_name in ("csv", "json"):
+        write(folder / f"results.{format_name}", results_text(results, format_name))
+    return write_report(results, folder / "report.html", analysis)
 
 
 def write_report(results: Results, path: Path, analysis: Analysis | None = None) -> str:
@@ -43,7 +72,7 @@ def write_report(results: Results, path: Path, analysis: Analysis | None = None)
     Returns:
         A sentence for the user: the path of the report.
     """
-    write_atomically(path, report_html(results, analysis))
+    write(path, report_html(results, analysis))
     return f"The report is {path}."
 
 
@@ -54,125 +83,78 @@ def report_figures(results: Results, analysis: Analysis | None) -> dict[str, Fig
 
 def report_html(results: Results, analysis: Analysis | None = None) -> str:
     """The HTML of the whole page."""
-    name = html.escape(str(results.records[0].data["name"]))
-    sections = _learning_curves(results) if results.points else _sections(results)
-    sections |= explorer_sections(analysis) if analysis else {}
-    if not results.points:
-        trained = training_figures(results.sections[0].variants).values()
-        sections |= {"Training": [figure_html(figure) for figure in trained]} if trained else {}
-    links = "".join(f'<li><a href="#{_anchor(title)}">{html.escape(title)}</a></li>' for title in sections)
-    body = "".join(
-        f'<section aria-labelledby="{_anchor(title)}"><h2 id="{_anchor(title)}">{html.escape(title)}</h2>\n'
-        f"{chr(10).join(parts)}</section>\n"
-        for title, parts in sections.items()
-    )
-    script = explorer_script(analysis) if analysis else ""
-    return (
-        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<link rel="icon" href="data:,">\n<title>hiercos: {name}</title>\n'
-        f"<style>{asset('report.css')}</style></head>\n"
-        f'<body><a class="skip" href="#content">Skip to the results</a>\n'
-        f'<header><h1>{name}</h1><p class="small">{html.escape(_facts(results))}</p>\n{_verdict(results, analysis)}\n'
-        f'<nav aria-label="Sections"><ul>{links}</ul></nav></header>\n<main id="content">\n{body}</main>\n'
-        f"<footer><p>{html.escape(_origin(results.records))}</p></footer>\n{script}\n</body></html>\n"
+    sections = _learning_curves(results) if results.points else [_section(results, each) for each in results.sections]
+    sections += _explorer(analysis) if analysis else []
+    if not results.points and (trained := training_figures(results.sections[0].variants)):
+        sections.append(PageSection("Training", figures=[*trained.values()]))
+    return render(
+        "report.html",
+        name=results.records[0].data["name"],
+        facts=_facts(results),
+        **_verdict(results, analysis),
+        sections=sections,
+        origin=_origin(results.records),
+        analysis=analysis,
+        tree=tree_figure(analysis) if analysis else None,
+        data=explorer_values(analysis) if analysis else None,
     )
 
 
-def _anchor(title: str) -> str:
-    """Id of the section with a title."""
-    return "section-" + "-".join("".join(sign if sign.isalnum() else " " for sign in title.lower()).split())
+def _verdict(results: Results, analysis: Analysis | None) -> dict[str, Any]:
+    """Statements before the picture, of which the first one may be a headline; the picture of a comparison; the rest.
 
-
-def _verdict(results: Results, analysis: Analysis | None) -> str:
-    """The verdict, the recommendation first; a picture of it; the rest of the verdict."""
+    The picture has two forms, for wide and for narrow screens.
+    """
     said = results.verdict
     is_comparison = not results.points and len(results.sections) == 1 and len(results.sections[0].variants) > 1
     first = (is_comparison and said.of_kinds(*FIRST)) or list(said.statements)
-    head, others = first[0], first[1:]
-    errs = [mistake_summary(analysis)] if analysis else []
-    if head.kind in HEADLINES:
-        body = [f'<p class="first">{html.escape(str(replace(head, reason="")))}</p>']
-        body += [f"<p>{html.escape(head.reason)}</p>"] if head.reason else []
-    else:
-        body = [f"<p>{_sentence(head)}</p>"]
-    body += [f"<p>{_sentence(statement)}</p>" for statement in (*errs, *others)]
-    more = [f"<p>{_sentence(statement)}</p>" for statement in said.statements if statement not in first]
-    picture = _verdict_picture(results) if is_comparison else ""
-    return f'<div class="verdict">{"".join(body)}</div>\n{picture}<div class="more">{"".join(more)}</div>'
-
-
-def _verdict_picture(results: Results) -> str:
-    """The picture of a comparison, in one form for wide and one for narrow screens."""
-    wide, narrow = (
-        figure_html(verdict_figure(results, stacked=stacked), with_title=False) for stacked in (False, True)
-    )
-    return f'<div class="on-wide">{wide}</div><div class="on-narrow">{narrow}</div>'
-
-
-def _sentence(statement: Statement) -> str:
-    """A statement of the verdict, its subject in bold and a command as code."""
-    subject = f"<strong>{html.escape(statement.subject)}: </strong>" if statement.subject else ""
-    if statement.kind == "command":
-        return f"{subject}<code>{html.escape(statement.text)}</code>"
-    return subject + html.escape(str(replace(statement, subject="")))
-
-
-def _learning_curves(results: Results) -> dict[str, list[str]]:
-    """A figure for each metric over all numbers of training samples, then the tables."""
-    figures = [figure_html(figure) for figure in result_figures(results).values()]
-    return {"Learning curves": figures, **{each.title: _tables(results, each) for each in results.sections}}
-
-
-def _sections(results: Results) -> dict[str, list[str]]:
-    """Tables and figures of all sections."""
     return {
-        section.title: [
-            *_tables(results, section),
-            figure_html(correct_order_figure(section.variants)),
-            figure_html(level_accuracy_figure(section.variants)),
-        ]
-        for section in results.sections
+        "head": first[0],
+        "statements": [*([mistake_summary(analysis)] if analysis else []), *first[1:]],
+        "pictures": [verdict_figure(results, stacked=stacked) for stacked in (False, True) if is_comparison],
+        "more": [statement for statement in said.statements if statement not in first],
     }
 
 
-def _tables(results: Results, section: Section) -> list[str]:
-    """Note and tables of one section."""
-    note = f'<p class="small">{html.escape(section.note)}</p>' if section.note else ""
+def _learning_curves(results: Results) -> list[PageSection]:
+    """A figure for each metric over all numbers of training samples, then the tables."""
+    tables = [_section(results, each, with_figures=False) for each in results.sections]
+    return [PageSection("Learning curves", figures=[*result_figures(results).values()]), *tables]
+
+
+def _section(results: Results, section: Section, *, with_figures: bool = True) -> PageSection:
+    """Note, tables and figures of one section."""
+    grids = [grid for grid in (results.figures(section), results.differences(section)) if grid is not None]
+    figures = [correct_order_figure(section.variants), level_accuracy_figure(section.variants)]
     explained = _legend(results) if section is results.sections[0] else ""
-    parts = [note, *_table(results.figures(section), explained)]
-    if differences := results.differences(section):
-        parts += _table(differences, "")
-    return parts
+    return PageSection(section.title, section.note, grids, explained, figures if with_figures else ())
 
 
 def _legend(results: Results) -> str:
     """Explanation of the columns and rules of the tables."""
     has_rules = any(variant.has_rule for section in results.sections for variant in section.variants)
-    return " ".join([html.escape(legend(results.shown)), *[RULES_LEGEND] * has_rules])
+    return " ".join([legend(results.shown), *[RULES_LEGEND] * has_rules])
 
 
-def _table(grid: Grid, explained: str) -> list[str]:
-    headings = [spec.directed_heading for spec in grid.columns]
-    head = "".join(f'<th scope="col">{html.escape(heading)}</th>' for heading in (grid.corner, *headings))
-    rows = [
-        f'<tr><th scope="row" class="name">{html.escape(name)}</th>{"".join(map(_cell, cells))}</tr>'
-        for name, cells in zip(grid.names, grid.rows, strict=True)
-    ]
+def _explorer(analysis: Analysis) -> list[PageSection]:
+    """Sections on the answers of one variant."""
+    figures, about = analysis_figures(analysis), f"Answers of {analysis.variant}, {_samples(analysis)}."
+    orders = [figures[name] for name in ("distance-maps", "log-probabilities", "hops-weights")]
     return [
-        f"<h3>{html.escape(grid.title[:1].upper() + grid.title[1:])}</h3>",
-        f'<div class="scroll" tabindex="0" role="group" aria-label="Table"><table class="figures">'
-        f"<thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>",
-        f'<p class="small">{grid.shading}. {explained}</p>',
+        PageSection("Order of the classes", figures=orders),
+        PageSection("The tree", about, template="tree.html"),
+        PageSection("Mistakes", about, template="mistakes.html"),
+        PageSection("Confidence", about, figures=[figures["reliability"], figures["coverage"]]),
+        PageSection("Classes", about, template="classes.html"),
     ]
 
 
-def _cell(cell: Cell) -> str:
-    names = [*["best"] * (cell.merit == 1), *["loss"] * (cell.merit < 0)]
-    mark = f' class="{" ".join(names)}"' if names else ""
-    colour = f' style="--merit:{100 * abs(cell.merit):.0f}%"' if cell.merit else ""
-    interval = f" <small>±{cell.half_width}</small>" if cell.half_width else ""
-    return f"<td{mark}{colour}>{cell.mean or '–'}{interval}</td>"
+def _samples(analysis: Analysis) -> str:
+    """The samples of the analysis in words."""
+    count, run = len(analysis.answers.rows), f"the run of seed {analysis.seed}"
+    if count == analysis.total:
+        return f"{run} on {analysis.total} test samples"
+    return f"{run}; confusion and lists of samples are of {count} of the {analysis.total} test samples, evenly spaced"
 
 
 def _facts(results: Results) -> str:
@@ -186,12 +168,12 @@ def _facts(results: Results) -> str:
 
 
 def _feature_text(data: Mapping[str, Any]) -> str:
-    """The features in words; of texts, methods on sparse inputs read the n-grams and others the dense features."""
-    count, backbone = data["features"], data.get("backbone")
-    if data.get("kind") != "texts" or (backbone is not None and "beside" not in backbone):
+    """The features in words; sparse vectors have no number of them."""
+    count, backbone = data.get("features"), data.get("backbone")
+    if count is not None:
         return f"{count} features"
     beside = "" if backbone is None else f" and {backbone['name']} vectors"
-    return f"n-grams{beside}, {count} dense features of them"
+    return f"n-grams{beside}" if data.get("kind") == "texts" else "sparse features"
 
 
 def _origin(records: Sequence[Record]) -> str:

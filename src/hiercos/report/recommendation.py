@@ -4,7 +4,9 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hiercos.metric_table import MetricSpec, metric_spec
+from scipy import stats
+
+from hiercos.metrics import MetricSpec, metric_spec
 from hiercos.records import Record
 from hiercos.report.results import Variant, best_flat_variant
 from hiercos.report.statements import Statement
@@ -204,7 +206,11 @@ def few_rows(top1: float, tests: int) -> list[Statement]:
 
 
 def wilson_interval(share: float, count: int) -> tuple[float, float]:
-    """Wilson's 95% interval of a share of `count` independent rows; 0 to 1 for no row.
+    """Wilson's 95% interval of a share of independent rows; 0 to 1 for no row.
+
+    Args:
+        share: share of right answers; its interval is that of the nearest whole number of them.
+        count: number of rows.
 
     Example:
         >>> [round(end, 3) for end in wilson_interval(0.9, 100)]
@@ -212,10 +218,8 @@ def wilson_interval(share: float, count: int) -> tuple[float, float]:
     """
     if not count:
         return 0.0, 1.0
-    z = 1.959964
-    centre, total = share + z**2 / (2 * count), 1 + z**2 / count
-    spread = z * math.sqrt(share * (1 - share) / count + z**2 / (4 * count**2))
-    return (centre - spread) / total, (centre + spread) / total
+    interval = stats.binomtest(round(share * count), count).proportion_ci(method="wilson")
+    return float(interval.low), float(interval.high)
 
 
 def _features(variants: Sequence[Variant], most_frequent: float) -> Statement:

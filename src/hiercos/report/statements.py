@@ -1,12 +1,13 @@
 """Statements of a verdict: sentences that carry what they are about, for every output format; a summary of mistakes."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
 
-from hiercos.analysis import Analysis, Tree
+from hiercos.evaluation import Analysis
+from hiercos.taxonomy import IntArray, Taxonomy
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,11 @@ class Statement:
         """The statement as JSON values, without empty ones."""
         return {name: value for name, value in asdict(self).items() if value}
 
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> "Statement":
+        """The statement of JSON values, see `to_dict`; values of other types become text."""
+        return cls(**{field.name: str(values.get(field.name, "")) for field in fields(cls)})
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -53,19 +59,6 @@ class Verdict:
         return [statement for kind in kinds for statement in self.statements if statement.kind == kind]
 
 
-def read_statements(stored: Sequence[Mapping[str, Any]], text: str) -> tuple[Statement, ...]:
-    """Statements of a file of results; an older file has only their text, whose lines become notes.
-
-    Args:
-        stored: JSON values of `Statement.to_dict`; values of other types become text.
-        text: text of the verdict, for a file without statements.
-    """
-    fields = ("kind", "text", "subject", "reason")
-    if not stored:
-        return tuple(Statement("note", line) for line in text.splitlines())
-    return tuple(Statement(**{field: str(values.get(field, "")) for field in fields}) for values in stored)
-
-
 SUBJECT = "Where it errs"
 
 
@@ -78,39 +71,39 @@ def mistake_summary(analysis: Analysis) -> Statement:
     Returns:
         Statement for the verdict.
     """
-    tree, answers = analysis.tree, analysis.answers
-    true = tree.leaves[answers.labels]
+    taxonomy, answers = analysis.taxonomy, analysis.answers
+    true = taxonomy.leaves[answers.labels]
     wrong = answers.nodes != true
     count = int(wrong.sum())
     if not count:
         return Statement("mistakes", f"none of {len(wrong)} answers is wrong.", subject=SUBJECT)
-    parents = np.append(tree.parents, -1)  # index -1, the answer "cannot say", has no parent
+    parents = np.append(taxonomy.parents, -1)  # index -1, the answer "cannot say", has no parent
     siblings = int((wrong & (parents[answers.nodes] == parents[true]) & (answers.nodes >= 0)).sum())
     found = [f"{count} of {len(wrong)} answers are wrong; {siblings} of these name a sibling of the truth."]
-    branches = _branches(tree)[true]
+    branches = _branches(taxonomy)[true]
     if len(set(branches.tolist())) > 1:
         most = int(np.bincount(branches[wrong]).argmax())
         inside = branches == most
         inner, all_inside = int((wrong & inside).sum()), int(inside.sum())
-        found.append(f"The branch with the most is {tree.names[most]}: {inner} of its {all_inside} samples.")
+        found.append(f"The branch with the most is {taxonomy.names[most]}: {inner} of its {all_inside} samples.")
     if analysis.pairs:
         pair = analysis.pairs[0]
-        answer = tree.names[pair.answer] if pair.answer >= 0 else "the root"
-        found.append(f"Most often {tree.names[pair.true]} is answered as {answer} ({pair.count} times).")
+        answer = taxonomy.names[pair.answer] if pair.answer >= 0 else "the root"
+        found.append(f"Most often {taxonomy.names[pair.true]} is answered as {answer} ({pair.count} times).")
     return Statement("mistakes", " ".join(found), subject=SUBJECT)
 
 
-def _branches(tree: Tree) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
+def _branches(taxonomy: Taxonomy) -> IntArray:
     """For each node its ancestor or itself among the branches, shape (N,).
 
     The branches are the nodes of the first level, or, below a single one, its children, and so on.
     """
-    tops = np.flatnonzero(tree.parents < 0)
-    while len(tops) == 1 and (tree.parents == tops[0]).any():
-        tops = np.flatnonzero(tree.parents == tops[0])
-    is_top = np.isin(np.arange(len(tree.parents)), tops)
-    branch = np.arange(len(tree.parents), dtype=np.int64)
-    for node, parent in enumerate(tree.parents.tolist()):
+    tops = np.flatnonzero(taxonomy.parents < 0)
+    while len(tops) == 1 and (taxonomy.parents == tops[0]).any():
+        tops = np.flatnonzero(taxonomy.parents == tops[0])
+    is_top = np.isin(np.arange(len(taxonomy.parents)), tops)
+    branch = np.arange(len(taxonomy.parents), dtype=np.int64)
+    for node, parent in enumerate(taxonomy.parents.tolist()):
         if parent >= 0 and not is_top[node]:
             branch[node] = branch[parent]
     return branch

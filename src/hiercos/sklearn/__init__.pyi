@@ -1,6 +1,6 @@
-from .classifiers import HierarchicalClassifier as HierarchicalClassifier
-from .classifiers import HierCOSClassifier as HierCOSClassifier
+from .classifier import HierarchicalClassifier as HierarchicalClassifier
+from .classifier import HierCOSClassifier as HierCOSClassifier
+from .inputs import classes_from_hiclass as classes_from_hiclass
+from .inputs import hiclass_labels as hiclass_labels
 from .scorers import HierarchicalScorer as HierarchicalScorer
 from .scorers import hops_scorer as hops_scorer
-from .validation import classes_from_hiclass as classes_from_hiclass
-from .validation import hiclass_labels as hiclass_labels

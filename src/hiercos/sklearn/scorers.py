@@ -4,7 +4,6 @@ They take any fitted classifier with `decision_function` or `predict_proba`, als
 Higher is better, as usual in scikit-learn: a metric where lower is better is negated and its name starts with `neg_`.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from hiercos.errors import suggestion
-from hiercos.metric_table import MEASURED, MetricSpec, of_all_levels
-from hiercos.metrics import suite_means, suite_values
-from hiercos.sklearn.estimator import TaxonomyClassifier
-from hiercos.sklearn.validation import TaxonomyArgument, taxonomy_argument
+from hiercos.metrics import MEASURED, MetricSpec, of_all_levels, suite_means, suite_values
+from hiercos.sklearn.classifier import HierarchicalClassifier
+from hiercos.sklearn.inputs import TaxonomyArgument, taxonomy_argument
 from hiercos.taxonomy import AnyArray, FloatArray, IntArray, Taxonomy, label_array, label_codec
 
 NEGATIVE = "neg_"
@@ -28,12 +26,12 @@ class HierarchicalScorer:
     """Scorer of one metric, or of all metrics, of a classifier's ranking.
 
     Args:
-        metric: name of a metric in `scorer_names`; None for a dict of all, which `cross_validate` and a search
-            accept as well (a search with `refit="hops"`).
+        metric: name of a metric in `scorer_names`, or a row of your own for the metric table; None for a dict of all,
+            which `cross_validate` and a search accept as well (a search with `refit="hops"`).
         taxonomy: taxonomy of the labels; by default that of the classifier, if it is an estimator of this package.
     """
 
-    metric: str | None = None
+    metric: str | MetricSpec | None = None
     taxonomy: TaxonomyArgument | None = None
 
     def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> Any:
@@ -45,25 +43,34 @@ class HierarchicalScorer:
         """
         last = _last_step(estimator)
         taxonomy = _taxonomy(last, self.taxonomy)
-        names = scorer_names(taxonomy)
-        if self.metric is not None and self.metric not in names:
-            raise ValueError(f"there is no metric {self.metric!r}{suggestion(str(self.metric), names)}")
+        specs = self._specs(taxonomy)
         scores = _class_scores(estimator, X, taxonomy)
         labels = _classes(last, label_array(y), taxonomy)
         weights = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
         if weights.shape != labels.shape:
             raise ValueError(f"sample_weight: expected shape {labels.shape}, got {weights.shape}")
-        specs = [spec for spec in MEASURED if self.metric is None or _has(spec, self.metric, taxonomy)]
-        logs = _log_probabilities(estimator, X, taxonomy) if any(map(_reads_probabilities, specs)) else None
-        true = torch.tensor(labels)
-        listed = _listed(estimator, X, scores, taxonomy) if any(map(_reads_list, specs)) else None
+        sources, true = {spec.source for spec in specs}, torch.tensor(labels)
+        logs = _log_probabilities(estimator, X, taxonomy) if "probabilities" in sources else None
+        listed = _listed(estimator, X, scores, taxonomy) if "list" in sources else None
         values = suite_values(scores, true, taxonomy, log_probabilities=logs, listed=listed, specs=specs)
         means = suite_means(values, true, taxonomy, torch.tensor(weights), specs=specs)
-        found = dict(zip(scorer_names(taxonomy, specs), _signed(means, specs, taxonomy), strict=True))
-        return found if self.metric is None else found[self.metric]
+        columns = of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
+        signed = [float(mean if spec.higher_is_better else -mean) for mean, spec in zip(means, columns, strict=True)]
+        return signed[0] if self.metric is not None else dict(zip(scorer_names(taxonomy), signed, strict=True))
+
+    def _specs(self, taxonomy: Taxonomy) -> tuple[MetricSpec, ...]:
+        """Rows of the metrics."""
+        if self.metric is None:
+            return MEASURED
+        if isinstance(self.metric, MetricSpec):
+            return (self.metric,)
+        columns, names = of_all_levels(MEASURED, taxonomy.height, is_tree=taxonomy.is_tree), scorer_names(taxonomy)
+        if self.metric not in names:
+            raise ValueError(f"there is no metric {self.metric!r}{suggestion(str(self.metric), names)}")
+        return (columns[names.index(self.metric)],)
 
 
-def scorer_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = MEASURED) -> tuple[str, ...]:
+def scorer_names(taxonomy: Taxonomy) -> tuple[str, ...]:
     """The names of all metrics.
 
     The prediction at a level is the ancestor of the best class, so `fpa` equals `top1`. The log loss needs a
@@ -73,20 +80,8 @@ def scorer_names(taxonomy: Taxonomy, specs: Sequence[MetricSpec] = MEASURED) -> 
         >>> scorer_names(Taxonomy.from_paths([("pet", "cat"), ("car",)]))[:3]
         ('top1', 'neg_mistake_severity', 'neg_ahd_at_1')
     """
-    columns = of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
+    columns = of_all_levels(MEASURED, taxonomy.height, is_tree=taxonomy.is_tree)
     return tuple(spec.name if spec.higher_is_better else f"{NEGATIVE}{spec.name}" for spec in columns)
-
-
-def _has(spec: MetricSpec, metric: str, taxonomy: Taxonomy) -> bool:
-    return metric in scorer_names(taxonomy, [spec])
-
-
-def _reads_probabilities(spec: MetricSpec) -> bool:
-    return spec.source == "probabilities"
-
-
-def _reads_list(spec: MetricSpec) -> bool:
-    return spec.source == "list"
 
 
 def _listed(estimator: Any, X: Any, scores: Tensor, taxonomy: Taxonomy) -> Tensor | None:
@@ -95,16 +90,10 @@ def _listed(estimator: Any, X: Any, scores: Tensor, taxonomy: Taxonomy) -> Tenso
     That is the answer, which is first in the ranking, and then the likeliest classes.
     """
     last = _last_step(estimator)
-    if not (isinstance(last, TaxonomyClassifier) and last._fitted_rule().lists_by_probability):
+    if not (isinstance(last, HierarchicalClassifier) and last._fitted_rule().lists_by_probability):
         return None
     logs = _by_class(estimator, np.asarray(estimator.predict_log_proba(X), dtype=np.float64), taxonomy)
     return logs.scatter(1, scores.argmax(dim=1, keepdim=True), torch.inf)
-
-
-def _signed(means: Tensor, specs: Sequence[MetricSpec], taxonomy: Taxonomy) -> list[float]:
-    """Means, shape (K,), negated where lower is better."""
-    columns = of_all_levels(specs, taxonomy.height, is_tree=taxonomy.is_tree)
-    return [float(mean if spec.higher_is_better else -mean) for mean, spec in zip(means, columns, strict=True)]
 
 
 def _last_step(estimator: Any) -> Any:
@@ -117,7 +106,7 @@ def _last_step(estimator: Any) -> Any:
 def _taxonomy(estimator: Any, given: TaxonomyArgument | None) -> Taxonomy:
     if given is not None:
         return taxonomy_argument(given)
-    if not isinstance(estimator, TaxonomyClassifier):
+    if not isinstance(estimator, HierarchicalClassifier):
         raise ValueError(
             f"the taxonomy of {type(estimator).__name__} is not known: expected HierarchicalScorer(metric, taxonomy)"
         )
@@ -134,7 +123,7 @@ def _classes(estimator: Any, y: AnyArray, taxonomy: Taxonomy) -> IntArray:
 
 
 def _is_ours(estimator: Any, taxonomy: Taxonomy) -> bool:
-    return isinstance(estimator, TaxonomyClassifier) and estimator.taxonomy_ == taxonomy
+    return isinstance(estimator, HierarchicalClassifier) and estimator.taxonomy_ == taxonomy
 
 
 def _class_scores(estimator: Any, X: Any, taxonomy: Taxonomy) -> Tensor:
@@ -167,12 +156,3 @@ def _by_class(estimator: Any, columns: FloatArray, taxonomy: Taxonomy) -> Tensor
 
 
 hops_scorer = HierarchicalScorer("hops")
-hops_at_5_scorer = HierarchicalScorer("hops_at_5")
-hops_at_20_scorer = HierarchicalScorer("hops_at_20")
-mistake_severity_scorer = HierarchicalScorer("neg_mistake_severity")
-average_hierarchical_distance_scorer = HierarchicalScorer("neg_ahd_at_1")
-top5_scorer = HierarchicalScorer("top5")
-macro_accuracy_scorer = HierarchicalScorer("macro_accuracy")
-log_loss_scorer = HierarchicalScorer("neg_log_loss")
-hierarchical_f1_scorer = HierarchicalScorer("hierarchical_f1")
-all_metrics_scorer = HierarchicalScorer()

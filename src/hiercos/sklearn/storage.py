@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from hiercos.engine import ModelError, StoredModel, load_model, read_model_json, save_model
 from hiercos.errors import listed
-from hiercos.manifest import Manifest
+from hiercos.model import ModelError, StoredModel, load_model, model_files, read_model_json, save_model
 from hiercos.records import RECORD_FILE
 from hiercos.taxonomy import AnyArray, LabelCodec, Taxonomy, label_codec
 
 ESTIMATOR = "estimator.json"
 PLAIN = (bool, int, float, str, type(None))  # parameter types that JSON can represent
-VERSION = 1
 MOST_SHOWN = 3  # names of other files in a message
 
 
@@ -27,19 +25,19 @@ class StoredEstimator:
         model: model with its rule and temperature.
         codec: converter between labels and classes.
         parameters: constructor parameters by name; empty for a folder of `hiercos train`.
-        columns: number of columns of X.
+        columns: number of columns of X; None for texts and images.
         column_names: names of the columns; None if X had none.
     """
 
     model: StoredModel
     codec: LabelCodec
     parameters: dict[str, Any]
-    columns: int
+    columns: int | None
     column_names: list[str] | None = None
 
 
 def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None:
-    """Write a fitted estimator to a folder; the manifest is written last and marks a complete folder.
+    """Write a fitted estimator to a folder; see `save_model`.
 
     Args:
         folder: model folder, created if missing.
@@ -52,7 +50,6 @@ def save_estimator(folder: Path, stored: StoredEstimator, *, flat: bool) -> None
     _check_folder(folder)
     labels = stored.codec.labels
     values = {
-        "version": VERSION,
         "labels": labels.tolist(),
         "labels_type": labels.dtype.str if labels.dtype != object else "object",
         "flat": flat,
@@ -79,23 +76,19 @@ def load_estimator(folder: str | Path) -> StoredEstimator:
     """Load a folder that `save_estimator` or `hiercos train` wrote.
 
     Raises:
-        ModelError: a folder that is not a model, or whose model takes texts or images.
+        ModelError: a folder that is not a model.
     """
     folder = Path(folder)
-    files = Manifest.of(folder)
+    files = model_files(folder)
     model = load_model(files)
-    if model.kind != "vectors":
-        raise ModelError(f"{folder}: expected a model of vectors, got one of {model.kind}; open it with load_pipeline")
     if ESTIMATOR not in files:
         codec = label_codec(_class_labels(model.model.taxonomy), model.model.taxonomy)
-        return StoredEstimator(model, codec, {}, model.model.input_width)
+        return StoredEstimator(model, codec, {}, model.model.input_width if model.kind == "vectors" else None)
     values = read_model_json(files, ESTIMATOR)
-    if values.get("version") != VERSION:
-        raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator (expected version {VERSION})")
     try:
         labels = np.array(values["labels"], dtype=values["labels_type"])
         codec = label_codec(labels, None if values["flat"] else model.model.taxonomy)
-        return StoredEstimator(model, codec, dict(values["parameters"]), int(values["columns"]), values["column_names"])
+        return StoredEstimator(model, codec, dict(values["parameters"]), values["columns"], values["column_names"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{folder / ESTIMATOR}: not a saved estimator ({error})") from error
 

@@ -1,6 +1,6 @@
 """The label tree: a frozen value, labels as its nodes, readers and writers, distances, a catalogue. NumPy only."""
 
-from hiercos.taxonomy.build import PARENTS, check_is_taxonomy, check_tree, kept_parents
+from hiercos.taxonomy.build import check_is_taxonomy, check_tree
 from hiercos.taxonomy.catalogue import CATALOGUE, check_taxonomy_source, load_taxonomy, open_taxonomy
 from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.describe import TaxonomyFacts, counted, taxonomy_facts, tree_lines
@@ -24,7 +24,6 @@ from hiercos.taxonomy.distances import (
 from hiercos.taxonomy.formats import (
     FORMATS,
     read_taxonomy,
-    read_terms,
     taxonomy_from_dict,
     taxonomy_to_dict,
     write_taxonomy,
@@ -48,7 +47,7 @@ from hiercos.taxonomy.labels import (
     path_texts,
     read_sample_labels,
     set_targets,
-    single_labels,
+    single_nodes,
     taxonomy_from_levels,
     taxonomy_of_labels,
 )
@@ -66,6 +65,7 @@ from hiercos.taxonomy.operations import (
     node_values,
     parent_values,
 )
+from hiercos.taxonomy.parts import PARENTS, kept_parents, part_above, part_below
 from hiercos.taxonomy.rows import EdgeRow, tree_from_edge_rows
 from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
@@ -125,17 +125,18 @@ __all__ = [
     "other_path_sign",
     "pair_distances",
     "parent_values",
+    "part_above",
+    "part_below",
     "path_parts",
     "path_texts",
     "preferred_ranks",
     "rank_profiles",
     "read_sample_labels",
     "read_taxonomy",
-    "read_terms",
     "repeated",
     "reversed_disorder",
     "set_targets",
-    "single_labels",
+    "single_nodes",
     "subtree_sizes",
     "taxonomy_change",
     "taxonomy_facts",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hiercos.errors import FaultsError
-from hiercos.limits import limit_fault
+from hiercos.limits import NODES, limit_fault
 
 IDS_HINT = "csv, edges, json and yaml can, and hiercos taxonomy convert --without-ids drops them"
 
@@ -47,11 +47,10 @@ def same_form(text: str) -> str:
     return text if text.isascii() else unicodedata.normalize("NFC", text)
 
 
-def check_limits(nodes: int, depth: int) -> None:
-    """Raise a `TaxonomyError` for a taxonomy of a file with more nodes or levels than the limits."""
-    faults = (limit_fault("nodes", nodes), limit_fault("depth", depth))
-    if found := [fault for fault in faults if fault]:
-        raise TaxonomyError(found)
+def check_limits(nodes: int) -> None:
+    """Raise a `TaxonomyError` for a taxonomy of a file with more nodes than the limit."""
+    if fault := limit_fault("nodes", nodes, NODES):
+        raise TaxonomyError(fault)
 
 
 def graph_faults(names: Sequence[str], parents: tuple[NDArray[np.int64], ...], ids: Sequence[str]) -> list[str]:

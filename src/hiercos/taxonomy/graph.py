@@ -6,8 +6,6 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from hiercos.taxonomy.checks import TaxonomyError
-
 IntArray = NDArray[np.int64]
 LONGEST_CYCLE = 6  # names shown of a cycle
 
@@ -31,8 +29,14 @@ class NodeLists(NamedTuple):
             >>> NodeLists.of([(), (), (0, 1)]).nodes.tolist()
             [0, 1]
         """
-        parts = [np.asarray(each, dtype=np.int64) for each in lists]
-        return cls(offsets([len(part) for part in parts]), np.concatenate([np.empty(0, dtype=np.int64), *parts]))
+        parts = list(lists)
+        nodes = [node for part in parts for node in part]
+        return cls(offsets([len(part) for part in parts]), np.array(nodes, dtype=np.int64))
+
+    @classmethod
+    def of_parents(cls, parents: IntArray) -> "NodeLists":
+        """Lists of at most one parent each, shape (N,) with -1 for none."""
+        return cls(offsets(parents != -1), parents[parents != -1])
 
     @property
     def owners(self) -> IntArray:
@@ -55,15 +59,10 @@ def offsets(counts: ArrayLike) -> IntArray:
     return np.append(0, np.cumsum(np.asarray(counts, dtype=np.int64)))
 
 
-def longest_depths(parents: NodeLists, names: Sequence[str]) -> IntArray:
-    """Depth of each node, the length of its longest path from the root, shape (N,), 1 just under the root.
+def longest_depths(parents: NodeLists) -> IntArray:
+    """Depth of each node, shape (N,): the length of its longest path from the root, 1 just under the root.
 
-    Args:
-        parents: parents of each node, in any numbering.
-        names: name of each node, for messages.
-
-    Raises:
-        TaxonomyError: naming a cycle.
+    It is 0 on or below a cycle. The nodes may have any numbering.
     """
     children, waiting = parents.reversed(), np.diff(parents.starts)
     depths = np.zeros(len(waiting), dtype=np.int64)
@@ -73,9 +72,45 @@ def longest_depths(parents: NodeLists, names: Sequence[str]) -> IntArray:
         below = entries_of(children, level)
         np.subtract.at(waiting, below, 1)
         level, depth = np.unique(below[waiting[below] == 0]), depth + 1
-    if (waiting > 0).any():
-        raise TaxonomyError(_cycle_fault(parents, names, np.flatnonzero(waiting > 0)))
     return depths
+
+
+def cycles(parents: NodeLists, blocked: Iterable[int]) -> Iterator[list[int]]:
+    """Cycles of nodes, each node below the next and the last below the first, one for each set that a walk up finds.
+
+    The blocked nodes, all those on or below cycles, are visited depth first, each once; a parent that the walk has not
+    left yet closes a cycle.
+    """
+    pending = dict.fromkeys(blocked)
+    for start in list(pending):
+        walk: dict[int, Iterator[int]] = {start: iter(parents.list(start).tolist())} if start in pending else {}
+        while walk:
+            node, above = next(reversed(walk.items()))
+            parent = next((parent for parent in above if parent in pending), None)
+            if parent is None:
+                del pending[node]
+                walk.popitem()
+            elif parent in walk:
+                cycle = [*walk][[*walk].index(parent) :]
+                for each in cycle:
+                    del pending[each]  # one for these nodes
+                yield cycle
+                walk = {}
+            else:
+                walk[parent] = iter(parents.list(parent).tolist())
+
+
+def cycle_text(cycle: Sequence[int], names: Sequence[str]) -> str:
+    """A cycle as a sentence; a long one is shortened.
+
+    Example:
+        >>> cycle_text([1, 2], ["a", "b", "c"])
+        "'b' is on a cycle, b > c > b"
+    """
+    shown = [names[node] for node in (cycle[0], *reversed(cycle))]
+    if len(shown) > LONGEST_CYCLE:
+        shown[LONGEST_CYCLE - 2 : -1] = ["…"]
+    return f"{shown[0]!r} is on a cycle, {' > '.join(shown)}"
 
 
 def entries_of(lists: NodeLists, nodes: IntArray) -> IntArray:
@@ -84,18 +119,6 @@ def entries_of(lists: NodeLists, nodes: IntArray) -> IntArray:
     within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
     entries: IntArray = lists.nodes[np.repeat(lists.starts[nodes], counts) + within]
     return entries
-
-
-def _cycle_fault(parents: NodeLists, names: Sequence[str], blocked: IntArray) -> str:
-    """A sentence that names a cycle; `blocked` are the nodes on or below cycles."""
-    on_cycle, inside = [int(blocked[0])], set(blocked.tolist())
-    while len(set(on_cycle)) == len(on_cycle):
-        on_cycle.append(next(int(parent) for parent in parents.list(on_cycle[-1]) if int(parent) in inside))
-    cycle = on_cycle[on_cycle.index(on_cycle[-1]) :][::-1]
-    shown = [names[node] for node in cycle]
-    if len(shown) > LONGEST_CYCLE:
-        shown[LONGEST_CYCLE - 2 : -1] = ["…"]
-    return f"{shown[0]!r} is on a cycle, {' > '.join(shown)}"
 
 
 def level_order(parents: NodeLists, depths: IntArray) -> IntArray:

@@ -1,12 +1,9 @@
 """Taxonomies from rows, one path per class or (parent, child) pairs; every fault is reported with its row."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from hiercos.taxonomy.build import tree_from_arrays
-from hiercos.taxonomy.checks import TaxonomyError
-from hiercos.taxonomy.graph import LONGEST_CYCLE, NodeLists
+from hiercos.taxonomy.build import NodeTable
 from hiercos.taxonomy.tree import PATH_SEPARATOR, Taxonomy
 
 
@@ -26,18 +23,6 @@ class PathRow(NamedTuple):
     ids: Sequence[str] = ()
 
 
-@dataclass
-class _Nodes:
-    """Nodes found so far: node i is entry i of each list."""
-
-    names: list[str] = field(default_factory=list)
-    ids: list[str] = field(default_factory=list)
-    parents: list[int] = field(default_factory=list)
-    where: list[str] = field(default_factory=list)
-    index: dict[tuple[int, str], int] = field(default_factory=dict)  # (parent, key) -> node
-    by_id: dict[str, int] = field(default_factory=dict)
-
-
 def tree_from_paths(paths: Iterable[Sequence[str]]) -> Taxonomy:
     """Build the taxonomy of one path of names per class; see `Taxonomy.from_paths`."""
     return tree_from_path_rows((PathRow(f"path {number}", path) for number, path in enumerate(paths, 1)), [])
@@ -53,25 +38,24 @@ def tree_from_path_rows(rows: Iterable[PathRow], faults: list[str]) -> Taxonomy:
     Raises:
         TaxonomyError: if there is any fault.
     """
-    nodes = _Nodes()
+    nodes = NodeTable(where=str)
+    known: dict[tuple[int, str], int] = {}  # (parent, key) -> node
     class_rows: dict[int, str] = {}  # leaf -> its position in the input
     for row in rows:
         if fault := _path_fault(row.keys):
             faults.append(f"{row.where}: {fault}")
             continue
-        leaf = _add_path(nodes, row, faults)
+        leaf = _add_path(nodes, known, row, faults)
         if leaf in class_rows:
             faults.append(f"{row.where}: {PATH_SEPARATOR.join(row.keys)!r} is already {class_rows[leaf]}")
         class_rows.setdefault(leaf, row.where)
-    inner = set(nodes.parents)
+    inner = nodes.inner_nodes()
     faults += [
         f"{where}: class {nodes.names[leaf]!r} is also an inner node: expected a leaf"
         for leaf, where in class_rows.items()
         if leaf in inner
     ]
-    if faults:
-        raise TaxonomyError(faults)
-    return tree_from_arrays(nodes.names, nodes.parents, list(class_rows), ids=nodes.ids)
+    return nodes.tree(faults, list(class_rows))
 
 
 def _path_fault(path: Sequence[str]) -> str | None:
@@ -87,35 +71,19 @@ def _path_fault(path: Sequence[str]) -> str | None:
     return None
 
 
-def _add_path(nodes: _Nodes, row: PathRow, faults: list[str]) -> int:
+def _add_path(nodes: NodeTable, known: dict[tuple[int, str], int], row: PathRow, faults: list[str]) -> int:
     """Append the new nodes of a path and return its last node; a node with two names is a fault."""
     names, ids = row.names or row.keys, row.ids or [""] * len(row.keys)
     node = -1
     for key, name, given_id in zip(row.keys, names, ids, strict=True):
-        parent, node = node, nodes.index.get((node, key), len(nodes.names))
-        if node == len(nodes.names):
-            _append(nodes, (parent, key), row.where, name=name, given_id=given_id)
-            faults += _id_faults(nodes, node)
-        elif nodes.names[node] != name:
-            faults.append(
-                f"{row.where}: {key!r} is called {name!r} here and {nodes.names[node]!r} in {nodes.where[node]}"
-            )
+        place = (node, key)
+        if place not in known:
+            known[place] = nodes.add([node], name, given_id, place=row.where)
+        node = known[place]
+        if nodes.names[node] != name:
+            first = nodes.places[node]
+            faults.append(f"{row.where}: {key!r} is called {name!r} here and {nodes.names[node]!r} in {first}")
     return node
-
-
-def _append(nodes: _Nodes, parent_and_key: tuple[int, str], where: str, *, name: str, given_id: str) -> None:
-    nodes.index[parent_and_key] = len(nodes.names)
-    nodes.parents.append(parent_and_key[0])
-    nodes.names.append(name)
-    nodes.ids.append(given_id)
-    nodes.where.append(where)
-
-
-def _id_faults(nodes: _Nodes, node: int) -> Iterator[str]:
-    """The fault of an id that another node has already."""
-    given_id = nodes.ids[node]
-    if given_id and (first := nodes.by_id.setdefault(given_id, node)) != node:
-        yield f"{nodes.where[node]}: id {given_id!r} is already the id of another node in {nodes.where[first]}"
 
 
 class EdgeRow(NamedTuple):
@@ -161,19 +129,15 @@ def tree_from_edge_rows(
             f"{row.where}: parent {row.parent!r} is never a child, though blank parents mark the top"
             for row in tops.values()
         ]
-    faults += cycle_faults(links)
-    if faults:
-        raise TaxonomyError(faults)
     under_root = {"", root} if list(tops) == [root] else {""}
-    tree = {name: [EdgeRow(row.where, "", name)] for name, row in tops.items() if name not in under_root} | links
-    index = {name: node for node, name in enumerate(tree)}
-    parents = [[index[row.parent] for row in own if row.parent not in under_root] for own in tree.values()]
-    several = any(len(own) > 1 for own in parents)
-    return tree_from_arrays(
-        [next((row.name for row in own if row.name), name) for name, own in tree.items()],
-        NodeLists.of(parents) if several else [own[0] if own else -1 for own in parents],
-        ids=list(tree) if with_ids else (),
-    )
+    edges = {name: [EdgeRow(row.where, "", name)] for name, row in tops.items() if name not in under_root} | links
+    index = {name: node for node, name in enumerate(edges)}
+    nodes = NodeTable(where=str)
+    for name, own in edges.items():
+        parents = [index[row.parent] for row in own if row.parent not in under_root]
+        shown = next((row.name for row in own if row.name), name)
+        nodes.add(parents, shown, name if with_ids else "", place=own[0].where)
+    return nodes.tree(faults)
 
 
 def _links(rows: Iterable[EdgeRow], faults: list[str]) -> dict[str, list[EdgeRow]]:
@@ -202,34 +166,3 @@ def _tops(links: dict[str, list[EdgeRow]]) -> dict[str, EdgeRow]:
         if row.parent and row.parent not in links:
             tops.setdefault(row.parent, row)
     return tops
-
-
-def cycle_faults(links: dict[str, list[EdgeRow]]) -> Iterator[str]:
-    """Faults of the cycles among edges keyed by child, one for each set of nodes that a walk up finds in a cycle.
-
-    Names are visited depth first, each once; an edge to a name that the walk has not left yet closes a cycle.
-    """
-    finished: set[str] = set()
-    for start, own in links.items():
-        walk: dict[str, Iterator[EdgeRow]] = {} if start in finished else {start: iter(own)}
-        while walk:
-            name, rows = next(reversed(walk.items()))
-            above = next((row.parent for row in rows if row.parent in links and row.parent not in finished), None)
-            if above is None:
-                finished.add(name)
-                walk.popitem()
-            elif above in walk:
-                names = [*walk][[*walk].index(above) :]
-                finished.update(names)  # one fault for these nodes
-                yield _cycle_fault(links, names)
-                walk = {}
-            else:
-                walk[above] = iter(links[above])
-
-
-def _cycle_fault(links: dict[str, list[EdgeRow]], cycle: Sequence[str]) -> str:
-    """A sentence that shows a cycle of names, each below the next and the last below the first."""
-    shown = [cycle[0], *reversed(cycle)]
-    if len(shown) > LONGEST_CYCLE:
-        shown[LONGEST_CYCLE - 2 : -1] = ["…"]
-    return f"{links[cycle[0]][0].where}: {cycle[0]!r} is on a cycle, {PATH_SEPARATOR.join(shown)}"

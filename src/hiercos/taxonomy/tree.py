@@ -93,7 +93,7 @@ class Taxonomy:
 
     def _level_faults(self) -> list[str]:
         """The fault of a graph whose nodes are not numbered level by level."""
-        in_order = (np.diff(longest_depths(self.parent_lists, self.names)) >= 0).all()
+        in_order = (np.diff(longest_depths(self.parent_lists)) >= 0).all()
         return [] if in_order else [ORDER_FAULT]
 
     def __getattr__(self, name: str) -> Any:
@@ -211,8 +211,8 @@ class Taxonomy:
             >>> starts.tolist(), parents.tolist()
             ([0, 0, 0, 1, 2, 3], [0, 0, 1])
         """
-        has_parent = self.parents >= 0
-        return NodeLists(_frozen(np.append(0, np.cumsum(has_parent))), _frozen(self.parents[has_parent]))
+        starts, parents = NodeLists.of_parents(self.parents)
+        return NodeLists(_frozen(starts), _frozen(parents))
 
     @cached_property
     def ancestors(self) -> NodeLists:
@@ -257,7 +257,7 @@ class Taxonomy:
         In a tree parents never decrease, so the children of a level's slice of nodes are again one slice.
         """
         if not self.is_tree:
-            sizes = np.bincount(longest_depths(self.parent_lists, self.names))
+            sizes = np.bincount(longest_depths(self.parent_lists))
             return _frozen(np.cumsum(sizes))  # no node has depth 0
         starts = [0]
         end = int(np.searchsorted(self.parents, 0))

@@ -9,9 +9,10 @@ import pytest
 
 from colours import TREE, colour_folder
 from hiercos.cli.app import run
+from hiercos.records import Record
 
 FAST = ["--epochs", "3", "--device", "cpu"]
-SMALL = ["--backbone-option", "size=32"]
+SMALL = ["--set", "backbone.size=32"]
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +104,7 @@ def test_a_model_of_images_predicts_from_files(model: Path, images: Path, capsys
     assert len(rows) == 12
     assert list(rows[0]) == ["row", "image", "level_1", "level_2", "class", "score", "confidence"]
     right = [Path(row["image"]).parent.name == row["class"] for row in rows]
-    assert sum(right) / 12 == pytest.approx(json.loads((model / "record.json").read_text())["metrics"]["top1"])
+    assert sum(right) / 12 == pytest.approx(Record.read(model).metrics["top1"])
     assert "predicting 12/12 images" in err
 
 
@@ -130,7 +131,7 @@ def test_the_best_classes_of_each_image_are_scored_again_from_the_table(
     files = ["--scores", str(predictions), "--labels", str(labels), "--taxonomy", str(tree)]
     assert run(["evaluate", *files, "--output", str(tmp_path / "metrics.json")]) == 0
     found = {row["metric"]: row["value"] for row in json.loads((tmp_path / "metrics.json").read_text())}
-    record = json.loads((model / "record.json").read_text())["metrics"]
+    record = Record.read(model).metrics
     assert {name: found[name] for name in ("top1", "hops")} == pytest.approx(
         {name: record[name] for name in ("top1", "hops")}
     )
@@ -154,18 +155,19 @@ def test_a_model_of_images_is_evaluated_on_the_test_images(
     capsys.readouterr()
     assert run(["evaluate", str(model), str(images), "--device", "cpu", "--format", "json"]) == 0
     rows = {row["metric"]: row for row in json.loads(capsys.readouterr().out)}
-    record = json.loads((model / "record.json").read_text())
+    record = Record.read(model)
     assert rows["top1"]["samples"] == 12
-    assert rows["hops"]["value"] == pytest.approx(record["metrics"]["hops"], abs=1e-6)
-    assert record["data"]["backbone"]["options"] == {"size": 32}
+    assert rows["hops"]["value"] == pytest.approx(record.metrics["hops"], abs=1e-6)
+    assert record.data["backbone"]["options"] == {"size": 32}
 
 
 def test_a_backbone_is_trained_and_travels_with_the_model(
     images: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    options = ["--backbone", "wide-resnet-28", "--backbone-option", "width=1", "--backbone-option", "size=8"]
-    recipe = ["--optimizer", "sgd", "--lr", "0.02", "--backbone-lr", "0.02", "--method", "cross-entropy"]
-    assert run(["train", str(images), *options, "--unfreeze", *recipe, "--out", str(tmp_path / "m"), *FAST]) == 0
+    options = ["--backbone", "wide-resnet-28", "--set", "backbone.width=1", "--set", "backbone.size=8"]
+    recipe = ["--set", "optimizer=sgd", "--lr", "0.02", "--method", "cross-entropy"]
+    recipe += ["--unfreeze", "--set", "from_scratch=true", "--set", "backbone_learning_rate=0.02"]
+    assert run(["train", str(images), *options, *recipe, "--out", str(tmp_path / "m"), *FAST]) == 0
     record = json.loads((tmp_path / "m" / "record.json").read_text())
     assert record["config"]["augment"] == "pad-crop"
     assert record["history"][-1]["loss"] < record["history"][0]["loss"]
@@ -177,14 +179,17 @@ def test_a_backbone_is_trained_and_travels_with_the_model(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--from-scratch"], "--from-scratch: expected --unfreeze with it"),
-        (["--backbone-lr", "0.1"], "--backbone-lr: expected --unfreeze with it"),
-        (["--backbone", "tfidf"], "--backbone tfidf: expected a backbone of images"),
+        (["--set", "from_scratch=true"], "--set from_scratch: expected --unfreeze with it"),
+        (["--set", "backbone_learning_rate=0.1"], "--set backbone_learning_rate: expected --unfreeze with it"),
+        (["--backbone", "tfidf"], "tfidf: expected a backbone of images"),
         (["--backbone", "efficientnet"], "unknown backbone 'efficientnet'; did you mean 'efficientnet-lite0'?"),
         (["--backbone", "minilm"], "the backbone 'minilm' takes texts"),
-        (["--backbone-option", "size"], "--backbone-option size: expected name=value"),
-        (["--backbone-option", "sice=3"], "has no option 'sice'; did you mean 'size'?"),
-        (["--unfreeze", "--augment", "flip"], "expected augment to be one of none, pad-crop, resized-crop, got 'flip'"),
+        (["--set", "backbone.size"], "--set backbone.size: expected name=value"),
+        (["--set", "backbone.sice=3"], "has no option 'sice'; did you mean 'size'?"),
+        (
+            ["--unfreeze", "--set", "augment=flip"],
+            "augment: expected one of 'none', 'pad-crop', 'resized-crop' or none, got 'flip'",
+        ),
     ],
 )
 def test_wrong_options_of_a_backbone_are_named(

@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 
 from hiercos.cli.app import run
+from hiercos.model import load_model
 from hiercos.taxonomy import Taxonomy
 
 OLD = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
 NEW = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("vehicle", "car"), ("plant", "oak")])
 FISH = Taxonomy.from_edges([("water", "fish"), ("pet", "fish"), ("pet", "dog"), ("water", "ship")])
-FAST = ["--epochs", "6", "--device", "cpu", "--width", "16", "--lr", "0.02"]
+FAST = ["--epochs", "6", "--device", "cpu", "--lr", "0.02"]
+NARROW = [*FAST, "--set", "width=16"]
 
 
 def write_data(
@@ -46,16 +48,16 @@ def figures(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: Path) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "root"}, splits=("train", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "cross-entropy", *FAST]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "cross-entropy", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     assert run(["report", str(tmp_path / "model"), "-o", str(tmp_path / "report.html")]) == 0
 
 
-@pytest.mark.parametrize("method", ["default", "hier-cos", "cross-entropy"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy"])
 def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet", "dog": "pet", "car": "root"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *FAST]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *NARROW]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
     assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
@@ -63,14 +65,14 @@ def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.Capture
     assert {row["metric"] for row in json.loads(found.out)} >= {"top1", "hops", "accuracy_level_1"}
 
 
-@pytest.mark.parametrize("method", ["default", "hier-cos", "tree-logistic"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "tree-logistic"])
 def test_labels_of_validation_may_be_inner_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
     OLD.write(tmp_path / "tree.csv")
     coarse = {"cat": "pet", "dog": "pet", "car": "root"}
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse=coarse, splits=("val", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *FAST]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *NARROW]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
 
@@ -78,7 +80,7 @@ def test_labels_of_validation_may_be_inner_nodes(
 def test_a_method_that_needs_classes_says_which_do_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
-    arguments = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "haframe", *FAST]
+    arguments = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "haframe", *NARROW]
     assert run([*arguments, "--out", str(tmp_path / "model")]) == 2
     assert "error: method 'haframe' needs a class for every training sample, got inner nodes for 12 of 72; methods" in (
         capsys.readouterr().err
@@ -91,31 +93,39 @@ def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
 ) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
-    arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
+    arguments = [
+        "compare",
+        str(data),
+        "--taxonomy",
+        str(tmp_path / "tree.csv"),
+        *NARROW,
+        "--out",
+        str(tmp_path / "out"),
+    ]
     assert run([*arguments, "--methods", "cross-entropy,logistic"]) == 2
     told = capsys.readouterr().err
     assert "error: method 'logistic' needs a class for every training sample" in told
-    assert "methods that learn from inner nodes: default, c-hmcnn, conditional-softmax, " in told
+    assert "methods that learn from inner nodes: committee, c-hmcnn, conditional-softmax, " in told
     assert "epoch" not in told
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("method", ["default", "hier-cos"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos"])
 def test_a_graph_goes_through_train_evaluate_and_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
     FISH.write(tmp_path / "graph.json")
     data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"], coarse={"dog": "pet"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", method, *FAST]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", method, *NARROW]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
     assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
     names = {row["metric"] for row in json.loads(capsys.readouterr().out)}
     assert "hops" in names
     assert "fpa" not in names
-    for option in ("--per-level", "--reliability"):
-        assert run(["evaluate", str(tmp_path / "model"), str(data), option]) == 2
-        assert f"{option}: expected a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
+    for by in ("level", "confidence"):
+        assert run(["evaluate", str(tmp_path / "model"), str(data), "--by", by]) == 2
+        assert f"--by {by}: expected a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
     assert run(["predict", str(tmp_path / "model"), str(data)]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     by_class = {row["class"]: json.loads(row["ancestors"]) for row in rows}
@@ -132,7 +142,7 @@ def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys:
     NEW.write(tmp_path / "new.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"], seed=1)
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *FAST]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *NARROW]
     train += ["--method", "path-softmax"]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
@@ -146,7 +156,7 @@ def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys:
         assert run(["evaluate", str(out), str(old), "--format", "json"]) == 0
         found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
         accuracy[memory] = found["top1"]
-        assert (out / "memory.safetensors").exists() == (memory == "10")
+        assert (load_model(out).memory is not None) == (memory == "10")
     assert accuracy["10"] > 0.9
     assert accuracy["10"] >= accuracy["0"]
 
@@ -172,7 +182,7 @@ def write_texts(path: Path, names: list[str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("method", ["default", "path-softmax"])
+@pytest.mark.parametrize("method", ["committee", "path-softmax"])
 def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
@@ -194,7 +204,7 @@ def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     assert run([*again, "--out", str(tmp_path / "again")]) == 0  # the extended model keeps a memory
 
 
-@pytest.mark.parametrize("method", ["default", "hier-cos", "cross-entropy", "tree-logistic"])
+@pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy", "tree-logistic"])
 def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
@@ -204,7 +214,7 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     )
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish"], seed=1)
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "10", *FAST]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "10", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
@@ -229,7 +239,7 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
     OLD.write(tmp_path / "old.csv")
     NEW.write(tmp_path / "new.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", *FAST]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     for names, expected in (
@@ -246,7 +256,7 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
         assert ("forget" in told) == (names == ["fish"])
 
 
-@pytest.mark.parametrize("method", ["default", "cross-entropy"])
+@pytest.mark.parametrize("method", ["committee", "cross-entropy"])
 def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
@@ -255,7 +265,7 @@ def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
     new = tmp_path / "new-texts.csv"
     new.write_text("text,label,split\nmeow bone,fish,train\nbone road,fish,train\nroad meow,fish,train\n")
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "15", *FAST]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "15", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
@@ -284,7 +294,7 @@ def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
         with_ids.write(tmp_path / f"{name}.json")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["cat", "dog", "car", "fish"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), "--method", "cross-entropy", *FAST]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), "--method", "cross-entropy", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model"), "--epochs", "40"]) == 0
     capsys.readouterr()
     assert run(["evaluate", str(tmp_path / "model"), str(old), "--format", "json"]) == 0
@@ -304,10 +314,13 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"])
     for method, message in (
-        ("default", "method 'default' finds its weights from all samples at once, so extending it needs training rows"),
+        (
+            "committee",
+            "method 'committee' finds its weights from all samples at once, so extending it needs training rows",
+        ),
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
     ):
-        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *FAST]
+        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *NARROW]
         assert run([*train, "--out", str(tmp_path / method)]) == 0
         capsys.readouterr()
         extend = ["extend", str(tmp_path / method), str(new), "--taxonomy", str(tmp_path / "new.csv")]
@@ -315,7 +328,7 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
     every = write_data(tmp_path / "every.npz", ["cat", "dog", "car", "fish", "oak"])
-    extend = ["extend", str(tmp_path / "default"), str(every), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
+    extend = ["extend", str(tmp_path / "committee"), str(every), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
     assert run([*extend, "--out", str(tmp_path / "out")]) == 0
 
 
@@ -337,7 +350,7 @@ def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys
     pytest.importorskip("onnxruntime")
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "hier-cos", *FAST]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "hier-cos", *NARROW]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     export = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "level.onnx"), "--level", "1"]

@@ -74,7 +74,7 @@ def test_what_needs_one_label_says_so(
     named = {"DATA": folder / "texts.csv", "GRAPH": folder / "graph.csv", "MODEL": folder / "model"}
     assert run([*(str(named.get(part, part)) for part in command), "--out", str(tmp_path / "out")]) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
-    assert not (tmp_path / "out" / "manifest.json").exists()
+    assert not (tmp_path / "out" / "config.json").exists()
 
 
 def test_vectors_have_several_labels_in_a_table(

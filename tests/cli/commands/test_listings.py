@@ -5,8 +5,8 @@ import pytest
 
 from hiercos.cli.app import run
 from hiercos.cli.display.row_progress import TransferDisplay
-from hiercos.data import BUILT_IN, load_dataset
-from hiercos.data.catalogue.download import Download, checksum
+from hiercos.data import BUILT_IN, Download, load_dataset
+from hiercos.paper.download import checksum
 from paper_sets import binary_file, cifar_images, tar_gz, write_aircraft
 from web_server import served
 
@@ -21,7 +21,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def offer(address: str, monkeypatch: pytest.MonkeyPatch, checksum: str, size: int = 1000) -> None:
     """Let CIFAR-100 come from another address."""
     download = Download(f"{address}/cifar-100-binary.tar.gz", size, checksum, "", ("cifar-100-binary",))
-    monkeypatch.setitem(BUILT_IN, "cifar100", dataclasses.replace(BUILT_IN["cifar100"], downloads=(download,)))
+    monkeypatch.setitem(BUILT_IN._rows, "cifar100", dataclasses.replace(BUILT_IN["cifar100"], downloads=(download,)))
 
 
 def test_every_data_set_is_listed_with_its_size_and_what_to_put_where(
@@ -94,7 +94,7 @@ def test_without_a_network_it_is_said_what_to_put_where_and_the_exit_code_is_1(
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["data", "cifar10"], "there is no built-in data set 'cifar10'; did you mean 'cifar100'?"),
+        (["data", "cifar10"], "unknown built-in data set 'cifar10'; did you mean 'cifar100'?"),
         (["data", "--download"], "--download: expected the name of a data set before it"),
         (
             ["data", "tiered-imagenet-h", "--download"],

@@ -26,7 +26,7 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = folder / "out"
     data = [str(folder / "items.csv"), "--taxonomy", str(folder / "tree.csv")]
     options = ["--methods", "cross-entropy,hier-cos", "--rules", "none,crm", "--seeds", "1", "--epochs", "2"]
-    assert run(["compare", *data, *options, "--width", "8", "--device", "cpu", "--out", str(out)]) == 0
+    assert run(["compare", *data, *options, "--set", "width=8", "--device", "cpu", "--out", str(out)]) == 0
     return out
 
 
@@ -57,8 +57,8 @@ def test_the_worst_mistakes_come_with_their_texts_unless_they_are_private(compar
 def test_another_variant_can_be_analysed(comparison: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     output = tmp_path / "report.html"
     assert run(["report", str(comparison), "-o", str(output), "--variant", "hier-cos + crm"]) == 0
-    assert data_of(output)["line"] == "hier-cos + crm"
-    assert run(["report", str(comparison), "-o", str(output), "--line", "hier-kos"]) == 2
+    assert data_of(output)["variant"] == "hier-cos + crm"
+    assert run(["report", str(comparison), "-o", str(output), "--variant", "hier-kos"]) == 2
     assert "did you mean 'hier-cos'" in capsys.readouterr().err
 
 
@@ -71,11 +71,18 @@ def test_a_run_has_a_report_of_its_own(comparison: Path) -> None:
     assert "hier-cos + crm" in text
 
 
-@pytest.mark.parametrize("form", ["svg", "pdf"])
-def test_figures_are_written_beside_the_report(form: str, comparison: Path, tmp_path: Path) -> None:
-    assert run(["report", str(comparison), "-o", str(tmp_path / "r.html"), "--figures", form]) == 0
+def test_figures_are_written_beside_the_report(comparison: Path, tmp_path: Path) -> None:
+    assert run(["report", str(comparison), "-o", str(tmp_path / "r.html"), "--figures"]) == 0
     names = {path.name for path in (tmp_path / "r-figures").iterdir()}
-    assert {f"correct-order.{form}", f"tree.{form}", f"coverage.{form}"} <= names
+    assert {"correct-order.svg", "tree.svg", "coverage.svg"} <= names
+
+
+@pytest.mark.parametrize(("form", "table"), [("md", "| method |"), ("tex", r"\begin{tabular}")])
+def test_the_tables_come_as_markdown_and_latex(form: str, table: str, comparison: Path) -> None:
+    assert run(["report", str(comparison), "--format", form]) == 0
+    path = comparison / f"results.{form}"
+    assert table in path.read_text()
+    path.unlink()
 
 
 def test_a_wrong_folder_or_format_is_one_sentence(
@@ -83,7 +90,7 @@ def test_a_wrong_folder_or_format_is_one_sentence(
 ) -> None:
     assert run(["report", str(tmp_path)]) == 2
     assert capsys.readouterr().err.endswith("with record.json or results.json\n")
-    assert run(["report", str(comparison), "--figures", "gif"]) == 2
+    assert run(["report", str(comparison), "--format", "gif"]) == 2
     assert "gif" in capsys.readouterr().err
     (tmp_path / "results.json").write_text('{"rows": [{"axis": "span"}]}')
     assert run(["report", str(tmp_path)]) == 2

@@ -9,6 +9,7 @@ from typer.testing import CliRunner, Result
 from hiercos import HierarchicalClassifier, Taxonomy, TaxonomyError
 from hiercos.cli.commands.taxonomy import app
 from hiercos.cli.options.groups import OptionError
+from hiercos.errors import FaultsError
 from trees import TOY
 
 
@@ -121,23 +122,23 @@ def obo(tmp_path: Path) -> Path:
     return tmp_path / "pets.obo"
 
 
-def test_a_tree_is_taken_from_a_graph_of_terms_and_what_is_left_out_is_said(obo: Path) -> None:
-    result = run("show", obo, "--under", "P:1", "--parents", "first")
-    assert result.stdout.splitlines()[:2] == ["└── cat [P:2] (1 class)", "    └── kitten [P:3]"]
-    assert result.stderr == f"{obo}: 1 obsolete term was left out.\n"
+def test_a_tree_is_taken_from_an_ontology(obo: Path) -> None:
+    for under in ("P:1", "pet"):
+        result = run("show", obo, "--under", under, "--parents", "first")
+        assert result.stdout.splitlines()[:2] == ["└── cat [P:2] (1 class)", "    └── kitten [P:3]"]
+        assert result.stderr == ""
     assert run("check", obo).stdout.endswith("1 node with several parents\n")
-    strict = run("check", obo, "--parents", "one")
-    assert "row 13: P:3 ('kitten') has 2 parents, P:2, P:1" in str(strict.exception)
+    assert "'kitten' has 2 parents, 'cat', 'pet'" in str(run("check", obo, "--parents", "one").exception)
 
 
 def test_a_term_that_loses_its_last_child_is_said_unless_the_classes_are_chosen(obo: Path, tmp_path: Path) -> None:
     obo.write_text(OBO.replace("is_a: P:2\nis_a: P:1", "is_a: P:1\nis_a: P:2"))
-    note = f"{obo}: 1 term lost its last child and is now a class: P:2 cat.\n"
+    note = f"{obo}: 1 node without children is now a class: cat.\n"
     for arguments in (["check", obo], ["convert", obo, tmp_path / "out.csv"]):
         assert note in run(*arguments, "--parents", "first").stderr
     (tmp_path / "classes.txt").write_text("P:2\nP:3\n")
     chosen = run("check", obo, "--parents", "first", "--classes", tmp_path / "classes.txt")
-    assert (chosen.exit_code, "lost" in chosen.stderr) == (0, False)
+    assert (chosen.exit_code, chosen.stderr) == (0, "")
 
 
 def test_ids_are_dropped_on_request_where_a_format_has_no_place_for_them(obo: Path, tmp_path: Path) -> None:
@@ -178,10 +179,30 @@ def test_bad_choices_of_terms_are_refused(obo: Path, options: list[str], message
     assert message in str(result.exception)
 
 
-@pytest.mark.parametrize("option", [["--under", "x"], ["--classes", "x"]])
-def test_choices_of_terms_do_not_go_with_a_tree(toy: Path, option: list[str]) -> None:
-    result = run("check", toy, *option)
-    assert str(result.exception) == f"{option[0]}: expected a graph of terms (obo, wordnet), but {toy} is a tree"
+def test_a_part_may_be_taken_of_a_tree(toy: Path, tmp_path: Path) -> None:
+    (tmp_path / "classes.txt").write_text("car\n\npet and more\n")
+    assert run("check", toy, "--under", "pet").stdout.endswith("2 nodes, 2 classes, 1 level\n")
+    classes = ["--classes", str(tmp_path / "classes.txt")]
+    run("convert", toy, tmp_path / "part.txt", *classes)
+    assert (tmp_path / "part.txt").read_text() == "vehicle > car\npet\n"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--under", "pte"], "--under: unknown label 'pte': not in TREE; the nearest known label is 'pet'"),
+        (["--under", "dog"], "TREE: 'dog' has no children: expected a node with others below it"),
+        (["--classes", "CLASSES"], "--classes CLASSES: row 3: unknown label 'crow': not in TREE"),
+    ],
+)
+def test_a_part_that_is_not_there_is_refused(toy: Path, tmp_path: Path, options: list[str], message: str) -> None:
+    (tmp_path / "classes.txt").write_text("cat\n\ncrow\n")
+    names = {"CLASSES": str(tmp_path / "classes.txt"), "TREE": str(toy)}
+    for key, name in names.items():
+        message = message.replace(key, name)
+    exception = run("check", toy, *(names.get(option, option) for option in options)).exception
+    assert isinstance(exception, FaultsError)
+    assert str(exception).startswith(message)
 
 
 def test_one_parent_of_each_node_is_kept_on_request_in_any_format(tmp_path: Path) -> None:

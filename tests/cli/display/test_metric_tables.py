@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hiercos.benchmark import sample_metrics
 from hiercos.cli.app import run
 from hiercos.cli.display.metric_tables import metric_rows
-from hiercos.predictions.scores import ScoreSet
+from hiercos.evaluation import sample_metrics
+from hiercos.evaluation.scores import ScoreSet
 from trees import TOY, TOY17
 
 SCORES = np.array([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2], [0.1, 0.0, 0.9]])  # cat, cat, car
@@ -63,7 +63,7 @@ def test_a_table_has_the_main_metrics_unless_others_are_asked_for(
         (["--metrics", "hopps"], "--metrics: unknown metric 'hopps'; did you mean 'hops'?"),
         (["--metrics", "containment"], "--metrics: 'containment' is not measured here"),
         (["--metrics", "hops", "--all"], "--all, --metrics: expected one of them"),
-        (["--all", "--per-class"], "--all, --metrics: expected no --per-class, --per-level or --reliability with them"),
+        (["--all", "--by", "class"], "--all, --metrics: expected no --by with them"),
     ],
 )
 def test_metrics_that_cannot_be_shown_are_refused(
@@ -90,7 +90,7 @@ def test_ranked_names_give_only_what_they_can_tell(tmp_path: Path) -> None:
 
 
 def test_per_class_has_a_row_for_each_class_with_samples(tmp_path: Path) -> None:
-    rows = written_csv(tmp_path, scores_file(tmp_path, scores=SCORES[:2]), "--per-class")
+    rows = written_csv(tmp_path, scores_file(tmp_path, scores=SCORES[:2]), "--by", "class")
     assert [(row["class"], row["path"], row["samples"], row["top1"]) for row in rows] == [
         ("cat", "pet > cat", "1", "1.0"),
         ("dog", "pet > dog", "1", "0.0"),
@@ -99,7 +99,7 @@ def test_per_class_has_a_row_for_each_class_with_samples(tmp_path: Path) -> None
 
 
 def test_per_level_has_a_row_for_each_level_and_node(tmp_path: Path) -> None:
-    rows = written_csv(tmp_path, scores_file(tmp_path), "--per-level")
+    rows = written_csv(tmp_path, scores_file(tmp_path), "--by", "level")
     assert [(row["level"], row["node"], row["samples"], float(row["accuracy"])) for row in rows] == [
         ("1", "(all)", "3", 1.0),
         ("1", "pet", "2", 1.0),
@@ -143,7 +143,7 @@ def test_json_has_null_where_nothing_is_known(tmp_path: Path) -> None:
 def test_a_table_and_latex_go_to_standard_output(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluate(scores_file(tmp_path)) == 0
     assert "0.6667" in capsys.readouterr().out
-    assert evaluate(scores_file(tmp_path), "--per-class", "--format", "latex") == 0
+    assert evaluate(scores_file(tmp_path), "--by", "class", "--format", "latex") == 0
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == r"\begin{tabular}{llrrrrrrrrrr}"
     assert lines[4].startswith(r"cat & pet $>$ cat & 1 & 1.0000 & -- & 0.0000")
@@ -179,7 +179,7 @@ def test_predictions_by_image_are_scored_with_the_labels_of_a_table(
 
 def test_predictions_by_image_are_broken_down_and_compared(tmp_path: Path) -> None:
     path, labels = bioclip_file(tmp_path), labels_file(tmp_path)
-    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    levels = written_csv(tmp_path, path, "--labels", labels, "--by", "level")
     assert [(row["node"], float(row["accuracy"])) for row in levels[:3]] == [("(all)", 1), ("pet", 1), ("vehicle", 1)]
     answers = [("a/1.jpg", "cat"), ("a/2.jpg", "dog"), ("a/3.jpg", "car"), ("a/4.jpg", "cat")]
     images = [{"filepath": image, "prediction": f"some-id;;;;;;{name}"} for image, name in answers]
@@ -192,19 +192,19 @@ def test_images_without_a_prediction_are_no_samples_of_a_class_or_node(tmp_path:
     path, labels = tmp_path / "p.csv", tmp_path / "labels.csv"
     path.write_text("file_name,kind,species,score\n1.jpg,pet,cat,0.9\n2.jpg,pet,cat,0.6\n")
     labels.write_text("path,label\n1.jpg,cat\n2.jpg,dog\n3.jpg,dog\n4.jpg,car\n")
-    classes = written_csv(tmp_path, path, "--labels", labels, "--per-class")
+    classes = written_csv(tmp_path, path, "--labels", labels, "--by", "class")
     assert [(row["class"], row["samples"], row["top1"]) for row in classes] == [
         ("cat", "1", "1.0"),
         ("dog", "1", "0.0"),
         ("car", "0", ""),
     ]
-    levels = written_csv(tmp_path, path, "--labels", labels, "--per-level")
+    levels = written_csv(tmp_path, path, "--labels", labels, "--by", "level")
     assert [(row["node"], row["samples"]) for row in levels[:3]] == [("(all)", "2"), ("pet", "2"), ("vehicle", "0")]
 
 
 def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("file,species\n/photos/a/1.jpg,cat\n")
-    options = ["--labels", tmp_path / "labels.csv", "--path-column", "file", "--label-column", "species"]
+    options = ["--labels", tmp_path / "labels.csv", "--input-column", "file", "--label-column", "species"]
     assert written_csv(tmp_path, bioclip_file(tmp_path), *options)[0]["value"] == "1.0"
 
 
@@ -212,7 +212,7 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["model", "data.csv", "--labels", "l.csv"], "--labels: expected --scores with it"),
-        (["--scores", "s.npz", "--per-class", "--per-level"], "at most one of --against, --per-class, --per-level"),
+        (["--scores", "s.npz", "--by", "class", "--against", "o.npz"], "at most one of --against and --by"),
         (["--scores", "s.npz", "--format", "xml"], "--format xml: expected one of csv, json, parquet, table, latex"),
         (["--scores", "s.npz"], "--scores: expected --taxonomy FILE with it"),
         (["--scores", "s.npz", "--taxonomy", "nothing.csv"], "nothing.csv"),
@@ -220,10 +220,6 @@ def test_labels_of_other_columns_are_found(tmp_path: Path) -> None:
         (["--scores", "s.npz", "--target-precision", "0.9"], "--scores: expected --confidence in place of a target"),
         (["model"], "expected MODEL and DATA, or --scores and --taxonomy"),
         (["model", "data.csv", "--scores", "s.npz"], "unexpected argument model: --scores goes without MODEL and DATA"),
-        (
-            ["--scores", "s.npz", "--taxonomy", "t.csv", "--per-class", "pc.csv"],
-            "pc.csv: --scores goes without MODEL and DATA, --per-class and --per-level take no value",
-        ),
         (["model", "data.csv", "--against", "s.npz"], "expected MODEL and DATA, or --scores and --taxonomy"),
         ([], "expected MODEL and DATA, or --scores and --taxonomy"),
     ],
@@ -241,10 +237,10 @@ def values(rows: list[dict[str, str]]) -> dict[str, float]:
 
 def test_a_rule_orders_the_classes_by_the_probabilities_of_a_file(tmp_path: Path) -> None:
     path = scores_file(tmp_path, scores=SPREAD)
-    found = {name: values(written_csv(tmp_path, path, "--rule", name)) for name in ("none", "crm", "default")}
+    found = {name: values(written_csv(tmp_path, path, "--rule", name)) for name in ("none", "crm", "auto")}
     assert [found[name]["top1"] for name in found] == pytest.approx([1 / 3, 2 / 3, 1 / 3])
     assert found["none"]["log_loss"] == pytest.approx(-np.log([0.3, 0.3, 0.8]).mean())
-    by_class = written_csv(tmp_path, path, "--rule", "crm", "--per-class")
+    by_class = written_csv(tmp_path, path, "--rule", "crm", "--by", "class")
     assert [(row["class"], float(row["top1"])) for row in by_class] == [("cat", 1), ("dog", 0), ("car", 1)]
 
 
@@ -254,8 +250,8 @@ def test_a_confidence_answers_the_probabilities_of_a_file_at_any_level(
     path = scores_file(tmp_path, scores=SPREAD)
     found = values(written_csv(tmp_path, path, "--confidence", "0.55"))
     assert (found["precision"], found["answered"]) == (pytest.approx(2 / 3), 1)  # pet, cat, car
-    assert evaluate(path, "--confidence", "0.55", "--per-class") == 2
-    assert "--per-class: expected no --confidence, target or --rule that answers at any" in capsys.readouterr().err
+    assert evaluate(path, "--confidence", "0.55", "--by", "class") == 2
+    assert "--by class: expected no --confidence, target or --rule that answers at any" in capsys.readouterr().err
 
 
 def test_the_probabilities_of_a_file_are_restricted_to_the_allowed_classes(
@@ -273,7 +269,7 @@ def test_the_probabilities_of_a_file_are_restricted_to_the_allowed_classes(
 
 def test_reliability_and_operating_curves_of_the_probabilities_of_a_file(tmp_path: Path) -> None:
     path = scores_file(tmp_path, scores=SPREAD)
-    rows = written_csv(tmp_path, path, "--reliability")
+    rows = written_csv(tmp_path, path, "--by", "confidence")
     classes = [row for row in rows if row["level"] == "2" and row["confidence"] == "(all)"]
     assert [float(row["mean_confidence"]) for row in classes] == pytest.approx([0.6])
     assert evaluate(path, "--curve", tmp_path / "curve.csv") == 0

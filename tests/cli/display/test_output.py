@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hiercos.cli.display.output import csv_columns_text
-from hiercos.files import csv_text
+from hiercos.csv_text import csv_text
 
 TEXTS = st.text(st.sampled_from('ab ,"\r\n;=\té\x00'))
 COLUMNS = (

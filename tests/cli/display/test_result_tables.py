@@ -7,7 +7,6 @@ import pytest
 from hiercos.cli.display import result_tables
 from hiercos.cli.options.comparison import ComparisonOptions
 from hiercos.cli.options.groups import OptionError
-from hiercos.methods import DEFAULT_RULE
 from hiercos.report import comparison_results
 from records import record
 
@@ -99,6 +98,9 @@ def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.
 
 
 def test_the_default_as_a_reference_has_its_rule() -> None:
-    names = ["cross-entropy", "default", "default + crm", f"default + {DEFAULT_RULE}"]
-    found = [ComparisonOptions(reference=name).named_reference(names) for name in ("default", "default+crm", None)]
-    assert found == [f"default + {DEFAULT_RULE}", "default + crm", None]
+    names = ["cross-entropy", "committee", "committee + crm", "committee + auto"]
+    found = [
+        ComparisonOptions(reference=name).named_reference(names)
+        for name in ("default", "committee+crm", "default + default", None)
+    ]
+    assert found == ["committee + auto", "committee + crm", "committee + auto", None]

@@ -19,7 +19,7 @@ PYTHON_NAMES = re.compile(
 )
 ABOVE = "above 0 and below 1, got 2.0"
 UP_TO_1 = "above 0 and at most 1, got 2.0"
-UNCALIBRATED = "this model has no calibration samples: hiercos train sets"
+UNCALIBRATED = "this model has no calibration samples: too few samples"
 HINT = "hiercos taxonomy convert MODEL names.json writes all names"
 
 

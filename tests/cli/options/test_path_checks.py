@@ -3,15 +3,17 @@
 import inspect
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from hiercos.cli.app import app, run, taxonomy_app
+from hiercos.cli.app import run
+from hiercos.cli.commands import COMMANDS
 from hiercos.cli.options.common import check_target
 from hiercos.cli.options.groups import OptionError
 from hiercos.cli.options.replacements import FILE_TARGETS, FOLDER_TARGETS, replacement_fault
-from hiercos.manifest import committed
+from hiercos.storage import commit
 
 UNWRITABLE = Path("/proc")  # for anybody, on Linux
 NOT_THE_FOLDER = "expected the folder that hiercos train wrote, from which an .onnx file was exported, this is a file"
@@ -110,10 +112,9 @@ def test_an_input_is_never_replaced(
     assert {file: file.read_bytes() for file in Path().rglob("*") if file.is_file()} == before
 
 
-def test_a_file_that_a_manifest_lists_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with committed(tmp_path) as write:
-        write("record.json", "{}")
-    for name in ("record.json", "manifest.json"):
+def test_a_file_of_a_model_is_never_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    commit(tmp_path, {"record.json": "{}"}, {})
+    for name in ("record.json", "config.json"):
         before = (tmp_path / name).read_bytes()
         assert run(["predict", "m", "in.csv", "--output", str(tmp_path / name)]) == 2
         assert "this is a file of a model" in capsys.readouterr().err
@@ -126,14 +127,19 @@ def test_two_outputs_are_two_files(others: list[str], capsys: pytest.CaptureFixt
     assert "expected another file for each output" in capsys.readouterr().err
 
 
+def commands() -> list[Callable[..., None]]:
+    """The functions of all commands."""
+    taxonomy = [info.callback for info in COMMANDS["taxonomy"].registered_commands]
+    return [*(command for name, command in COMMANDS.items() if name != "taxonomy"), *taxonomy]
+
+
 def test_every_path_of_a_command_is_known_as_input_or_output() -> None:
     """A new parameter for an output must join `FILE_TARGETS`: any other is taken for an input."""
     inputs = {"allow", "deny", "costs", "row_prior", "root", "taxonomy", "model", "labels", "scores", "against"}
     inputs |= {"folder", "classes"}
-    commands = [info.callback for group in (app, taxonomy_app) for info in group.registered_commands]
     found = {
         parameter.name
-        for command in commands
+        for command in commands()
         for parameter in inspect.signature(command, eval_str=True).parameters.values()
         if "Path" in str(parameter.annotation)
     }
@@ -141,8 +147,7 @@ def test_every_path_of_a_command_is_known_as_input_or_output() -> None:
 
 
 def test_every_command_with_an_output_checks_what_it_would_replace() -> None:
-    commands = [info.callback for group in (app, taxonomy_app) for info in group.registered_commands]
-    for command in commands:
+    for command in commands():
         if {*FILE_TARGETS, *FOLDER_TARGETS} & inspect.signature(command).parameters.keys():
             assert command.__name__ == command.__wrapped__.__name__, f"{command.__name__} needs the decorator grouped"
 
@@ -152,7 +157,7 @@ def test_outputs_beside_a_long_name_are_tried_before_the_work(
     ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     name = tmp_path / f"{'n' * (250 if ending == '.html' else 251)}{ending}"
-    figures = ["report", str(tmp_path), "--output", str(name), "--figures", "svg"]
+    figures = ["report", str(tmp_path), "--output", str(name), "--figures"]
     assert run(figures if ending == ".html" else ["evaluate", "m", "d.npz", "--curve", str(name)]) == 2
     assert "too long" in capsys.readouterr().err
 
@@ -172,9 +177,9 @@ def test_a_missing_model_is_found_without_torch() -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False, capture_output=True).returncode == 0
 
 
-def test_another_program_s_manifest_and_long_texts_are_no_obstacle(tmp_path: Path) -> None:
-    (tmp_path / "manifest.json").write_text('{"name": "a web application"}')
+def test_another_program_s_configuration_and_long_texts_are_no_obstacle(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"name": "a web application"}')
     (tmp_path / "csv").touch()
-    for output in ("manifest.json", "answers.csv", "csv"):
+    for output in ("config.json", "answers.csv", "csv"):
         values = {"output": tmp_path / output, "format": "csv", "methods": "hier-cos," * 100, "inputs": "new.csv"}
         assert replacement_fault(values) is None

@@ -10,7 +10,7 @@ from PIL import Image
 
 from hiercos.data.dataset import Dataset
 from hiercos.data.images.collections import EncodedImages, ImageError, ImageFiles, Images, PixelImages
-from hiercos.engine import prepare
+from hiercos.training import features_of
 from trees import TOY
 
 COLOURS = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (255, 255, 0))
@@ -88,7 +88,7 @@ def test_pixels_of_another_shape_and_missing_names_are_refused() -> None:
 
 
 def dataset(images: Images) -> Dataset:
-    return Dataset("toy", TOY, images, np.array([0, 1, 2, 0]), np.array(["train", "train", "val", "test"]))
+    return Dataset("toy", TOY, images, TOY.leaves[[0, 1, 2, 0]], np.array(["train", "train", "val", "test"]))
 
 
 def test_images_are_inputs_of_a_data_set(images: Images) -> None:
@@ -98,7 +98,7 @@ def test_images_are_inputs_of_a_data_set(images: Images) -> None:
     assert isinstance(part, Images)
     assert colours(part) == list(COLOURS[:2])
     with pytest.raises(ValueError, match="toy holds images: expected a backbone"):
-        prepare(data)
+        features_of(data)
 
 
 def test_the_fingerprint_of_images_is_of_their_content(images: Images, tmp_path: Path) -> None:

@@ -13,7 +13,9 @@ from PIL import Image
 from hiercos.data import Dataset
 from hiercos.data.images import decoding
 from hiercos.data.images.collections import EncodedImages, ImageFiles, PixelImages
-from hiercos.data.images.decoding import ImageError, dataset_of_usable_images, decoded, upright_rgb, usable_rows
+from hiercos.data.images.decoding import ImageError, decoded, upright_rgb, usable_rows
+from hiercos.data.load import dataset_of_usable_images
+from hiercos.data.rows import SourceOptions
 from hiercos.errors import DataError
 from pictures import encoded, picture, write
 from trees import TOY
@@ -191,9 +193,9 @@ def test_more_pixels_than_pillow_allows_are_a_fault_before_they_are_decoded(
     width: int, message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     content = encoded(Image.new("RGB", (width, 30)))
-    monkeypatch.setenv("HIERCOS_MAX_PIXELS", "1000")
+    monkeypatch.setattr(decoding, "PIXELS", 1000)
     assert message in fault_of(content)
-    monkeypatch.delenv("HIERCOS_MAX_PIXELS")
+    monkeypatch.setenv("HIERCOS_NO_LIMITS", "1")
     assert decoded(content, "it").size == (width, 30)
 
 
@@ -218,11 +220,6 @@ def test_nothing_but_the_error_is_printed_of_a_damaged_image(
     content[place : place + 2] = struct.pack("<H", 99)
     assert fault_of(bytes(content)).startswith("it: not an image")
     assert capfd.readouterr().err == ""
-
-
-@pytest.fixture(autouse=True)
-def _new_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "cache"))
 
 
 def three(folder: Path) -> ImageFiles:
@@ -252,9 +249,8 @@ def test_a_data_set_without_its_faulty_images_keeps_its_sets_of_labels(tmp_path:
     names = [write(tmp_path / f"{name}.png", picture(number)) for number, name in enumerate("abc")]
     images = ImageFiles([*names, tmp_path / "missing.png"]).take([3, 0, 1, 2])
     sets, split = np.array([[4, -1], [2, 3], [2, 4], [3, 4]]), np.array(["train", "train", "val", "test"])
-    root = TOY.num_classes + TOY.num_nodes
-    whole = Dataset("photos", TOY, images, np.array([2, root, root, root]), split, label_sets=sets)
-    part = dataset_of_usable_images(whole, "skip")
+    whole = Dataset("photos", TOY, images, np.array([4, -1, -1, -1]), split, label_sets=sets)
+    part = dataset_of_usable_images(whole, SourceOptions(on_error="skip"))
     assert part.label_sets is not None
     assert part.label_sets.tolist() == [[2, 3], [2, 4], [3, 4]]
     assert part.notes[0] == "photos: 1 of 4 images cannot be decoded; left out:"
@@ -277,6 +273,7 @@ def test_digests_are_kept_from_the_one_time_a_file_is_read(tmp_path: Path) -> No
     assert images.take([0]).digests.shape == (1, 32)
 
 
+<<<<<<< HEAD
 def test_an_image_is_decoded_once_and_a_faulty_one_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     decoded: list[str] = []
     real = decoding.decoded
@@ -289,10 +286,20 @@ def test_an_image_is_decoded_once_and_a_faulty_one_each_time(tmp_path: Path, mon
 def test_a_cache_that_cannot_be_used_costs_time_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HIERCOS_CACHE", str(write(tmp_path / "file", b"")))
     assert usable_rows(EncodedImages([picture(1)], ["a"]), source="one")[0].tolist() == [0]
-    monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path))
+    monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "cache"))
+    decoding.decodable_file().parent.mkdir(parents=True)
     write(decoding.decodable_file(), b"torn")
     assert usable_rows(EncodedImages([picture(1)], ["a"]), source="one")[0].tolist() == [0]
     assert len(decoding.read_decodable(decoding.decodable_file())) == 1
+=======
+@pytest.mark.parametrize("format", ["JPEG", "PNG", "TIFF", "WEBP", "GIF"])
+def test_the_check_finds_every_file_that_ends_early(format: str, tmp_path: Path) -> None:
+    whole = encoded(Image.fromarray(noise(64, 64, 3)), format)
+    cut = [write(tmp_path / f"{share}", whole[: int(len(whole) * share / 10)]) for share in range(1, 10)]
+    with pytest.raises(DataError) as error:
+        usable_rows(ImageFiles([*cut, write(tmp_path / "whole", whole)]), source="photos")
+    assert [Path(fault.partition(":")[0]) for fault in error.value.faults] == cut
+>>>>>>> w-data
 
 
 def test_pixels_have_nothing_to_decode() -> None:

@@ -97,11 +97,11 @@ def test_columns_that_are_missing_or_of_another_type_are_named(tmp_path: Path) -
     folder = saved(texts(3, price=[0.5, 1.5, 2.5], title=["a", "b", ""]), tmp_path / "saved")
     known = "there are: text, label, price, title"
     assert fault_of(folder, label_column="kind") == f"saved: expected a column 'kind'; {known}"
-    assert fault_of(folder, text_column="name") == f"saved: expected a column 'name'; {known}"
-    assert fault_of(folder, path_column="image") == "saved: expected a column of images 'image'; there are none"
+    assert fault_of(folder, input_column="name") == f"saved: expected a column 'name'; {known}"
     assert fault_of(folder, label_column="price").startswith("saved: row 1: 'price': expected text or an integer, got")
     assert (
-        fault_of(folder, text_column="title") == "saved: row 3: the text is empty; --on-error skip leaves such rows out"
+        fault_of(folder, input_column="title")
+        == "saved: row 3: the text is empty; --on-error skip leaves such rows out"
     )
 
 

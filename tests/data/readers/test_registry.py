@@ -5,18 +5,18 @@ import pytest
 
 from hiercos.data import (
     READERS,
-    InputOptions,
+    InputBatch,
     Kind,
     Reader,
+    Source,
     SourceOptions,
-    SourceSamples,
     Texts,
-    UnlabelledInputs,
+    in_batches,
     load_dataset,
     read_inputs,
 )
-from hiercos.data.readers.registry import input_reader, prefix_of, sample_reader
-from hiercos.errors import DataError, row_name
+from hiercos.data.readers.registry import prefix_of, reader_of
+from hiercos.errors import DataError
 
 
 @pytest.fixture
@@ -29,19 +29,15 @@ def words(monkeypatch: pytest.MonkeyPatch) -> None:
         prefix = "words:"
         kinds = ("texts",)
 
-        def samples(self, source: str, options: SourceOptions) -> SourceSamples:
-            texts = Path(source).read_text().split()
-            split = ["train", "train", "val", "test"]
-            return SourceSamples(Texts(texts), ["a > b", "a > c", "a > b", "a > c"], split, row_name)
-
-        def inputs(self, source: str, kind: Kind, options: InputOptions) -> UnlabelledInputs:
-            return UnlabelledInputs.in_memory(Texts(Path(source).read_text().split()))
+        def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:
+            texts, split = Texts(Path(source).read_text().split()), ["train", "train", "val", "test"]
+            labels = ["a > b", "a > c", "a > b", "a > c"] if options.is_labelled else None
+            return Source(source, "texts", in_batches(InputBatch([1, 2, 3, 4], texts, labels=labels, split=split)))
 
 
 def test_the_readers_are_known_by_name() -> None:
     names = ["image", "folder", "hugging-face", "hugging-face-folder", "npz", "table", "standard-input"]
     assert list(READERS) == names
-    assert [READERS[name].name for name in names] == names
     with pytest.raises(DataError, match=r"unknown reader 'tabel'; did you mean 'table'\?"):
         READERS["tabel"]
 
@@ -49,10 +45,11 @@ def test_the_readers_are_known_by_name() -> None:
 def test_a_source_is_taken_by_its_extension_prefix_or_form(tmp_path: Path) -> None:
     for name in ("a.npz", "a.CSV", "a.jsonl", "a.png", "a.bin"):
         (tmp_path / name).touch()
+    names = {reader: name for name, reader in READERS.items()}
 
     def found(name: str, kind: Kind) -> list[str]:
-        readers = (sample_reader(str(tmp_path / name)), input_reader(str(tmp_path / name), kind))
-        return ["" if reader is None else reader.name for reader in readers]
+        readers = (reader_of(str(tmp_path / name)), reader_of(str(tmp_path / name), kind))
+        return ["" if reader is None else names[type(reader)] for reader in readers]
 
     assert found("a.npz", "vectors") == ["npz", "npz"]
     assert found("a.CSV", "texts") == found("a.jsonl", "images") == ["table", "table"]
@@ -74,10 +71,3 @@ def test_a_reader_of_the_user_takes_its_sources_and_goes_before_the_others(tmp_p
         assert read_inputs(tmp_path / name, kind="texts").count == 4
     with pytest.raises(DataError, match=r"expected a file \(.npz, .csv, .tsv, .parquet, .jsonl, .words, .csv\)"):
         load_dataset(tmp_path / "none.words")
-
-
-def test_a_reader_without_labels_or_inputs_says_so() -> None:
-    with pytest.raises(DataError, match="x: the reader 'image' gives no labelled data"):
-        READERS["image"]().samples("x", SourceOptions())
-    with pytest.raises(DataError, match="x: the reader 'hugging-face' gives no texts without labels"):
-        READERS["hugging-face"]().inputs("x", "texts", InputOptions())

@@ -11,11 +11,11 @@ from scipy.sparse import csr_matrix
 
 from hiercos import Taxonomy
 from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
-from hiercos.methods.committees import default as default_module
+from hiercos.methods.committees import mixed_committee
 from hiercos.methods.committees import solver as solver_module
 from hiercos.methods.committees import training as training_module
 from hiercos.methods.committees.committee import mixture_log_probabilities
-from hiercos.methods.committees.default import is_clear_gain, is_gain, until_no_gain
+from hiercos.methods.committees.mixed_committee import is_clear_gain, is_gain, until_no_gain
 from hiercos.methods.committees.pooling import FirstShare, best_inverse, own_logs, pool_weights, pooled_loss
 from hiercos.methods.committees.training import Candidate, CommitteeTraining, Outcome
 from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
@@ -77,7 +77,7 @@ def test_a_mixture_is_that_of_the_probabilities_and_bounds_the_loss_of_a_sure_mi
 
 def test_the_linear_head_of_a_committee_with_wide_heads_has_a_share_of_its_own() -> None:
     train, val = data(TOY17, 680), data(TOY17, 120, seed=1)
-    model, found = solved("default", TOY17, train, val, width=16)
+    model, found = solved("committee", TOY17, train, val, width=16)
     assert model.head.models()[0].method == "tree-logistic"
     assert found.options["first_share"] == 1 / 121
     members = [torch.tensor(member.array_scores(val.features)) for member in model.head.models()]
@@ -88,7 +88,7 @@ def test_the_linear_head_of_a_committee_with_wide_heads_has_a_share_of_its_own()
 
 
 def test_the_share_stays_when_members_are_trained_again_on_all_samples() -> None:
-    model, found = solved("default", TOY17, data(TOY17, 1020), None, width=16)
+    model, found = solved("committee", TOY17, data(TOY17, 1020), None, width=16)
     assert "cross-entropy-mlp" in found.options["members"]
     held_out = 1020 / 7
     assert found.options["first_share"] == model.head.first_share == pytest.approx(1 / (held_out + 1), rel=0.1)
@@ -96,7 +96,7 @@ def test_the_share_stays_when_members_are_trained_again_on_all_samples() -> None
 
 def test_a_linear_head_without_weight_stays_for_its_share() -> None:
     train, val = data(TOY17, 340), data(TOY17, 5000, seed=1)
-    head = Model(TOY17, train.features.shape[1], "default", {"width": 16}).head
+    head = Model(TOY17, train.features.shape[1], "committee", {"width": 16}).head
     training = CommitteeTraining(
         head, train, [(train, val)], val, seed=0, train_member=brief_steps, has_first_share=True
     )
@@ -109,14 +109,14 @@ def test_a_linear_head_without_weight_stays_for_its_share() -> None:
 
 
 def test_linear_heads_alone_have_no_share() -> None:
-    model, found = solved("default", TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), effort="quick")
+    model, found = solved("committee", TOY17, data(TOY17, 680), data(TOY17, 120, seed=1), effort="quick")
     assert found.options["first_share"] == model.head.first_share == 0
 
 
 @pytest.mark.parametrize("share", [-0.5, 1.0, 1.5])
 def test_a_share_outside_its_range_is_refused(share: float) -> None:
     with pytest.raises(MethodError, match=f"expected a first_share from 0 to less than 1, got {share}"):
-        Model(TOY17, 12, "default", {"first_share": share})
+        Model(TOY17, 12, "committee", {"first_share": share})
 
 
 @pytest.mark.parametrize("sparse", [False, True], ids=["dense", "sparse"])
@@ -124,11 +124,11 @@ def test_the_default_names_its_members_and_is_built_again_from_its_options(spars
     train, val = data(TOY17, 680), data(TOY17, 500, seed=1)
     if sparse:
         train, val = (LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels) for part in (train, val))
-    model, found = solved("default", TOY17, train, val, width=16)
+    model, found = solved("committee", TOY17, train, val, width=16)
     assert set(found.options["members"]) <= set(METHODS)
     named = re.sub(r" \([^)]*\)", "", found.choice).split(": ")[0].split(", ")
     assert named == found.options["members"]
-    again = Model(TOY17, train.features.shape[1], "default", model.options)
+    again = Model(TOY17, train.features.shape[1], "committee", model.options)
     again.load_state_dict(model.state_dict())
     np.testing.assert_array_equal(again.array_scores(val.features), model.array_scores(val.features))
 
@@ -144,13 +144,13 @@ def test_the_linear_svm_is_left_out_of_large_sparse_problems_except_at_best_effo
         LabelledFeatures(csr_matrix(np.maximum(part.features, 0)), part.labels)
         for part in (data(TOY17, 680), data(TOY17, 500, seed=1))
     )
-    monkeypatch.setattr(default_module, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
+    monkeypatch.setattr(mixed_committee, "MOST_SVM_PRODUCTS", train.features.nnz * TOY17.num_classes + room)
     names: list[str] = []
 
     def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
         names.append(name)
 
-    model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
+    model = Model(TOY17, train.features.shape[1], "committee", {"effort": effort, "width": 16})
     model.solve(train, val, seed=0, train_member=no_steps)
     assert names[0] == f"member {first} (cross-entropy-mlp)"
 
@@ -165,7 +165,7 @@ def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_other
         seen.append((name, learned.features, None if held_out is None else held_out.features))
         brief_steps(member, learned, held_out, epochs=epochs)
 
-    model = Model(TOY17, train.features.shape[1], "default", {"width": 16})
+    model = Model(TOY17, train.features.shape[1], "committee", {"width": 16})
     model.solve(train, val, seed=0, train_member=remembered_steps)
     methods = ["cross-entropy-mlp", "cross-entropy-mlp", "barz-denzler", "haframe", "hier-cos"]
     assert [name for name, _, _ in seen] == [
@@ -282,7 +282,7 @@ def sorted_rows(*tables: np.ndarray) -> np.ndarray:
 
 def test_a_solved_member_joins_as_it_is_solved_alone() -> None:
     train, val = data(TOY17, 340), data(TOY17, 60, seed=1)
-    model, found = solved("default", TOY17, train, val)
+    model, found = solved("committee", TOY17, train, val)
     alone, _ = solved("tree-logistic", TOY17, train, val)
     assert found.options["members"] == ["tree-logistic"]
     weight = model.head.weights.numpy()
@@ -290,7 +290,7 @@ def test_a_solved_member_joins_as_it_is_solved_alone() -> None:
 
 
 def test_the_quick_default_trains_no_wide_head() -> None:
-    model = Model(TOY17, 8, "default", {"effort": "quick"})
+    model = Model(TOY17, 8, "committee", {"effort": "quick"})
     train = data(TOY17, 680)
     train = LabelledFeatures(train.features[:, :8], train.labels)
     solution = model.solve(train, None, seed=0, train_member=no_member)
@@ -306,7 +306,7 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
         assert name == f"member {len(seen) + 2} of {total} ({member.method})"
         seen.append(member.method)  # the head stays random, so that it cannot help
 
-    model = Model(TOY17, train.features.shape[1], "default", {"effort": effort, "width": 16})
+    model = Model(TOY17, train.features.shape[1], "committee", {"effort": effort, "width": 16})
     found = model.solve(train, val, seed=0, train_member=no_steps)
     assert len(seen) == trained
     assert seen[:2] == ["cross-entropy-mlp"] * 2
@@ -322,7 +322,7 @@ def test_after_two_wide_heads_in_vain_only_the_best_effort_trains_more(effort: s
 def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     graph: bool, tree_head: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(default_module, "is_gain", lambda before, after: True)
+    monkeypatch.setattr(mixed_committee, "is_gain", lambda before, after: True)
     taxonomy = Taxonomy.from_edges([("a", "x"), ("b", "x"), ("b", "y"), ("a", "z")]) if graph else TOY17
     random = np.random.default_rng(0)
     train, val = (
@@ -334,7 +334,7 @@ def test_a_tree_head_and_two_flat_ones_follow_the_first_two(
     def no_steps(member: Model, *_: object, name: str, epochs: int | None) -> None:
         seen.append(member.method)
 
-    model = Model(taxonomy, train.features.shape[1], "default", {"width": 16})
+    model = Model(taxonomy, train.features.shape[1], "committee", {"width": 16})
     model.solve(train, val, seed=0, train_member=no_steps)
     assert seen == [*["cross-entropy-mlp"] * 2, tree_head, *["cross-entropy-mlp"] * 2]
 
@@ -370,6 +370,6 @@ def test_a_clear_gain_is_beyond_two_standard_errors_and_costs_no_right_class(
 def test_samples_of_inner_nodes_alone_are_refused() -> None:
     train = data(TOY17, 60)
     inner = LabelledFeatures(train.features, np.full(60, TOY17.num_classes))  # the first node
-    model = Model(TOY17, train.features.shape[1], "default", {})
+    model = Model(TOY17, train.features.shape[1], "committee", {})
     with pytest.raises(MethodError, match="every training sample is labelled with an inner node: expected some"):
         model.solve(inner, None, seed=0, train_member=no_member)

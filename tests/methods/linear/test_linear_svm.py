@@ -8,7 +8,7 @@ from scipy.sparse import csr_matrix
 from sklearn.svm import LinearSVC
 
 from hiercos import Taxonomy
-from hiercos.methods import METHODS, LabelledFeatures, MethodError, Model
+from hiercos.methods import METHODS, LabelledFeatures, MethodError
 from hiercos.methods.linear.linear_svm import Sigmoid, margin_weights
 from hiercos.methods.linear.logistic import held_out_loss, log_probabilities
 from solving import data, no_member, solved
@@ -106,14 +106,3 @@ def test_a_linear_svm_that_is_solved_again_keeps_its_strength_and_sigmoid() -> N
 def test_a_strength_that_is_not_above_0_is_refused(strength: float) -> None:
     with pytest.raises(MethodError, match="strength: expected a number above 0, got"):
         METHODS["linear-svm"](TOY17, in_features=2, strength=strength)
-
-
-def test_weights_of_older_linear_svms_score_by_margins_until_they_are_solved_again() -> None:
-    train = data(TOY17, 300)
-    model, _ = solved("linear-svm", TOY17, train, None)
-    older = Model(TOY17, train.features.shape[1], "linear-svm", {})
-    older.load_state_dict({name: value for name, value in model.state_dict().items() if "has_sigmoid" not in name})
-    margins = train.features @ model.head.weight.detach().numpy().T + model.head.bias.detach().numpy()
-    assert np.allclose(older.array_scores(train.features), margins, atol=1e-4)
-    older.solve(train, None, seed=0, train_member=no_member)
-    assert np.allclose(older.array_scores(train.features), model.array_scores(train.features), atol=1e-4)

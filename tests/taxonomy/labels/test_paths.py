@@ -90,16 +90,23 @@ def test_a_row_that_is_no_class_is_said() -> None:
     with pytest.raises(DataError) as error:
         nodes_from_levels([["pet", "dog"], ["pet", "cow"], ["pet", ""], ["pet", "cow"]], TOY)
     assert error.value.faults == (
-        "row 2: 'pet > cow' is not a class of the taxonomy",
-        "row 3: 'pet' is not a class of the taxonomy",
+        "row 2: unknown label 'pet > cow'; the nearest known label is 'pet > dog'",
+        "row 3: 'pet' is an inner node (it has children, 2 of them): expected a class, which is a leaf",
     )
+
+
+def test_a_row_is_a_path_and_never_the_name_or_id_of_a_node() -> None:
+    coded = Taxonomy.from_arrays(["pet", "cat"], [-1, 0], ids=["1", "2"])
+    for label in ("cat", "2"):
+        with pytest.raises(DataError, match=f"^y: row 1: unknown label '{label}'"):
+            nodes_from_levels([[label, ""]], coded, source="y")
 
 
 def test_a_row_may_end_at_an_inner_node_where_that_is_allowed() -> None:
     rows = [["pet", "dog"], ["pet", ""], ["vehicle", None], ["", ""]]
     assert nodes_from_levels(rows, TOY, inner=True).tolist() == [3, 0, 1, -1]
     assert taxonomy_from_levels(rows).class_names == ("dog", "vehicle")
-    with pytest.raises(DataError, match=r"^row 1: 'cow' is not a node of the taxonomy$"):
+    with pytest.raises(DataError, match=r"^row 1: unknown label 'cow'$"):
         nodes_from_levels([["cow", ""]], TOY, inner=True)
 
 

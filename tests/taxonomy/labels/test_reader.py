@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from hiercos import Taxonomy
 from hiercos.errors import DataError, row_name
-from hiercos.taxonomy import LabelReader, node_classes, read_sample_labels, set_targets, single_labels
+from hiercos.taxonomy import LabelReader, node_classes, read_sample_labels, set_targets, single_nodes
 from trees import TOY, ancestor_sets, descendant_sets, graphs, taxonomies
 
 CODED = Taxonomy.from_arrays(
@@ -216,14 +216,14 @@ def test_several_labels_are_texts_with_a_bar_or_rows_of_an_array(labels: object)
     found = read_sample_labels(labels, TOY, **READING)
     assert found.sets is not None
     assert [{*row[row >= 0].tolist()} for row in found.sets] == [{2, 4}, {0}, {3}, set()]
-    assert found.labels.tolist() == [8, 3, 1, 8]
+    assert found.nodes.tolist() == [-1, 0, 3, -1]
     assert found.notes[0] == "toy.csv: 1 of 4 samples have several labels; only average precision counts them."
 
 
 def test_samples_with_one_label_each_have_no_sets() -> None:
     found = read_sample_labels(["cat", "pet"], TOY, **READING)
     assert found.sets is None
-    assert found.labels.tolist() == [0, 3]
+    assert found.nodes.tolist() == [2, 0]
 
 
 def test_a_node_whose_name_has_a_bar_is_one_label() -> None:
@@ -242,6 +242,6 @@ def test_a_wrong_label_among_several_is_named_with_its_row() -> None:
 def test_rows_are_taken_with_notes_of_their_own() -> None:
     found = read_sample_labels(["cat | car", "pet", "dog"], TOY, **READING)
     taken = found.take(np.array([1, 2]), TOY, source="toy.csv")
-    assert taken.labels.tolist() == [3, 1]
+    assert taken.nodes.tolist() == [0, 3]
     assert taken.notes[0].startswith("toy.csv: 0 of 2 samples have several labels")
-    assert single_labels(np.array([[2, 2]]), TOY).tolist() == [8]
+    assert single_nodes(np.array([[2, 2]])).tolist() == [-1]

@@ -9,28 +9,26 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
-from hiercos.cli.options.common import check_method_names
 from hiercos.cli.options.comparison import (
     ComparisonOptions,
     CurveOptions,
-    DimOption,
     ShipOptions,
     TuneOptions,
     command_statement,
     print_tuning,
     recommended,
 )
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, PriorOptions, TrainingOptions, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.training import TrainingOptions
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
-    from hiercos.benchmark import Entry
     from hiercos.data import Dataset
     from hiercos.records import Record
     from hiercos.report import Results
 
 
-FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "default")  # compared by default
+FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "committee")  # compared by default
 TEXT_BASELINE, OTHER_BASELINE = "linear-svm", "logistic"  # standard flat baselines between them
 LARGEST_TEXT_BASELINE = 20_000_000  # training texts times classes beyond which the first takes many minutes
 ALL = "all"
@@ -52,16 +50,15 @@ class VariantOptions:
     rules: Annotated[
         str | None,
         typer.Option(
-            help="Decision rules, separated by commas: none, crm, hops, default; rule@method for one method.",
+            help="Decision rules, separated by commas: none, crm, hops, auto; rule@method for one method.",
             show_default="none,crm, and the default method's rule for it and for methods without the tree",
         ),
     ] = None
 
     def check(self) -> None:
         """Raise for an unknown rule or method, before torch is imported and the data are read."""
-        rules = self._named_rules() or []
-        options.check_rules(rule for rule, _ in rules)
-        check_method_names([*self._named_methods(), *(owner for _, owner in rules if owner)])
+        self._named_rules()
+        self._named_methods()
 
     def names(self, baseline: str) -> list[str]:
         """The methods to compare: those of the option, or the default ones with a baseline, "" for none."""
@@ -86,14 +83,16 @@ class VariantOptions:
         """Names in `--methods`, without duplicates; none for all methods, and without the option."""
         if self.methods is None or self.methods == ALL:
             return []
-        return list(dict.fromkeys(name.strip() for name in self.methods.split(",")))
+        return list(dict.fromkeys(options.method_names(name.strip() for name in self.methods.split(","))))
 
     def _named_rules(self) -> list[tuple[str, str]] | None:
         """Names in `--rules`, each with the method after its @, "" for all methods; None for the default rules."""
         if self.rules is None:
             return None
         parts = [part.strip().partition("@") for part in self.rules.split(",")]
-        return [(rule, owner) for rule, _, owner in parts]
+        rules = options.rule_names(rule for rule, _, _ in parts)
+        owners = ["".join(options.method_names([owner] if owner else [])) for _, _, owner in parts]
+        return list(zip(rules, owners, strict=True))
 
 
 def _default_rules(methods: list[str]) -> list[tuple[str, str]]:
@@ -116,7 +115,6 @@ def compare(
     columns: DataOptions,
     device_options: DeviceOptions,
     inputs: BackboneOptions,
-    prior: PriorOptions,
     search: TuneOptions,
     curves: CurveOptions,
     shown: ComparisonOptions,
@@ -124,54 +122,55 @@ def compare(
     variants: VariantOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
-    dim: options.Dim = 256,
 ) -> None:
     """Train several methods on the same features, splits and seeds, and report the gain from the hierarchy.
 
     An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
-    for group in (shown, prior, curves, shipping, search):
+    for group in (shown, curves, shipping, training):
         group.check()
-    _check_common(out, data, columns, device_options, training)
+    _check_common(out, data, columns, device_options)
     points = curves.points()
     _refuse_choices(points, search, shipping)
     variants.check()
     inputs.check_name()
-    training.check_effort(variants.names(""))
+    training.settings_of(variants.names(""), device_options.precision)
+    from hiercos.benchmark import Entry, learning_curves
     from hiercos.benchmark import compare as run_grid
-    from hiercos.benchmark import learning_curves
     from hiercos.cli.display.training import observer
     from hiercos.report import comparison_results
+    from hiercos.training import encoder_name
 
     if variants.methods is not None:  # faults are reported before the data are read
         shown.named_reference(_names(variants.by_method("")))
     dataset = columns.read(data)
-    chosen = variants.by_method(flat_baseline(dataset, inputs.name_for(dataset)))
+    chosen = variants.by_method(flat_baseline(dataset, encoder_name(dataset, inputs.backbone)))
     reference = shown.named_reference(_names(chosen))
     _check_learnable(list(chosen), dataset)
-    shared = {"precision": device_options.precision, "class_prior": prior.read(dataset.taxonomy)}
-    grid = [(shots, _entries(training, chosen, dataset, shots, shared)) for shots in points or [None]]
-    runs = range(training.seed, training.seed + (curves.draws if points else seeds))
+    configs = training.settings_of(chosen, device_options.precision)
+    entries = [Entry(configs[name], own) for name, own in chosen.items()]
+    grid = [(shots, entries) for shots in points or [None]]
+    first = entries[0].settings.seed
+    runs = range(first, first + seeds)
     with device_options.processes() as fabric:
-        prepared = inputs.prepared(fabric, dataset, dim=dim)
-        with observer(list(chosen), seeds=len(runs) * len(grid), trials=search.tune, jobs=jobs) as display:
+        features = inputs.features(fabric, dataset, training.backbone)
+        with observer(list(chosen), seeds=len(runs) * len(grid), trials=search.tune) as display:
             how: dict[str, Any] = {"jobs": jobs, "observer": display}
             if points:
-                records = learning_curves(fabric, prepared, grid, runs, out, **how)
+                records = learning_curves(fabric, features, grid, runs, out, **how)
             else:
-                records = run_grid(fabric, prepared, grid[0][1], runs, out, tuning=search.tuning(), **how)
+                records = run_grid(fabric, features, entries, runs, out, tuning=search.tuning(), **how)
         if fabric.is_global_zero and points:
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
             advised, spread = recommended(records, dataset, out)
-            groups = (columns, inputs, prior, device_options, DimOption(dim))
-            command = command_statement(advised.record, data, training, *groups)
+            command = command_statement(advised.record, data, training.backbone, columns, inputs, device_options)
             said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
             said["row_spread"] = spread
-            results = comparison_results(records, reference=reference, interval=shown.convention, **said)
+            results = comparison_results(records, reference=reference, **said)
             _show(results, records, out, shown)
-            shipping.copy(fabric, prepared, advised.record, out)
+            shipping.copy(advised.record, out)
 
 
 def _names(rules: Mapping[str, tuple[str, ...]]) -> list[str]:
@@ -197,14 +196,11 @@ def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
     return name if is_learnable and is_affordable else ""
 
 
-def _check_common(
-    out: Path, data: str, columns: DataOptions, device_options: DeviceOptions, training: TrainingOptions
-) -> None:
+def _check_common(out: Path, data: str, columns: DataOptions, device_options: DeviceOptions) -> None:
     """Raise for values that are wrong whatever the others are, before any slow import."""
     options.check_out(out)
     columns.check(data)
     device_options.check_names()
-    training.check_names()
 
 
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
@@ -218,7 +214,7 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     from hiercos.methods import METHODS
 
     rows = dataset.training_rows
-    check_one_label_each(None if dataset.label_sets is None else torch.tensor(dataset.label_sets[rows]))
+    check_one_label_each(dataset)
     if not (dataset.labels[dataset.rows("test")] < dataset.taxonomy.num_classes).any():
         raise DataError(f"{dataset.name}: no test row is labelled with a class, so answers cannot be compared")
     labels = torch.tensor(dataset.labels[rows])
@@ -232,28 +228,11 @@ def _refuse_choices(points: Sequence[int | None] | None, search: TuneOptions, sh
         raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
 
 
-def _entries(
-    training: TrainingOptions,
-    rules: Mapping[str, tuple[str, ...]],
-    dataset: "Dataset",
-    shots: int | None,
-    shared: Mapping[str, Any],
-) -> "list[Entry]":
-    """The methods with their settings for a number of training samples of each class; None for all."""
-    import numpy as np
-
-    from hiercos.benchmark import Entry
-
-    counts = np.bincount(dataset.labels[dataset.rows("train")])
-    samples = int(counts.sum() if shots is None else np.minimum(counts, shots).sum())
-    return [Entry(training.config(name, {}, samples=samples, **shared), own) for name, own in rules.items()]
-
-
 def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
     """Write the learning curves in every format and print their tables."""
     from hiercos.report import learning_curve_results
 
-    shown.show(learning_curve_results(records, interval=shown.convention), out)
+    shown.show(learning_curve_results(records), out)
 
 
 def _show(results: "Results", records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:

@@ -8,6 +8,7 @@ import typer
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.training import Set, backbone_options
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
@@ -21,11 +22,12 @@ def embed(
     inputs: BackboneOptions,
     columns: DataOptions,
     device_options: DeviceOptions,
+    set_: Set = None,
     batch_size: options.BatchSize = None,
 ) -> None:
     """Compute the features of images or texts with a frozen backbone, for train and compare.
 
-    Features are streamed into a cache (the folder HIERCOS_CACHE, else ~/.cache/hiercos/features): after an
+    Features are streamed into a cache (`features` in the folder HIERCOS_CACHE, else in ~/.cache/hiercos): after an
     interruption the same command resumes, and cached features are not computed again. The output file holds
     features, labels, splits and the taxonomy.
     """
@@ -34,12 +36,14 @@ def embed(
     options.check_target("--output", output)
     inputs.check_name()
     dataset = columns.read(data)
-    name = inputs.name_for(dataset)
+    from hiercos.training import encoder_name
+
+    name = None if dataset.kind == "vectors" else encoder_name(dataset, inputs.backbone)
     if name is None or includes_tfidf(name):
         raise OptionError(_backbone_fault(dataset))
-    from hiercos.engine import embed_dataset, frozen_encoder, write_features
+    from hiercos.encoders import embed_dataset, frozen_encoder, write_features
 
-    backbone = frozen_encoder(name, inputs.options()).backbone
+    backbone = frozen_encoder(name, backbone_options(set_)).backbone
     config = device_options.read_config(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
     embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -29,7 +29,7 @@ from hiercos.cli.options.common import LoadOptions, check_target, opened_model_f
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
 
 if TYPE_CHECKING:
-    from hiercos.predictions import LabelledImages
+    from hiercos.evaluation import LabelledImages
     from hiercos.taxonomy import Taxonomy
 
 
@@ -55,7 +55,7 @@ class ScoreFiles:
     def read(self, columns: ColumnOptions) -> tuple["Taxonomy", "LabelledImages | None"]:
         """The label tree, and the labels if they are in a separate file."""
         from hiercos.data import PATH_COLUMN
-        from hiercos.predictions import read_labelled_images
+        from hiercos.evaluation import read_labelled_images
         from hiercos.taxonomy import open_taxonomy
 
         if self.taxonomy is None:
@@ -63,7 +63,11 @@ class ScoreFiles:
         tree = open_taxonomy(self.taxonomy)
         if self.labels is None:
             return tree, None
-        names = {"path_column": columns.path_column or PATH_COLUMN, "label_column": columns.label_column}
+<<<<<<< HEAD
+        names = {"input_column": columns.input_column or PATH_COLUMN, "label_column": columns.label_column}
+=======
+        names = {"path_column": columns.input_column or PATH_COLUMN, "label_column": columns.label_column}
+>>>>>>> w-data
         return tree, read_labelled_images(self.labels, tree, **names)
 
 
@@ -71,28 +75,25 @@ class ScoreFiles:
 class BreakdownOptions:
     """Options for breakdowns of the metrics by class, level or confidence, and for the operating curve."""
 
-    per_class: Annotated[bool, typer.Option("--per-class", help="A row for each class.")] = False
-    per_level: Annotated[bool, typer.Option("--per-level", help="A row for each level and node.")] = False
-    reliability: Annotated[
-        bool, typer.Option("--reliability", help="For each level, how often answers of some probability are right.")
-    ] = False
+    by: Annotated[
+        Literal["level", "class", "confidence"] | None,
+        typer.Option(
+            help="A row for each level and node, or for each class; confidence: for each level, how often answers "
+            "of some probability are right.",
+            show_default="a row for each metric",
+        ),
+    ] = None
     curve: Annotated[
         Path | None,
         typer.Option(help="File (.csv) for precision against coverage of every rule; a figure beside it."),
     ] = None
 
-    @property
-    def name(self) -> str | None:
-        """Name of the breakdown: "class", "level" or "reliability"; None for the table of metrics."""
-        named = {"class": self.per_class, "level": self.per_level, "reliability": self.reliability}
-        return next((name for name, given in named.items() if given), None)
-
     def check(self, files: ScoreFiles, answers: AnswerOptions) -> None:
         """Raise for files that cannot be written, and for options that exclude each other."""
         for written in () if self.curve is None else (self.curve, self.curve.with_suffix(".html")):
             check_target("--curve", written)
-        if sum((files.against is not None, self.per_class, self.per_level, self.reliability)) > 1:
-            raise OptionError("expected at most one of --against, --per-class, --per-level and --reliability")
+        if files.against is not None and self.by is not None:
+            raise OptionError("expected at most one of --against and --by")
         for option, given in (("--taxonomy", files.taxonomy), ("--labels", files.labels)):
             if files.scores is None and given is not None:
                 raise OptionError(f"{option}: expected --scores with it; a model and its data have their own")
@@ -105,7 +106,7 @@ class BreakdownOptions:
 
     def needs_probabilities(self, answers: AnswerOptions) -> bool:
         """Whether scores must be probabilities, because answers are chosen or their confidence is measured."""
-        return answers != AnswerOptions() or self.reliability or self.curve is not None
+        return answers != AnswerOptions() or self.by == "confidence" or self.curve is not None
 
 
 @grouped
@@ -136,17 +137,16 @@ def evaluate(
     """
     chosen = chosen_format(format, output, "table")
     check_format(chosen, output)
-    choice.check(of_metrics=breakdown.name is None)
+    choice.check(of_metrics=breakdown.by is None)
     breakdown.check(files, answers)
     answers.check(model)  # before torch is imported
     if files.scores is not None and model is not None:
         raise OptionError(
-            f"unexpected argument {model}: --scores goes without MODEL and DATA, --per-class and --per-level take no "
-            "value, and --output names the file to write"
+            f"unexpected argument {model}: --scores goes without MODEL and DATA, and --output names the file to write"
         )
     check_target("--output", output)
     if files.scores is not None and not breakdown.needs_probabilities(answers):
-        rows = _file_rows(files, columns, breakdown.name, seed)
+        rows = _file_rows(files, columns, breakdown.by, seed)
     else:
         opened: LabelledPredictions
         if files.scores is not None:
@@ -156,10 +156,10 @@ def evaluate(
             opened = open_model(opened_model_folder(model), loading, data, columns, answers, read_config)
         else:
             raise OptionError("expected MODEL and DATA, or --scores and --taxonomy (with or without --against)")
-        rows = opened.rows(breakdown.name, seed)
+        rows = opened.rows(breakdown.by, seed)
         if breakdown.curve is not None:
             _write_curve(opened, breakdown.curve, seed)
-    write_rows(rows if breakdown.name else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
+    write_rows(rows if breakdown.by else choice.rows(rows, chosen), chosen, output, csv_safe=csv_safe)
 
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":
@@ -177,8 +177,8 @@ def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None,
 
 def _write_curve(opened: LabelledPredictions, path: Path, seed: int) -> None:
     """Write the operating points of every rule as a table, the areas to stderr, and a figure beside the table."""
-    from hiercos.benchmark import curve_areas, curve_rows
     from hiercos.cli.display.output import emit
+    from hiercos.evaluation import curve_areas, curve_rows
     from hiercos.report import write_curve_figure
 
     rows = curve_rows(opened.labelled_posterior(), seed=seed)

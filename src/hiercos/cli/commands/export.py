@@ -12,8 +12,8 @@ from hiercos.cli.options.common import LoadOptions, check_target, opened_model_f
 from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
 
 if TYPE_CHECKING:
-    from hiercos.data import TestSamples
-    from hiercos.engine import StoredModel
+    from hiercos.data import Dataset
+    from hiercos.model import StoredModel
     from hiercos.onnx import OnnxExport
 
 STARTS = ("inputs", "features")
@@ -76,9 +76,9 @@ def export(
     options.check()
     folder = opened_model_folder(model)
     stored = loading.load(folder)
-    from hiercos.engine import level_model
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
+    from hiercos.paper import level_model
 
     if stored.kind == "texts" and options.start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
@@ -104,9 +104,9 @@ def export(
         typer.echo(cost, err=True)
 
 
-def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "TestSamples", level: int) -> str:
+def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "Dataset", level: int) -> str:
     """Level accuracy, size and time of a whole model and of its level, as lines of text."""
-    from hiercos.engine import level_costs
+    from hiercos.paper import level_costs
 
     rows = level_costs(whole, pruned, samples.inputs, samples.labels, level)
     return "\n".join(
@@ -116,7 +116,7 @@ def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "TestSa
     )
 
 
-def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "TestSamples | None") -> str:
+def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "Dataset | None") -> str:
     """A sentence on the loss of quality with int8."""
     from hiercos.onnx import InferenceConfig, quality
 

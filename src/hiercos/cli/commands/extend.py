@@ -11,15 +11,17 @@ from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.display.row_progress import checking_lines, row_progress
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import LoadOptions, check_model_folder
-from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, TrainingOptions, grouped
+from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.training import ExtensionOptions
 from hiercos.records import refuse_finished_run
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-    from hiercos.engine import GrownData, Memory, StoredModel
+    from hiercos.model import Memory, StoredModel
     from hiercos.records import Record
     from hiercos.taxonomy import TaxonomyChange
+    from hiercos.training import GrownFeatures
 
 
 @grouped
@@ -29,7 +31,7 @@ def extend(
     data: options.Data,
     taxonomy: Annotated[Path, typer.Option(help="File with the new label tree.")],
     out: Annotated[Path, typer.Option(help="Folder for the extended model and its record.")],
-    training: TrainingOptions,
+    training: ExtensionOptions,
     columns: ColumnOptions,
     device_options: DeviceOptions,
     loading: LoadOptions,
@@ -55,48 +57,41 @@ def extend(
     if not resume:
         refuse_finished_run(out)
     device_options.check_names()
-    training.check_names()
-    if training.effort is not None:
-        raise OptionError(f"--effort {training.effort}: expected none, since an extended model keeps its members")
+    training.check()
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
     from hiercos.cli.display.training import training_callback
-    from hiercos.data import load_dataset
-    from hiercos.engine import ReadConfig, forgetting_notes, grown_data, train_run
+    from hiercos.data import completed, load_dataset
+    from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
+    from hiercos.training import extension_settings, forgetting_notes, grown_features
+    from hiercos.training import train as train_model
 
     stored, tree = loading.load(model), open_taxonomy(taxonomy)
     change = taxonomy_change(stored.model.taxonomy, tree)
     _report_change(change, taxonomy)
     kept = _chosen_memory(stored, memory, model)
-    dataset = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
+    per_class = 0 if kept is None else memory or _most_remembered(kept)
+    _check_kept(training.given, stored)
+    given = training.settings_of([stored.model.method], device_options.precision)[stored.model.method]
+    settings = extension_settings(stored, replace(given, memory=per_class))
+    found = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
+    dataset = completed(found, targets=settings.targets)
     _print_lines(dataset.notes)
-    config = training.config(
-        stored.model.method,
-        dict(stored.model.options),
-        precision=device_options.precision,
-        samples=len(dataset.rows("train")),
-        max_batch_size=256,
-        standardize=False,
-    )
-    config = replace(config, options=stored.model.options)
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
-        prepared = grown_data(stored, dataset, change, kept, reading)
-        _print_lines(forgetting_notes(prepared))
-        callback = training_callback(config, stored.rule.name)
-        per_class = 0 if kept is None else memory or _most_remembered(kept)
-        records = train_run(
-            fabric, prepared, config, out, rule=stored.rule, memory=per_class, resume=resume, callback=callback
-        )
+        features = grown_features(stored, dataset, change, kept, reading)
+        _print_lines(forgetting_notes(features))
+        callback = training_callback(settings)
+        trained = train_model(features, settings, fabric=fabric, folder=out, resume=resume, callback=callback)
         if fabric.is_global_zero:
-            _show(records[stored.rule.name], fabric, prepared, out, format)
+            _show(trained.records[stored.rule.name], fabric, features, out, format)
 
 
-def _show(record: "Record", fabric: "Fabric", data: "GrownData", out: Path, format: str) -> None:
+def _show(record: "Record", fabric: "Fabric", data: "GrownFeatures", out: Path, format: str) -> None:
     """Print the results of the test rows, and the accuracy on the new and on the old classes."""
     from hiercos.cli.display.result_tables import print_records
-    from hiercos.engine import growth_accuracy
+    from hiercos.training import growth_accuracy
 
     if len(data.dataset.rows("test")) or format != "table":
         print_records([record], format)
@@ -126,9 +121,19 @@ def _chosen_memory(stored: "StoredModel", per_class: int | None, model: Path) ->
         return None
     if per_class is None:
         return stored.memory
-    from hiercos.engine import Memory
+    from hiercos.model import Memory
 
     return Memory.choose(stored.memory.features, stored.memory.labels, per_class) if per_class else None
+
+
+def _check_kept(given: Iterable[str], stored: "StoredModel") -> None:
+    """Raise for a setting that an extended model keeps."""
+    from hiercos.methods import METHODS
+    from hiercos.training import KEPT_SETTINGS
+
+    for name in given:
+        if name in KEPT_SETTINGS or name in METHODS.options(stored.model.method):
+            raise OptionError(f"--set {name}: expected none, since an extended model keeps its method with its options")
 
 
 def _most_remembered(memory: "Memory") -> int:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.options.groups import OptionError
-from hiercos.errors import suggestion
 
 if TYPE_CHECKING:
     from hiercos.data import BuiltIn, Download
@@ -81,17 +80,16 @@ def data(
     """List the built-in data sets, whether they are present, and where their files belong."""
     from hiercos.data import BUILT_IN, data_root
 
-    if name is not None and name not in BUILT_IN:
-        raise OptionError(f"there is no built-in data set {name!r}{suggestion(name, BUILT_IN)}")
-    if download and name is None:
-        raise OptionError("--download: expected the name of a data set before it")
-    if download and name is not None:
+    names = list(BUILT_IN) if name is None else [BUILT_IN.checked_name(name)]
+    if download:
+        if name is None:
+            raise OptionError("--download: expected the name of a data set before it")
         _download(name, BUILT_IN[name], data_root(root))
         return
     typer.echo(
         f"Files are looked for in {data_root(root)} (--root or the variable HIERCOS_DATA names another folder).\n"
     )
-    for shown in [name] if name is not None else BUILT_IN:
+    for shown in names:
         _show(shown, BUILT_IN[shown], root, alone=name is not None)
 
 
@@ -125,13 +123,13 @@ def _size_and_checksum(archive: "Download") -> str:
 def _download(name: str, entry: "BuiltIn", root: Path) -> None:
     """Download the missing files of a data set; if that fails, print where to put them and exit with 1."""
     from hiercos.cli.display.row_progress import TransferDisplay
-    from hiercos.data import DownloadError, fetch
+    from hiercos.data import DownloadError
 
     by_hand = f"into {root} by hand: {entry.where}"
     if entry.is_present(root):
         typer.echo(f"{name} is in {root} already.", err=True)
         return
-    if not entry.downloads:
+    if entry.fetch is None:
         raise OptionError(f"--download: {name} cannot be downloaded; put it {by_hand}")
     missing = [archive for archive in entry.downloads if not archive.is_done(root)]
     for archive in missing:
@@ -139,7 +137,7 @@ def _download(name: str, entry: "BuiltIn", root: Path) -> None:
     for archive in missing:
         try:
             with TransferDisplay(archive.name) as display:
-                fetch(archive, root, display)
+                entry.fetch(archive, root, display)
         except DownloadError as error:
             typer.echo(f"error: {error}; or put it {by_hand}", err=True)
             raise typer.Exit(FAILED) from error

@@ -22,18 +22,16 @@ from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
     from hiercos.decisions import Posterior, Rule
-    from hiercos.predictions import AnswerColumns
+    from hiercos.model import AnswerColumns
 
 
 @dataclass(frozen=True)
 class InputColumnOptions:
     """Options for the columns and files of the inputs, and for faulty images."""
 
-    text_column: Annotated[
-        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
-    ] = None
-    path_column: Annotated[
-        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    input_column: Annotated[
+        str | None,
+        typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
     ] = None
     root: Annotated[
         Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
@@ -72,13 +70,6 @@ class AnswerTableOptions:
     probabilities: Annotated[
         bool, typer.Option("--probabilities", help="Instead of answers, the probability of every node.")
     ] = False
-    numbered_levels: Annotated[
-        bool,
-        typer.Option(
-            "--numbered-levels",
-            help="Call the columns of levels level_1, level_2, … even if the taxonomy names its levels.",
-        ),
-    ] = False
     format: Annotated[
         str | None,
         typer.Option(
@@ -113,11 +104,11 @@ class AnswerTableOptions:
 
     def columns(self, batch: "InputBatch", posterior: "Posterior", rule: "Rule") -> "AnswerColumns":
         """The answers to a batch of inputs, or the probabilities of all nodes, as columns."""
-        from hiercos.predictions import answer_columns, probability_columns
+        from hiercos.model import answer_columns, probability_columns
 
         if self.probabilities:
             return probability_columns(batch, posterior)
-        shown: dict[str, Any] = {"top": self.top, "explain": self.explain, "numbered": self.numbered_levels}
+        shown: dict[str, Any] = {"top": self.top, "explain": self.explain}
         return answer_columns(batch, posterior, rule, **shown)
 
     def counts_levels(self, rule: "Rule") -> bool:
@@ -189,7 +180,7 @@ def predict(
     answers.check(model)  # before torch is imported
     reading = columns.settings()
     from hiercos.data import read_inputs
-    from hiercos.predictions import node_value_columns
+    from hiercos.model import node_value_columns
 
     opened = open_model(model, device_options, loading)
     if chosen == FIFTYONE and opened.kind != "images":
@@ -225,7 +216,7 @@ def predict(
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":
     """A function that writes the answers to a batch with the kept columns of the input; it says which are renamed."""
-    from hiercos.predictions import kept_names, with_kept_columns
+    from hiercos.model import kept_names, with_kept_columns
 
     told: set[str] = set()
 

@@ -1,4 +1,4 @@
-"""`hiercos report`: one HTML file from a finished run or comparison."""
+"""`hiercos report`: one HTML file from a finished run or comparison, or its tables in Markdown or LaTeX."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,10 +7,13 @@ import typer
 
 from hiercos.cli.options.common import check_out, check_target
 from hiercos.cli.options.groups import check_option, grouped
+from hiercos.storage import write
 
 if TYPE_CHECKING:
     from hiercos.benchmark import ReportSource
     from hiercos.report import Results
+
+TABLES = {"md": "markdown", "tex": "latex"}  # formats of the tables alone
 
 
 @grouped
@@ -18,13 +21,15 @@ def report(
     *,
     folder: Annotated[Path, typer.Argument(help="Folder of hiercos train or hiercos compare.")],
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write.", show_default="FOLDER/report.html")
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="File to write.", show_default="FOLDER/report.html, or FOLDER/results.md or .tex"
+        ),
     ] = None,
+    format: Annotated[str, typer.Option(help="html, or the tables alone as md (Markdown) or tex (LaTeX).")] = "html",
     variant: Annotated[
         str,
         typer.Option(
-            "--variant",
-            "--line",  # the older name
             help="Variant whose answers are analysed: a method, or 'method + rule'.",
             show_default="the recommended one",
         ),
@@ -32,47 +37,48 @@ def report(
     no_inputs: Annotated[
         bool, typer.Option("--no-inputs", help="Leave out the texts and images of the test samples, for private data.")
     ] = False,
-    figures: Annotated[
-        str | None, typer.Option(help="Also write every figure as a file: svg, pdf or png.", show_default="no files")
-    ] = None,
+    figures: Annotated[bool, typer.Option("--figures", help="Also write every figure as an SVG file.")] = False,
 ) -> None:
-    """Write the report of a finished run or comparison: one HTML file that works offline."""
-    if figures is not None:
-        check_option("--figures", figures, ("svg", "pdf", "png"))
-    path = output or folder / "report.html"
+    """Write the report of a finished run or comparison: one HTML file that works offline, or its tables."""
+    check_option("--format", format, ("html", *TABLES))
+    path = output or folder / ("report.html" if format == "html" else f"results.{format}")
     figure_folder = path.with_name(f"{path.stem}-figures")
     if output is not None or folder.is_dir():
         check_target("--output", path)
-        if figures is not None:
+        if figures:
             check_out(figure_folder, "--figures")
     from hiercos.benchmark import ReportSource
-    from hiercos.report import report_figures, write_figures, write_report
+    from hiercos.report import report_figures, results_text, write_figures, write_report
 
     source = ReportSource.read(folder)
-    results, analysis = _results(source), source.analysis(variant, with_inputs=not no_inputs)
-    if figures is not None:
+    results = _results(source)
+    analysis = source.analysis(variant, with_inputs=not no_inputs) if format == "html" or figures else None
+    if figures:
         drawings = {name: figure.drawing for name, figure in report_figures(results, analysis).items()}
-        written = write_figures(drawings, figure_folder, figures)
-        typer.echo(f"{len(written)} figures are in {written[0].parent}.", err=True)
-    typer.echo(write_report(results, path, analysis), err=True)
+        written = write_figures(drawings, figure_folder)
+        typer.echo(f"{len(written)} figures are in {figure_folder}.", err=True)
+    if format == "html":
+        typer.echo(write_report(results, path, analysis), err=True)
+    else:
+        write(path, results_text(results, TABLES[format]))
+        typer.echo(f"The tables are in {path}.", err=True)
 
 
 def _results(source: "ReportSource") -> "Results":
     """The tables of a source."""
-    from hiercos.report import INTERVALS, comparison_results, learning_curve_results, read_statements, run_results
+    from hiercos.report import INTERVALS, Statement, comparison_results, learning_curve_results, run_results
 
     interval = next((known for known in INTERVALS if known == source.interval), next(iter(INTERVALS)))
     if source.has_curves:
         return learning_curve_results(source.records, interval=interval)
-    if not source.verdict:
+    if not source.statements:
         return run_results(source.records, source.recommended)
-    found = read_statements(source.statements, source.verdict)
-    advice = [statement for statement in found if statement.kind != "gain"]  # which is made anew from the records
+    found = [Statement.from_dict(values) for values in source.statements]
     return comparison_results(
         source.records,
         reference=source.reference or None,
         interval=interval,
-        advice=advice if source.statements else found[1:],
+        advice=[statement for statement in found if statement.kind != "gain"],  # which is made anew from the records
         recommended=source.recommended,
         row_spread=source.row_spread,
     )

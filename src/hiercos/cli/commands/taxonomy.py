@@ -13,19 +13,20 @@ from hiercos.taxonomy import (
     CATALOGUE,
     FORMATS,
     PARENTS,
+    LabelReader,
     Taxonomy,
     TaxonomyError,
     TaxonomyFacts,
     counted,
     kept_parents,
     open_taxonomy,
+    part_above,
+    part_below,
     read_taxonomy,
-    read_terms,
     taxonomy_facts,
     tree_lines,
     write_taxonomy,
 )
-from hiercos.taxonomy.formats import holds_terms
 
 REPEATED_SHOWN = 10  # number of repeated names to print
 CLASSES_SHOWN = 10  # number of names of new classes to print
@@ -43,11 +44,11 @@ WRITTEN = [name for name, form in FORMATS.items() if form.write]
 
 
 @dataclass(frozen=True)
-class TermOptions:
-    """Options for extracting a tree from a graph of terms, such as an ontology or WordNet."""
+class PartOptions:
+    """Options for taking a part of a taxonomy, such as a tree from an ontology."""
 
     under: Annotated[
-        str | None, typer.Option(help="Id of the root term: only terms below it are used.", show_default=False)
+        str | None, typer.Option(help="Id, path or name of the root: only nodes below it are used.", show_default=False)
     ] = None
     classes: Annotated[
         Path | None,
@@ -61,49 +62,51 @@ class TermOptions:
         ),
     ] = None
 
-    def tree(self, source: str, file_format: str | None) -> Taxonomy:
-        """The taxonomy from a graph of terms in a file; notes on omitted terms go to stderr."""
+    def part(self, taxonomy: Taxonomy, source: str) -> Taxonomy:
+        """The part that is asked for; a note on nodes that become classes goes to stderr."""
         if self.parents is not None:
             check_option("--parents", self.parents, PARENTS)
-        terms = read_terms(source, format=file_format)
-        for note in terms.notes:
-            typer.echo(f"{source}: {note}", err=True)
-        taxonomy = terms.tree(under=self.under, classes=self._class_ids(), parents=self.parents or "all")
-        if self.classes is None and taxonomy.is_tree and (lost := terms.lost_children_note(taxonomy)):
-            typer.echo(f"{source}: {lost}", err=True)
+        try:
+            return self._part(taxonomy, source)
+        except TaxonomyError as error:
+            raise TaxonomyError(f"{source}: {fault}" for fault in error.faults) from error
+
+    def _part(self, taxonomy: Taxonomy, source: str) -> Taxonomy:
+        wanted = self._class_ids()
+        if self.under is not None:
+            reader = LabelReader(taxonomy, source)
+            (node,) = reader.read([self.under], source="--under", row_name=None, inner=True)
+            taxonomy = part_below(taxonomy, int(node))
+        if self.parents is not None:
+            taxonomy = self._with_kept_parents(taxonomy, source)
+        if wanted:
+            rows, ids = zip(*wanted, strict=True)
+            reader, place = LabelReader(taxonomy, source), f"--classes {self.classes}"
+            nodes = reader.read(ids, source=place, row_name=lambda index: f"row {rows[index]}", inner=True)
+            taxonomy = part_above(taxonomy, nodes.tolist())
         return taxonomy
 
-    def _class_ids(self) -> list[str]:
+    def _with_kept_parents(self, taxonomy: Taxonomy, source: str) -> Taxonomy:
+        kept = kept_parents(taxonomy, str(self.parents))
+        added = kept.class_names[taxonomy.num_classes :]  # they follow the classes of the file
+        if added and self.classes is None:
+            count = counted(len(added), "node", "nodes")
+            change = "is now a class" if len(added) == 1 else "are now classes"
+            typer.echo(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.", err=True)
+        return kept
+
+    def _class_ids(self) -> list[tuple[int, str]]:
+        """Row and first word of each line of the file of classes."""
         if self.classes is None:
             return []
         try:
             lines = self.classes.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError) as error:
             raise OptionError(f"--classes {self.classes}: cannot be read: {error}") from error
-        if not any(line.strip() for line in lines):
+        found = [(row, line.split()[0]) for row, line in enumerate(lines, 1) if line.strip()]
+        if not found:
             raise OptionError(f"--classes {self.classes}: expected an id on each line, got none")
-        return [line.split()[0] for line in lines if line.strip()]
-
-    def one_parent_each(self, taxonomy: Taxonomy, source: str) -> Taxonomy:
-        """The taxonomy with the parents that are kept of a node with several."""
-        if self.parents is None:
-            return taxonomy
-        check_option("--parents", self.parents, PARENTS)
-        try:
-            kept = kept_parents(taxonomy, self.parents)
-        except TaxonomyError as error:
-            raise TaxonomyError(f"{source}: {fault}" for fault in error.faults) from error
-        if added := kept.class_names[taxonomy.num_classes :]:  # they follow the classes of the file
-            count = counted(len(added), "node", "nodes")
-            change = "is now a class" if len(added) == 1 else "are now classes"
-            typer.echo(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.", err=True)
-        return kept
-
-    def refuse_any(self, source: str) -> None:
-        """Raise an `OptionError` if any of these options is given, because the file holds a tree."""
-        given = {"--under": self.under, "--classes": self.classes}
-        for name in (name for name, value in given.items() if value is not None):
-            raise OptionError(f"{name}: expected a graph of terms (obo, wordnet), but {source} is a tree")
+        return found
 
 
 @app.command()
@@ -112,7 +115,7 @@ def show(
     *,
     source: TaxonomySource,
     file_format: FormatOption = None,
-    choice: TermOptions,
+    choice: PartOptions,
     depth: Annotated[int, typer.Option(min=1, help="Levels of the tree to print.")] = 3,
     children: Annotated[int, typer.Option(min=1, help="Children of a node to print; the rest are counted.")] = 8,
 ) -> None:
@@ -125,7 +128,7 @@ def show(
 
 @app.command()
 @grouped
-def check(*, source: TaxonomySource, file_format: FormatOption = None, choice: TermOptions) -> None:
+def check(*, source: TaxonomySource, file_format: FormatOption = None, choice: PartOptions) -> None:
     """Report all faults of a taxonomy, or that it is valid."""
     typer.echo(f"{source}: valid, {_size(_taxonomy(source, file_format, choice))}")
 
@@ -140,7 +143,7 @@ def convert(
     to_format: Annotated[
         str | None, typer.Option(help=f"Format of OUTPUT ({', '.join(WRITTEN)}); by default, by the extension.")
     ] = None,
-    choice: TermOptions,
+    choice: PartOptions,
     without_ids: Annotated[bool, typer.Option("--without-ids", help="Drop the ids and keep the names.")] = False,
 ) -> None:
     """Write a taxonomy in another format; names, ids and the order of the classes are kept."""
@@ -152,13 +155,10 @@ def convert(
     typer.echo(f"wrote {output}: {_size(taxonomy)}", err=True)
 
 
-def _taxonomy(source: str, file_format: str | None, choice: TermOptions) -> Taxonomy:
+def _taxonomy(source: str, file_format: str | None, choice: PartOptions) -> Taxonomy:
     """The taxonomy of a file or a built-in one; a source with a format is always a file."""
-    if holds_terms(source, file_format):
-        return choice.tree(source, file_format)
-    choice.refuse_any(source)
     taxonomy = open_taxonomy(source) if file_format is None else read_taxonomy(source, format=file_format)
-    return choice.one_parent_each(taxonomy, source)
+    return choice.part(taxonomy, source)
 
 
 def _without_ids(taxonomy: Taxonomy) -> Taxonomy:

@@ -11,11 +11,10 @@ import typer
 from hiercos.cli.display.output import Row, emit
 from hiercos.cli.options.groups import OptionError
 from hiercos.errors import suggestion
-from hiercos.metric_table import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
+from hiercos.metrics import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
 
 if TYPE_CHECKING:
-    from hiercos.benchmark import SampleMetrics
-    from hiercos.predictions import LabelledImages, ScoreSet
+    from hiercos.evaluation import LabelledImages, SampleMetrics, ScoreSet
     from hiercos.taxonomy import Taxonomy
 
 TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are rounded
@@ -23,7 +22,7 @@ TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are round
 
 def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "ScoreSet":
     """The predictions in a file, see `read_scores`; its notes go to stderr."""
-    from hiercos.predictions import read_scores
+    from hiercos.evaluation import read_scores
 
     found = read_scores(scores, taxonomy, labels)
     for note in found.notes:
@@ -33,14 +32,14 @@ def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages
 
 def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
     """The metrics of each sample in a file of predictions; its notes go to stderr."""
-    from hiercos.benchmark import sample_metrics
+    from hiercos.evaluation import sample_metrics
 
     return sample_metrics(read_predictions(scores, taxonomy, labels), taxonomy)
 
 
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
     """A row for each metric: its value, its 95% interval, and the number of samples."""
-    from hiercos.benchmark import bootstrap_interval
+    from hiercos.evaluation import bootstrap_interval
 
     found = bootstrap_interval(samples.values, samples.averages, seed=seed)
     counts = len(samples.values) - _missing(samples)
@@ -67,7 +66,7 @@ def _open_interval(name: str, mean: float, count: int) -> tuple[float, float]:
 
 def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: int = 0) -> list[Row]:
     """A row for each metric: both values, their difference with a 95% interval, and the p-value of the paired test."""
-    from hiercos.benchmark import bootstrap_difference, sample_means
+    from hiercos.evaluation import bootstrap_difference, sample_means
 
     found = bootstrap_difference(samples.values, other.values, samples.averages, seed=seed)
     columns = zip(
@@ -140,7 +139,7 @@ class MetricChoice:
         if self.all_metrics and self.metrics is not None:
             raise OptionError("--all, --metrics: expected one of them")
         if not of_metrics and self != MetricChoice():
-            raise OptionError("--all, --metrics: expected no --per-class, --per-level or --reliability with them")
+            raise OptionError("--all, --metrics: expected no --by with them")
         self.names()
 
     def rows(self, rows: Sequence[Row], format: str) -> Sequence[Row]:

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
 
+from hiercos import storage
 from hiercos.cli.options.groups import OptionError, check_option
+from hiercos.csv_text import csv_text
 from hiercos.errors import visible
-from hiercos.files import csv_text, write_atomically, written_atomically
 
 if TYPE_CHECKING:
-    from hiercos.predictions import AnswerColumns
+    from hiercos.model import AnswerColumns
 
 Row = Mapping[str, Any]
 TableFormat = Annotated[str, typer.Option("--format", help="table, csv or json.")]
@@ -77,7 +78,7 @@ def emit(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: boo
 def deliver(content: str | bytes, output: Path | None) -> None:
     """Write text to standard output, or text or bytes to a file, completely or not at all."""
     if output is not None:
-        write_atomically(output, content)
+        storage.write(output, content)
     else:
         sys.stdout.write(str(content))
 
@@ -162,7 +163,7 @@ def fiftyone_text(rows: Sequence[Mapping[str, Any]]) -> str:
     Args:
         rows: rows with `image`, `class` and `confidence`; the levels and the id become attributes of the label.
     """
-    from hiercos.predictions import is_level_column
+    from hiercos.model import is_level_column
 
     labels = {
         os.path.abspath(row["image"]): {
@@ -313,7 +314,7 @@ def streamed(
         deliver(fiftyone_text(kept), output) if format == FIFTYONE else emit(kept, format, output)
         return
     with ExitStack() as stack:
-        stream = sys.stdout.buffer if output is None else stack.enter_context(written_atomically(output))
+        stream = sys.stdout.buffer if output is None else stack.enter_context(storage.writing(output))
         writer = (SafeCsvWriter if csv_safe and format == "csv" else WRITERS[format])(stream)
         yield writer.write
         writer.close()

@@ -1,40 +1,138 @@
-"""Progress of a pass over images or texts on stderr: a bar on a terminal, else a line every ten seconds."""
+"""Progress on stderr: bars on a terminal, else a line at most every ten seconds."""
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
+from typing import Self
 
+import rich.progress
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
+from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
 
 from hiercos.cli.options.groups import is_first_process
 
-REPORT_INTERVAL = 10.0  # seconds between two plain lines
+INTERVAL = 10.0  # seconds between two lines of a row
 
 
-def row_progress(kind: str, doing: str) -> RowBar | RowLines | None:
-    """A progress display: a bar if stderr is a terminal, else lines; None for vectors and in all but the first process.
+class Progress:
+    """Rows of progress, which stay visible at the end; a context manager.
+
+    Args:
+        console: console to print to; stderr by default.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[text]}"))
+        self.bars = rich.progress.Progress(*columns, TimeRemainingColumn(), console=self.console)
+        self.rows: list[Row] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def row(self, name: str, total: float | None = None) -> Row:
+        """A new row."""
+        self.rows.append(Row(self, name, total))
+        return self.rows[-1]
+
+    def say(self, text: str) -> None:
+        """Print a line of its own."""
+        self.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+    def close(self) -> None:
+        """Print what is left to print, and release the terminal."""
+        for row in self.rows:
+            row.flush()
+        if self.bars.live.is_started:
+            self.bars.stop()
+
+
+class Row:
+    """One row of progress: a bar on a terminal, else lines.
+
+    Args:
+        progress: progress that it belongs to.
+        name: name of the row.
+        total: number of steps; None for an unknown one.
+    """
+
+    def __init__(self, progress: Progress, name: str, total: float | None) -> None:
+        self.progress, self.waiting, self.printed = progress, "", time.monotonic()
+        self.task = progress.bars.add_task(name, total=total, text="")
+
+    def show(
+        self, text: str, done: float | None = None, total: float | None = None, *, line: str | None = None
+    ) -> None:
+        """Show the state of the row.
+
+        Args:
+            text: text beside the bar.
+            done: number of steps that are done; None if it is unchanged.
+            total: number of steps; None if it is unchanged.
+            line: text of a line, where there is no bar; `text` by default.
+        """
+        if self.progress.console.is_terminal:
+            self.progress.bars.start()
+            self.progress.bars.update(self.task, completed=done, total=total, text=text)
+            return
+        self.waiting = text if line is None else line
+        if time.monotonic() - self.printed >= INTERVAL:
+            self.flush()
+
+    def named(self, name: str) -> Self:
+        """The same row under another name."""
+        self.progress.bars.update(self.task, description=name)
+        return self
+
+    def flush(self) -> None:
+        """Print the last line unless it was printed."""
+        if self.waiting:
+            self.progress.say(self.waiting)
+            self.waiting, self.printed = "", time.monotonic()
+
+
+def row_progress(kind: str, doing: str) -> RowProgress | None:
+    """A progress display of a pass over inputs; None for vectors and in all but the first process.
 
     Args:
         kind: kind of the inputs.
         doing: name of the operation, such as "embedding".
     """
-    if kind == "vectors" or not is_first_process():
-        return None
-    console = Console(stderr=True)
-    return RowBar(console, kind, doing) if console.is_terminal else RowLines(kind, doing)
+    return None if kind == "vectors" or not is_first_process() else RowProgress(kind, doing)
+
+
+class RowProgress:
+    """Progress callback of a pass over inputs, with their number per second."""
+
+    def __init__(self, kind: str, doing: str, console: Console | None = None) -> None:
+        self.kind, self.progress = kind, Progress(console)
+        self.row, self.doing = self.progress.row(doing), doing
+        self.first, self.total, self.begin = 0, 0, time.monotonic()
+
+    def start(self, done: int, total: int) -> None:
+        """Begin with the number of inputs that an earlier process finished."""
+        self.first, self.total, self.begin = done, total, time.monotonic()
+        if done:
+            self.progress.say(f"resuming: {done:,} of {total:,} {self.kind} are done")
+
+    def rows(self, done: int) -> None:
+        """Show the number of inputs that are done."""
+        rate = (done - self.first) / max(time.monotonic() - self.begin, 1e-9)
+        left = f", {(self.total - done) / rate:.0f} s left" if done < self.total and rate else ""
+        text = f"{done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s"
+        self.row.show(text, done, self.total, line=f"{self.doing} {text}{left}")
+
+    def close(self) -> None:
+        """Print what is left to print, and release the terminal."""
+        self.progress.close()
 
 
 @contextmanager
@@ -46,7 +144,7 @@ def counting_rows(kind: str, doing: str, total: int | None) -> Iterator[Callable
         doing: name of the operation, such as "predicting".
         total: number of inputs; nothing is shown if it is unknown.
     """
-    display = row_progress(kind, doing) if total is not None else None
+    display = row_progress(kind, doing)
     if display is None or total is None:
         yield lambda _: None
         return
@@ -64,123 +162,35 @@ def counting_rows(kind: str, doing: str, total: int | None) -> Iterator[Callable
         display.close()
 
 
-class Throughput:
-    """Number of inputs per second since the start, without those that an earlier process finished."""
-
-    def __init__(self, done: int) -> None:
-        self.first, self.start = done, time.monotonic()
-
-    def per_second(self, done: int) -> float:
-        """The mean rate until now."""
-        return (done - self.first) / max(time.monotonic() - self.start, 1e-9)
-
-
-class RowLines:
-    """A line every ten seconds and one at the end, for logs and pipes."""
-
-    def __init__(self, kind: str, doing: str) -> None:
-        self.kind, self.doing, self.total, self.done = kind, doing, 0, 0
-        self.throughput, self.reported = Throughput(0), time.monotonic()
-
-    def start(self, done: int, total: int) -> None:
-        """Print the number of inputs that an earlier process finished, if any."""
-        self.total, self.done, self.throughput = total, done, Throughput(done)
-        if done:
-            self._say(f"resuming: {done:,} of {total:,} {self.kind} are done")
-
-    def rows(self, done: int) -> None:
-        """Print the progress, at most once in `REPORT_INTERVAL` and at the end."""
-        self.done = done
-        if time.monotonic() - self.reported >= REPORT_INTERVAL or done == self.total:
-            self.reported = time.monotonic()
-            rate = self.throughput.per_second(done)
-            left = f", {(self.total - done) / rate:.0f} s left" if done < self.total else ""
-            self._say(f"{self.doing} {done:,}/{self.total:,} {self.kind}, {rate:.1f} {self.kind}/s{left}")
-
-    def close(self) -> None:
-        """Do nothing."""
-
-    def _say(self, text: str) -> None:
-        sys.stderr.write(f"{text}\n")
-        sys.stderr.flush()
-
-
-class RowBar:
-    """A progress bar with the number of inputs per second; it stays visible at the end."""
-
-    def __init__(self, console: Console, kind: str, doing: str) -> None:
-        columns = (TextColumn(doing), BarColumn(), MofNCompleteColumn(), TextColumn("{task.fields[rate]}"))
-        self.progress = Progress(*columns, TimeRemainingColumn(), console=console)
-        self.kind, self.throughput = kind, Throughput(0)
-        self.task = self.progress.add_task("", rate="")
-
-    def start(self, done: int, total: int) -> None:
-        """Show the bar."""
-        self.throughput = Throughput(done)
-        self.progress.update(self.task, completed=done, total=total)
-        self.progress.start()
-
-    def rows(self, done: int) -> None:
-        """Update the bar."""
-        self.progress.update(self.task, completed=done, rate=f"{self.throughput.per_second(done):.1f} {self.kind}/s")
-
-    def close(self) -> None:
-        """Stop updating the bar and release the terminal."""
-        self.progress.stop()
-
-
-CHECK_INTERVAL = 10.0  # seconds between two lines
-
-
 def checking_lines() -> Callable[[int, int], None] | None:
     """Callback that prints the number of checked images every ten seconds; None in all but the first process."""
-    reported = time.monotonic()
+    if not is_first_process():
+        return None
+    progress = Progress()
+    row = progress.row("checking")
 
     def report(done: int, total: int) -> None:
-        nonlocal reported
-        if time.monotonic() - reported >= CHECK_INTERVAL:
-            reported = time.monotonic()
-            sys.stderr.write(f"checked {done:,} of {total:,} images\n")
-            sys.stderr.flush()
+        row.show(f"{done:,} of {total:,} images", done, total, line=f"checked {done:,} of {total:,} images")
+        if done == total:
+            row.waiting = ""  # a quick check says nothing
+            progress.close()
 
-    return report if is_first_process() else None
-
-
-TENTHS = 10
+    return report
 
 
-class TransferDisplay:
+class TransferDisplay(Progress):
     """Progress callback of a download, called with the bytes received and expected; a context manager.
 
     Args:
         name: name of the file.
+        console: console to print to; stderr by default.
     """
 
-    def __init__(self, name: str) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
-        self.live = Progress(*columns, TimeRemainingColumn(), console=console) if console.is_terminal else None
-        self.task = self.live.add_task(name, total=None) if self.live else None
-        self.name, self.said = name, 0
-
-    def __enter__(self) -> TransferDisplay:
-        if self.live:
-            self.live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.live:
-            self.live.stop()
+    def __init__(self, name: str, console: Console | None = None) -> None:
+        super().__init__(console)
+        self.name, self.file = name, self.row(name)
 
     def __call__(self, received: int, expected: int) -> None:
-        """Update the bar, or print a line for each tenth."""
-        if self.live and self.task is not None:
-            self.live.update(self.task, completed=received, total=expected)
-            return
-        tenth = TENTHS * received // expected
-        if tenth > self.said:
-            self.said = tenth
-            sys.stderr.write(f"{self.name}  {tenth * 100 // TENTHS}%\n")
-            sys.stderr.flush()
+        """Show the number of bytes."""
+        text = f"{received / 1e6:.1f}/{expected / 1e6:.1f} MB"
+        self.file.show(text, received, expected, line=f"{self.name}  {text}")

@@ -13,7 +13,7 @@ from hiercos.errors import FaultsError
 
 if TYPE_CHECKING:
     from hiercos.decisions import AnswerRequest, HeldOutChains, Posterior, Rule
-    from hiercos.predictions import RowWeights
+    from hiercos.evaluation import RowWeights
     from hiercos.taxonomy import Taxonomy
 
 
@@ -62,12 +62,9 @@ class AnswerOptions:
         str | None,
         typer.Option(
             help="Decision rule: none, crm, hops, default, hie; or one that answers at any level: back-off, majority, "
-            "plurality, darts, hf-beta, speciesnet.",
+            "plurality, darts, hf-beta, speciesnet; with parameters as hf-beta:beta=0.5.",
             show_default="the model's rule; none for --scores",
         ),
-    ] = None
-    rule_option: Annotated[
-        list[str] | None, typer.Option(help="Parameter of --rule, as name=value, such as beta=0.5; repeatable.")
     ] = None
     costs: Annotated[
         Path | None, typer.Option(help="Table of costs: answer with the least expected cost.", show_default=False)
@@ -142,7 +139,7 @@ class AnswerOptions:
         """
         from hiercos.decisions import AnswerRequest
 
-        if self.costs is not None and (self.rule is not None or self.rule_option):
+        if self.costs is not None and self.rule is not None:
             raise OptionError("--costs: expected no --rule with it")
         if self.delta is not None and self.target_precision is None and self.max_overshoot is None:
             raise OptionError("--delta: expected --target-precision or --max-overshoot with it")
@@ -178,12 +175,11 @@ class AnswerOptions:
     def _rule(self, taxonomy: "Taxonomy | None") -> "str | Rule | None":
         from hiercos.cli.options.common import named_values
         from hiercos.decisions import rule
-        from hiercos.predictions import read_costs
+        from hiercos.evaluation import read_costs
 
-        if self.rule_option:
-            if self.rule is None:
-                raise OptionError("--rule-option: expected --rule with it")
-            return rule(self.rule, **named_values(self.rule_option, "--rule-option"))
+        name, colon, parameters = (self.rule or "").partition(":")
+        if colon:
+            return rule(name, **named_values(parameters.split(","), f"--rule {name}:"))
         return self.rule if self.costs is None or taxonomy is None else read_costs(self.costs, taxonomy)
 
 
@@ -203,7 +199,7 @@ class RowOptions:
     def weights(self, inputs: str, taxonomy: "Taxonomy") -> "list[RowWeights]":
         """The weights of the rows, from the input table and the file of priors."""
         from hiercos.data import SAMPLE_TABLES
-        from hiercos.predictions import read_row_nodes, read_row_priors
+        from hiercos.evaluation import read_row_nodes, read_row_priors
 
         found = []
         if self.within_column is not None:

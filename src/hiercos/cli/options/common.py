@@ -2,23 +2,19 @@
 
 import json
 import os
-import sys
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from hiercos import storage
 from hiercos.cli.options.groups import OptionError
-from hiercos.errors import suggestion
-from hiercos.files import check_folder_writable, check_writable
-from hiercos.locks import check_unlocked
-from hiercos.manifest import Manifest
+from hiercos.storage import Folder
 
 if TYPE_CHECKING:
-    from hiercos.engine import StoredModel
+    from hiercos.model import StoredModel
 
 
 def check_model_folder(model: Path) -> None:
@@ -31,15 +27,17 @@ def check_model_folder(model: Path) -> None:
     raise OptionError(f"{model}: expected the folder that hiercos train wrote{exported}, this is a file")
 
 
-def opened_model_folder(model: Path) -> Manifest:
-    """The files of a model folder, all of them old or all new if another process replaces it meanwhile.
+def opened_model_folder(model: Path) -> Folder:
+    """The files of a model folder, which belong together.
 
     Raises:
         OptionError: if there is no such folder.
-        ManifestError: if its manifest is damaged.
+        ModelError, StorageError: if it is not whole.
     """
     check_model_folder(model)
-    return Manifest.of(model)
+    from hiercos.model import model_files
+
+    return model_files(model)
 
 
 @dataclass(frozen=True)
@@ -49,17 +47,14 @@ class LoadOptions:
     trust_backbone: Annotated[
         bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model names.")
     ] = False
-    no_verify: Annotated[
-        bool, typer.Option("--no-verify", help="Do not compare the weights of the model with their checksums.")
-    ] = False
 
-    def load(self, model: Path | Manifest) -> "StoredModel":
+    def load(self, model: Path | Folder) -> "StoredModel":
         """Load a model folder, or one whose files are open already."""
         if isinstance(model, Path):
             check_model_folder(model)
-        from hiercos.engine import load_model
+        from hiercos.model import load_model
 
-        return load_model(model, verify=not self.no_verify, trust_backbone=self.trust_backbone)
+        return load_model(model, trust_backbone=self.trust_backbone)
 
 
 def check_target(option: str, file: Path | None) -> None:
@@ -76,7 +71,7 @@ def check_target(option: str, file: Path | None) -> None:
     if not file.parent.is_dir():
         raise OptionError(f"{option} {file}: there is no folder {file.parent}")
     try:
-        check_writable(file)
+        storage.check_writable(file)
     except OSError as error:
         raise OptionError(f"{option} {file}: nothing can be written to {error.filename} ({error.strerror})") from error
 
@@ -86,8 +81,8 @@ def check_out(folder: Path, option: str = "--out") -> None:
     if os.path.exists(folder) and not os.path.isdir(folder):
         raise OptionError(f"{option} {folder}: expected a folder, got a file")
     try:
-        check_folder_writable(folder)
-        check_unlocked(folder)
+        with storage.folder(folder):
+            pass
     except OSError as error:
         raise OptionError(
             f"{option} {folder}: nothing can be written to {error.filename or folder} ({error.strerror})"
@@ -99,11 +94,6 @@ Data = Annotated[
     typer.Argument(
         help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
     ),
-]
-Dim = Annotated[int, typer.Option(min=1, help="Number of dense TF-IDF features of a text, for methods that need them.")]
-Set = Annotated[
-    list[str] | None,
-    typer.Option("--set", help="Option of the method, as name=value (see hiercos methods NAME); repeatable."),
 ]
 BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
 Workers = Annotated[
@@ -119,17 +109,11 @@ CsvSafe = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 
-def method_options(pairs: list[str] | None) -> dict[str, Any]:
-    """The options of a method, given by --set."""
-    return named_values(pairs, "--set")
-
-
-def check_rules(names: Iterable[str]) -> None:
-    """Raise for the first unknown decision rule; needs no torch."""
+def rule_names(names: Iterable[str]) -> list[str]:
+    """Names of decision rules, none an alias; raises for the first unknown one. Needs no torch."""
     from hiercos.decisions import RULES
 
-    for name in names:
-        RULES[name]  # raises for an unknown rule and lists the known ones
+    return [RULES.checked_name(name) for name in names]
 
 
 def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:
@@ -150,75 +134,8 @@ def _json_or_text(value: str) -> Any:
         return value
 
 
-# Names that options may have, listed here because their registries import torch; a test compares the lists.
-METHOD_NAMES = (
-    "barz-denzler",
-    "c-hmcnn",
-    "conditional-softmax",
-    "cross-entropy",
-    "cross-entropy-mlp",
-    "default",
-    "flamingo-1",
-    "flamingo-2",
-    "flat-committee",
-    "gaussian",
-    "hace",
-    "hafeat-1",
-    "hafeat-2",
-    "haframe",
-    "hier-cos",
-    "hxe",
-    "linear-svm",
-    "logistic",
-    "path-softmax",
-    "soft-labels",
-    "tree-logistic",
-    "yolo-v2",
-)
-AXIS_NAMES = ("alpha", "direction", "regulariser", "span", "exponent")
-BACKBONE_NAMES = ("efficientnet-lite0", "minilm", "ngrams", "resnet-50", "vit-small", "wide-resnet-28")
-BACKBONE_PREFIXES = ("onnx", "sentence-transformers", "timm", "transformers")
+def method_names(names: Iterable[str]) -> list[str]:
+    """Names of methods, none an alias; raises for the first unknown one. Needs no torch."""
+    from hiercos.methods import METHODS
 
-
-def check_method_names(names: Iterable[str]) -> None:
-    """Raise for the first unknown method; torch is imported only where another package registers methods."""
-    if not _asks_registry("hiercos.methods", "hiercos.methods"):
-        return _check("method", names, METHOD_NAMES)
-    from hiercos.methods import METHODS as REGISTRY
-
-    for name in names:
-        REGISTRY.checked_name(name)
-    return None
-
-
-def check_backbone_name(name: str) -> None:
-    """Raise for an unknown backbone; torch is imported only where another package registers backbones."""
-    if not _asks_registry("hiercos.backbones", "hiercos.nn.backbones"):
-        listed = (*BACKBONE_NAMES, *(f"{prefix}:MODEL" for prefix in BACKBONE_PREFIXES))
-        prefix, colon, model = name.partition(":")
-        return _check("backbone", [] if colon and model and prefix in BACKBONE_PREFIXES else [name], listed)
-    from hiercos.nn.backbones import BACKBONES as REGISTRY
-
-    REGISTRY[name]
-    return None
-
-
-def check_axis_names(names: Iterable[str]) -> None:
-    """Raise for the first unknown axis of an ablation."""
-    _check("axis", names, AXIS_NAMES)
-
-
-def _asks_registry(group: str, module: str) -> bool:
-    """Whether only the registry knows all names: it is imported already, or other packages register more.
-
-    Args:
-        group: group of the entry points of other packages.
-        module: module of the registry.
-    """
-    return module in sys.modules or bool(entry_points(group=group))
-
-
-def _check(kind: str, names: Iterable[str], known: Collection[str]) -> None:
-    for name in names:
-        if name not in known:
-            raise OptionError(f"unknown {kind} {name!r}{suggestion(name, known)}")
+    return [METHODS.checked_name(name) for name in names]

@@ -1,9 +1,8 @@
 """Options of the commands that compare runs (search, results, model to ship), and the printing of their results."""
 
-import dataclasses
 import json
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -11,19 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.display.output import check_format
-from hiercos.cli.options.groups import OptionError, TrainingOptions, check_option, option_words
+from hiercos.cli.options.groups import OptionError, option_words
+from hiercos.cli.options.training import OF_BACKBONE, record_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from lightning_fabric import Fabric
-
-    from hiercos.analysis import Analysis
     from hiercos.benchmark import Tuning
     from hiercos.data import Dataset
-    from hiercos.engine import PreparedData
+    from hiercos.evaluation import Analysis
     from hiercos.records import Record
-    from hiercos.report import IntervalConvention, Recommendation, Results, Statement
+    from hiercos.report import Recommendation, Results, Statement
 
 SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
 
@@ -36,17 +33,12 @@ class TuneOptions:
         int,
         typer.Option(min=0, help="Trials in the search of each method's settings, including the given ones."),
     ] = 0
-    tune_for: Annotated[str, typer.Option(help="Validation metric that chooses the best trial: top1 or hops.")] = "top1"
-
-    def check(self) -> None:
-        """Raise an `OptionError` for an unknown metric."""
-        check_option("--tune-for", self.tune_for, ("top1", "hops"))
 
     def tuning(self) -> "Tuning | None":
         """The search, or None if there is none."""
         from hiercos.benchmark import Tuning
 
-        return Tuning(self.tune, "hops" if self.tune_for == "hops" else "top1") if self.tune else None
+        return Tuning(self.tune) if self.tune else None
 
 
 @dataclass(frozen=True)
@@ -55,9 +47,11 @@ class CurveOptions:
 
     shots: Annotated[
         str | None,
-        typer.Option(help="Learning curves: training samples of a class, as 1,2,5,all.", show_default="all, no curves"),
+        typer.Option(
+            help="Learning curves: training samples of a class, as 1,2,5,all; each seed draws its own.",
+            show_default="all, no curves",
+        ),
     ] = None
-    draws: Annotated[int, typer.Option(min=1, help="With --shots: draws of the training samples, one run each.")] = 5
 
     def check(self) -> None:
         """Raise an `OptionError` for shots that are neither numbers above 0 nor all."""
@@ -101,33 +95,20 @@ class ResultOptions:
     format: Annotated[
         str, typer.Option(help="table, markdown, latex, csv or json to standard output, or parquet to --out.")
     ] = "table"
-    interval: Annotated[
-        str,
-        typer.Option(help="Confidence intervals: sample (sample deviation) or published (as in the published tables)."),
-    ] = "sample"
-
-    @property
-    def convention(self) -> "IntervalConvention":
-        """The convention of the intervals; an unknown one is an error."""
-        from hiercos.report import INTERVALS
-
-        check_option("--interval", self.interval, INTERVALS)
-        return next(known for known in INTERVALS if known == self.interval)
 
     def check(self) -> None:
         """Raise an `OptionError` for an invalid option, before any work is done."""
         check_format(self.format, Path("results.parquet"))
-        self.convention  # noqa: B018  # raises for an unknown one
 
     def show(self, results: "Results", out: Path, analysis: "Analysis | None" = None) -> None:
-        """Write results.csv, .md, .tex, .json and report.html to a folder, and print the results in `format`."""
+        """Write results.csv, results.json and report.html to a folder, and print the results in `format`."""
         from hiercos.cli.display.output import emit
         from hiercos.cli.display.result_tables import print_results
         from hiercos.report import results_text, write_results
 
         report = write_results(results, out, analysis)
         if self.format == "table":
-            print_results(results, str(out / "results.md"))
+            print_results(results, str(out / "report.html"))
         elif self.format == "parquet":
             emit(results.rows, "parquet", out / "results.parquet")
         else:
@@ -149,23 +130,18 @@ class ComparisonOptions(ResultOptions):
 
     def named_reference(self, names: Collection[str]) -> str | None:
         """The name of the reference in tables, or None; a reference that is not among `names` is an error."""
-        from hiercos.methods import DEFAULT, DEFAULT_RULE
+        from hiercos.decisions import RULES
+        from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
         from hiercos.records import variant_name
         from hiercos.report import checked_reference
 
         if self.reference is None:
             return None
         method, _, rule = (part.strip() for part in self.reference.partition("+"))
+        method, rule = METHODS.real_name(method), RULES.real_name(rule)
         if method == DEFAULT:
             return checked_reference(variant_name(DEFAULT, rule or DEFAULT_RULE), names)
-        return checked_reference(self.reference, names)
-
-
-@dataclass(frozen=True)
-class DimOption:
-    """The number of TF-IDF features of a text."""
-
-    dim: int = 256
+        return checked_reference(variant_name(method, rule) if rule else method, names)
 
 
 @dataclass(frozen=True)
@@ -183,13 +159,13 @@ class ShipOptions:
 
             check_shipping(self.ship)
 
-    def copy(self, fabric: "Fabric", data: "PreparedData", record: "Record", out: Path) -> None:
+    def copy(self, record: "Record", out: Path) -> None:
         """Copy the model of a record from the folder of a comparison, if a folder was given."""
         if self.ship is None:
             return
         from hiercos.benchmark import ship_model
 
-        ship_model(fabric, data, record, out, self.ship)
+        ship_model(record, out, self.ship)
         typer.echo(f"The model {record.name} of seed {record.seed} is in {self.ship}.", err=True)
 
 
@@ -199,7 +175,7 @@ def recommended(
     """The recommended variant, from the answers of all variants to the test rows, and the intervals over these rows."""
     import numpy as np
 
-    from hiercos.benchmark import AnswerTable
+    from hiercos.evaluation import AnswerTable
     from hiercos.report import recommend, summarize
 
     trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
@@ -218,25 +194,19 @@ def _announce_ranking(variant: str) -> None:
     typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
 
 
-def command_statement(record: "Record", data: str, training: TrainingOptions, *others: Any) -> "Statement":
+def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
     """The statement with the command that trains the model of a record.
 
     Args:
         record: record of a run and rule.
         data: data argument of the comparison.
-        training: training options of the comparison; the seed and searched settings are those of the record.
+        backbone: options of the backbone by name.
         *others: the other option groups that `compare` and `train` share.
     """
-    from hiercos.methods import METHODS
     from hiercos.report import Statement
 
-    chosen = {name: record.config[name] for name in ("learning_rate", "weight_decay", "seed")}
-    if "effort" not in METHODS.options(record.method):
-        chosen["effort"] = None  # refused by `train`
-    words = option_words(*others, dataclasses.replace(training, **chosen))
-    if record.tuning is not None:
-        for name, value in record.config["options"].items():
-            words += ["--set", f"{name}={json.dumps(value)}"]
-    model = ["--method", record.method, "--rule", record.rule, "--out", "MODEL"]
-    command = shlex.join(["hiercos", "train", data, *words, *model])
+    words = option_words(*others)
+    for name, value in backbone.items():
+        words += ["--set", f"{OF_BACKBONE}{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    command = shlex.join(["hiercos", "train", data, *words, *record_words(record), "--out", "MODEL"])
     return Statement("command", command, subject="To train it")

@@ -4,32 +4,25 @@ import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from hiercos.cli.options.replacements import replacement_fault
 from hiercos.errors import FaultsError, visible
-from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for, check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset, Purpose
-    from hiercos.engine import DeviceContext, ReadConfig, TrainConfig
-    from hiercos.taxonomy import Taxonomy
+    from hiercos.encoders import DeviceContext, ReadConfig
 
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # supported in training
-OPTIMIZERS = ("adamw", "sgd", "amsgrad")
-SCHEDULES = ("cosine", "one-cycle", "constant", "plateau")
-EFFORTS = ("quick", "normal", "best")
-EFFORT = "normal"  # where none is given
 
 
 class OptionError(FaultsError):
@@ -98,11 +91,13 @@ def option_words(*groups: Any) -> list[str]:
 class ColumnOptions:
     """Options for the columns and files of the data, and for faulty images."""
 
-    text_column: Annotated[
-        str | None, typer.Option(help="Column of the texts; 'text' by default.", show_default=False)
-    ] = None
-    path_column: Annotated[
-        str | None, typer.Option(help="Column of paths to images; 'path' by default.", show_default=False)
+    input_column: Annotated[
+        str | None,
+<<<<<<< HEAD
+        typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
+=======
+        typer.Option(help="Column of texts or of paths to images; 'text' by default, else 'path'.", show_default=False),
+>>>>>>> w-data
     ] = None
     label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
     split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
@@ -128,19 +123,23 @@ class DataOptions(ColumnOptions):
         if self.taxonomy is not None:
             check_taxonomy_source(self.taxonomy)
 
-    def read(self, source: str, *, purpose: "Purpose" = "compare", test: bool = True) -> "Dataset":
-        """Read the data set; notes about it go to stderr.
+    def read(
+        self, source: str, *, purpose: "Purpose" = "compare", test: bool = True, targets: bool = False
+    ) -> "Dataset":
+        """Read the data set, and complete its split; notes about it go to stderr.
 
         Args:
             source: data set, as `load_dataset` takes it.
             purpose: purpose of the data, see `Dataset`.
             test: whether to choose test samples, too, if the data have no split.
+            targets: whether to set samples aside for the targets of back-off.
         """
         from hiercos.cli.display.row_progress import checking_lines
-        from hiercos.data import degenerate_notes, load_dataset
+        from hiercos.data import completed, degenerate_notes, load_dataset
 
         given = dataclasses.asdict(self)
-        dataset = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
+        found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
+        dataset = completed(found, test=test, targets=targets)
         if is_first_process():
             notes = (*dataset.notes, *degenerate_notes(dataset))
             typer.echo("".join(f"{visible(note)}\n" for note in notes), err=True, nl=False)
@@ -156,8 +155,10 @@ class DeviceOptions:
 
     def check_names(self) -> None:
         """Raise for an unknown device or precision of training, before torch is imported."""
+        from hiercos.training import kinds
+
         self._check_device()
-        check_choice("precision", self.precision, PRECISIONS)
+        check_option("--precision", self.precision, get_args(kinds()["precision"]))
 
     def _check_device(self) -> None:
         check_option("--device", self.device, DEVICES)
@@ -179,7 +180,7 @@ class DeviceOptions:
     def read_config(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "ReadConfig":
         """Settings for reading inputs in one process on this device, with a progress display on stderr."""
         from hiercos.cli.display.row_progress import row_progress
-        from hiercos.engine import ReadConfig
+        from hiercos.encoders import ReadConfig
 
         return ReadConfig(self.context(), batch_size, workers, row_progress(kind, doing))
 
@@ -188,7 +189,7 @@ class DeviceOptions:
         if self.precision != DeviceOptions.precision:
             return self.fabric()
         self._check_device()
-        from hiercos.engine import SingleDevice
+        from hiercos.encoders import SingleDevice
 
         try:
             return SingleDevice(self.device)
@@ -223,148 +224,3 @@ def _torchrun_options() -> dict[str, Any]:
     """Fabric's options for the processes of torchrun, which Fabric does not detect on a CPU."""
     local, everywhere = (int(os.environ[name]) for name in ("LOCAL_WORLD_SIZE", "WORLD_SIZE"))
     return {"devices": local, "num_nodes": everywhere // local, "strategy": "ddp"}
-
-
-@dataclass(frozen=True)
-class PriorOptions:
-    """Options for other class frequencies than those of the training data."""
-
-    class_prior: Annotated[
-        str | None,
-        typer.Option(
-            help="Class frequencies to answer for: balanced, or a CSV file with the columns class and prior.",
-            show_default="those of the training data",
-        ),
-    ] = None
-
-    def check(self) -> None:
-        """Raise for a missing file, before any slow import or reading."""
-        if self.class_prior not in (None, "balanced") and not Path(str(self.class_prior)).is_file():
-            raise OptionError(
-                f"--class-prior {self.class_prior}: expected balanced or a CSV file, there is no such file"
-            )
-
-    def read(self, taxonomy: "Taxonomy") -> Any:
-        """The prior for `TrainConfig`."""
-        if self.class_prior is None or self.class_prior == "balanced":
-            return self.class_prior
-        from hiercos.predictions import read_class_prior
-
-        return read_class_prior(Path(self.class_prior), taxonomy)
-
-
-@dataclass(frozen=True)
-class TrainingOptions:
-    """Options of training."""
-
-    epochs: Annotated[
-        int | None,
-        typer.Option(min=1, help="Exact number of passes over the training data; by default --patience ends them."),
-    ] = None
-    patience: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Epochs without a better top-1, HOPS or log-loss on validation before the learning rate falls to 0.",
-            show_default=str(PATIENCE),
-        ),
-    ] = None
-    max_epochs: Annotated[
-        int | None, typer.Option(min=1, help="Maximum number of epochs with --patience.", show_default=str(MAX_EPOCHS))
-    ] = None
-    batch_size: Annotated[
-        int | None,
-        typer.Option(min=1, help="Samples in a batch; by default 256 (64 with --unfreeze), fewer for small data."),
-    ] = None
-    learning_rate: Annotated[float, typer.Option("--learning-rate", "--lr", help="Peak learning rate.")] = 3e-3
-    weight_decay: Annotated[float, typer.Option(min=0, help="Weight decay.")] = 1e-2
-    optimizer: Annotated[str, typer.Option(help="adamw, sgd or amsgrad.")] = "adamw"
-    schedule: Annotated[
-        str | None,
-        typer.Option(
-            help="Learning rate with --epochs: cosine, one-cycle or constant; with --patience: plateau.",
-            show_default="cosine with --epochs, else plateau",
-        ),
-    ] = None
-    gradient_clip: Annotated[float | None, typer.Option(help="Maximum norm of the gradient.")] = None
-    width: Annotated[int, typer.Option(min=1, help="Width of the hidden blocks, if the method has any.")] = 512
-    dropout: Annotated[float, typer.Option(min=0, max=1, help="Dropout rate before the hidden blocks.")] = 0.1
-    as_published: Annotated[
-        bool, typer.Option("--as-published", help="Use the published width, dropout and other options of each method.")
-    ] = False
-    effort: Annotated[
-        str | None,
-        typer.Option(
-            help="Effort of the default method: quick (linear heads alone), normal or best.", show_default=EFFORT
-        ),
-    ] = None
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the (first) run.")] = 0
-
-    def check_names(self) -> None:
-        """Raise for an unknown optimizer or schedule or a contradictory length, before torch is imported."""
-        check_choice("optimizer", self.optimizer, OPTIMIZERS)
-        check_option("--effort", self.effort or EFFORT, EFFORTS)
-        if self.schedule is not None:
-            check_choice("schedule", self.schedule, SCHEDULES)
-        self._length()
-
-    def check_effort(self, methods: Iterable[str]) -> None:
-        """Raise for an effort that was given although none of the trained methods has one."""
-        if self.effort is None:
-            return  # torch is not imported yet
-        from hiercos.methods import METHODS
-
-        names = list(methods)
-        if not any("effort" in METHODS.options(name) for name in names):
-            having = ", ".join(name for name in METHODS if "effort" in METHODS.options(name))
-            trained = f"{', '.join(names)} {'has' if len(names) == 1 else 'have'} no effort"
-            raise OptionError(f"--effort {self.effort}: {trained}; methods that have one: {having}")
-
-    def _length(self) -> dict[str, Any]:
-        """The settings of the length of the training: an exact number of epochs, or patience with a maximum."""
-        if self.epochs is None:
-            if self.schedule not in (None, "plateau"):
-                raise OptionError(
-                    f"--schedule {self.schedule}: expected --epochs with it, since its length must be known"
-                )
-            patience, most = self.patience or PATIENCE, self.max_epochs or MAX_EPOCHS
-            return {"epochs": most, "patience": patience, "schedule": "plateau"}
-        for option, value in (("--patience", self.patience), ("--max-epochs", self.max_epochs)):
-            if value is not None:
-                raise OptionError(f"{option} {value}: expected no --epochs with it, which is an exact number")
-        if self.schedule == "plateau":
-            raise OptionError("--schedule plateau: expected --patience instead of --epochs with it")
-        return {"epochs": self.epochs, "schedule": self.schedule or "cosine"}
-
-    def config(
-        self,
-        method: str,
-        options: dict[str, Any],
-        *,
-        precision: str,
-        samples: int,
-        max_batch_size: int = 256,
-        **others: Any,
-    ) -> "TrainConfig":
-        """The training settings of a method for a number of training samples.
-
-        Width and dropout are set for methods that have them, and so are the recommended options of a method, unless the
-        published ones are asked for; `max_batch_size` limits the default batch size.
-        """
-        from hiercos.engine import TrainConfig
-        from hiercos.methods import METHODS
-
-        METHODS.check_options(method, options)
-        settings = {**dataclasses.asdict(self), "effort": self.effort or EFFORT, "patience": None, **self._length()}
-        del settings["max_epochs"]
-        blocks = {name: settings.pop(name) for name in ("width", "dropout", "effort")}
-        shared: dict[str, Any] = {}
-        if not settings.pop("as_published"):
-            known = METHODS.options(method)
-            shared = {name: value for name, value in blocks.items() if name in known}
-            shared |= METHODS.recommended(method)
-        elif self.effort is not None and "effort" in METHODS.options(method):
-            shared["effort"] = self.effort  # nothing published
-        if settings["batch_size"] is None:
-            settings["batch_size"] = batch_size_for(samples, max_batch_size)
-        return TrainConfig(method=method, options={**shared, **options}, precision=precision, **settings, **others)

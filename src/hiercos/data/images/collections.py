@@ -10,9 +10,9 @@ import numpy as np
 from hiercos.data.images.decoding import ImageError, decoded, pillow
 from hiercos.data.inputs import Inputs, Rows
 from hiercos.errors import RowName, row_name
-from hiercos.files import check_regular
-from hiercos.limits import limit, limit_fault
+from hiercos.limits import ARRAY_BYTES, limit_fault
 from hiercos.pixels import ByteArray
+from hiercos.storage import check_regular
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -62,10 +62,10 @@ def file_content(path: str) -> bytes:
     """The bytes of an image's file; an `ImageError` if it cannot be read, is too large, or is a pipe or a device."""
     try:
         check_regular(path, ImageError)
-        if fault := limit_fault("file_bytes", os.stat(path).st_size):
+        if fault := limit_fault("file bytes", os.stat(path).st_size, ARRAY_BYTES):
             raise ImageError(f"{path}: {fault}")
         with open(path, "rb") as file:
-            return file.read(limit("file_bytes"))
+            return file.read()
     except OSError as error:
         raise ImageError(f"{path}: the file cannot be read ({error.strerror})") from error
 

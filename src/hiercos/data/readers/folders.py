@@ -7,13 +7,15 @@ note counts all other files that are not images.
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
-from typing import NoReturn
+from typing import ClassVar, NoReturn
 
 from hiercos.data.images.collections import ImageFiles
 from hiercos.data.images.decoding import SUFFIXES
-from hiercos.data.samples import SourceOptions, SourceSamples, with_usable_images
+from hiercos.data.inputs import Kind
+from hiercos.data.readers.registry import Reader
+from hiercos.data.rows import InputBatch, Source, SourceOptions, in_batches
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import MOST_NAMES, DataError, listed
 from hiercos.taxonomy import PATH_SEPARATOR
@@ -22,6 +24,55 @@ SYSTEM_FILES = ("thumbs.db", "desktop.ini", "__macosx")  # written by Windows an
 MOST_KINDS = 5  # extensions of other files shown in a note
 
 Parts = tuple[str, ...]
+
+
+class ImageReader(Reader):
+    """A single image, for prediction."""
+
+    suffixes = SUFFIXES
+    labelled = False
+    kinds: ClassVar[tuple[Kind, ...]] = ("images",)
+
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:  # noqa: ARG002
+        """The image as the only row."""
+        return Source(source, "images", in_batches(InputBatch([1], ImageFiles([source]))))
+
+
+class FolderReader(Reader):
+    """A folder of images, labelled by its subfolders."""
+
+    kinds: ClassVar[tuple[Kind, ...]] = ("images",)
+
+    def takes(self, source: str) -> bool:
+        """Any folder."""
+        return Path(source).is_dir()
+
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:  # noqa: ARG002
+        """Every image below the folder, sorted by path, labelled by the path of its folder.
+
+        Raises:
+            DataError: see `image_tree`; with labels, for images outside the innermost folders, and splits beside other
+                folders.
+        """
+        folder = Path(source)
+        tree = image_tree(folder)
+        images, notes = ImageFiles([folder / image for image in tree.images]), _other_files(folder, tree)
+        rows = InputBatch(range(1, len(images) + 1), images)
+        if options.is_labelled:
+            splits = _splits(folder, tree.images)
+            parts = [image.parts[bool(splits) : -1] for image in tree.images]
+            _check_places(folder, tree.images, parts)
+            labels = [PATH_SEPARATOR.join(part) for part in parts]
+            split = [splits[image.parts[0]] for image in tree.images] if splits else None
+            rows, notes = replace(rows, labels=labels, split=split), notes + _empty_folders(folder, tree)
+        return Source(
+            source,
+            "images",
+            in_batches(rows),
+            notes=notes,
+            row_name=lambda number: str(tree.images[number - 1]),
+            path_form="folders within folders",
+        )
 
 
 @dataclass(frozen=True)
@@ -78,29 +129,7 @@ def _check_links(place: Path, folders: Sequence[str]) -> None:
             raise DataError(f"{link}: the link leads to a folder that contains it")
 
 
-def read_folder(folder: Path, options: SourceOptions) -> SourceSamples:
-    """Images below a folder, labelled by the path of their folder.
-
-    Raises:
-        DataError: for images outside the innermost folders, splits beside other folders, or (unless `options.on_error`
-            is "skip") images that cannot be decoded.
-    """
-    tree = image_tree(folder)
-    splits = _splits(folder, tree.images)
-    parts = [image.parts[bool(splits) : -1] for image in tree.images]
-    _check_places(folder, tree.images, parts)
-    samples = SourceSamples(
-        inputs=ImageFiles([folder / image for image in tree.images]),
-        labels=[PATH_SEPARATOR.join(part) for part in parts],
-        split=[splits[image.parts[0]] for image in tree.images] if splits else None,
-        row_name=lambda row: str(tree.images[row]),
-        notes=other_files(folder, tree) + _empty_folders(folder, tree),
-        path_form="folders within folders",
-    )
-    return with_usable_images(samples, source=str(folder), options=options)
-
-
-def other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
+def _other_files(folder: Path, tree: ImageTree) -> tuple[str, ...]:
     """A note about the files that are not images, if there are any."""
     if not tree.others:
         return ()

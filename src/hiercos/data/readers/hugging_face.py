@@ -6,54 +6,62 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.data.images.collections import EncodedImages, file_content
-from hiercos.data.inputs import Texts
-from hiercos.data.readers.table import usable_texts
+from hiercos.data.inputs import Inputs, Kind, Texts
+from hiercos.data.readers.registry import Reader
 from hiercos.data.readers.table_files import cell_text
-from hiercos.data.samples import SPLIT_COLUMN, TEXT_COLUMN, SourceOptions, SourceSamples, with_usable_images
+from hiercos.data.rows import LABEL_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions, in_batches
 from hiercos.data.splits import OTHER_NAMES, SPLITS, folded
 from hiercos.errors import DataError, row_name, suggestion
 
 PREFIX = "hf:"
 
 
-def is_saved(folder: Path) -> bool:
-    """Whether `save_to_disk` wrote this folder."""
-    return (folder / "dataset_dict.json").is_file() or (
-        (folder / "state.json").is_file() and (folder / "dataset_info.json").is_file()
-    )
+class SavedReader(Reader):
+    """A folder that `save_to_disk` wrote."""
+
+    def takes(self, source: str) -> bool:
+        """A folder with the files that `save_to_disk` writes."""
+        files = {
+            name: (Path(source) / name).is_file() for name in ("dataset_dict.json", "state.json", "dataset_info.json")
+        }
+        return files.pop("dataset_dict.json") or all(files.values())
+
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:  # noqa: ARG002
+        """Rows of all splits; see `HubReader`."""
+        library = _library(source)
+        try:
+            loaded = library.load_from_disk(source)
+        except (OSError, ValueError, KeyError) as error:
+            raise DataError(f"{source}: the saved data set cannot be read ({_first_line(error)})") from error
+        return _rows(source, loaded, options)
 
 
-def read_saved(folder: Path, options: SourceOptions) -> SourceSamples:
-    """Samples of a folder that `save_to_disk` wrote; see `read_hub`."""
-    library = _library(str(folder))
-    try:
-        loaded = library.load_from_disk(str(folder))
-    except (OSError, ValueError, KeyError) as error:
-        raise DataError(f"{folder}: the saved data set cannot be read ({_first_line(error)})") from error
-    return _samples(str(folder), loaded, options)
+class HubReader(Reader):
+    """A data set of the Hugging Face Hub: `hf:NAME`, or one configuration of it, `hf:NAME:CONFIGURATION`."""
 
+    prefix = PREFIX
 
-def read_hub(source: str, options: SourceOptions) -> SourceSamples:
-    """Samples of `hf:NAME`, or of one configuration, `hf:NAME:CONFIGURATION`.
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:  # noqa: ARG002
+        """Rows of all splits; images stay encoded until they are opened.
 
-    The library downloads data that are not in its cache, with a progress bar. Images stay encoded until opened.
+        The library downloads data that are not in its cache, with a progress bar.
 
-    Raises:
-        DataError: without the library, if the hub cannot be reached or has no such data set, for a missing column, a
-            cell that is not text, or images that cannot be decoded.
-    """
-    library = _library(source)
-    name, _, configuration = source.removeprefix(PREFIX).partition(":")
-    try:
-        loaded = library.load_dataset(name, configuration or None)
-    except ConnectionError as error:
-        raise DataError(
-            f"{source}: the Hugging Face Hub cannot be reached and {name!r} is not in the local cache; expected a "
-            "connection, or a folder that save_to_disk wrote on a machine that has one"
-        ) from error
-    except (library.exceptions.DatasetsError, OSError, ValueError) as error:
-        raise DataError(f"{source}: the data set cannot be loaded ({_first_line(error)})") from error
-    return _samples(source, loaded, options)
+        Raises:
+            DataError: without the library, if the hub cannot be reached or has no such data set, for a missing column,
+                or a cell that is not text.
+        """
+        library = _library(source)
+        name, _, configuration = source.removeprefix(PREFIX).partition(":")
+        try:
+            loaded = library.load_dataset(name, configuration or None)
+        except ConnectionError as error:
+            raise DataError(
+                f"{source}: the Hugging Face Hub cannot be reached and {name!r} is not in the local cache; expected a "
+                "connection, or a folder that save_to_disk wrote on a machine that has one"
+            ) from error
+        except (library.exceptions.DatasetsError, OSError, ValueError) as error:
+            raise DataError(f"{source}: the data set cannot be loaded ({_first_line(error)})") from error
+        return _rows(source, loaded, options)
 
 
 def _library(source: str) -> Any:
@@ -69,7 +77,7 @@ def _first_line(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _Parts:
     """All splits of a data set, one below the other.
 
     Attributes:
@@ -85,30 +93,34 @@ class _Rows:
     notes: tuple[str, ...] = ()
 
 
-def _samples(source: str, loaded: Any, options: SourceOptions) -> SourceSamples:
-    library = _library(source)
-    rows = (
-        _joined(source, loaded)
-        if isinstance(loaded, Mapping)
-        else _Rows(loaded, [row_name(row) for row in range(len(loaded))])
+def _rows(source: str, loaded: Any, options: SourceOptions) -> Source:
+    if isinstance(loaded, Mapping):
+        parts = _joined(source, loaded)
+    else:
+        parts = _Parts(loaded, [row_name(row) for row in range(len(loaded))])
+    features = parts.table.features
+    column, is_image = _input_column(source, features, options)
+    labels = _texts(source, parts, options.label_column or LABEL_COLUMN)
+    split = parts.split
+    if split is None and (options.split_column != SPLIT_COLUMN or SPLIT_COLUMN in features):
+        split = _texts(source, parts, options.split_column)
+    inputs: Inputs
+    if is_image:
+        encoded = parts.table.select_columns([column]).cast_column(column, _library(source).Image(decode=False))
+        inputs = EncodedImages(_ImageColumn(encoded, column), [f"{source}, {row}" for row in parts.names])
+    else:
+        inputs = Texts(_texts(source, parts, column))
+    rows = InputBatch(range(1, len(inputs) + 1), inputs, labels=labels, split=split)
+    return Source(
+        source,
+        inputs.kind,
+        in_batches(rows),
+        notes=parts.notes,
+        row_name=lambda number: parts.names[number - 1],
     )
-    column, is_image = _input_column(source, rows.table.features, options)
-    labels = _texts(source, rows, options.label_column)
-    split, name = rows.split, rows.names.__getitem__
-    if split is None and (options.split_column != SPLIT_COLUMN or SPLIT_COLUMN in rows.table.features):
-        split = _texts(source, rows, options.split_column)
-    if not is_image:
-        samples = SourceSamples(Texts(_texts(source, rows, column)), labels, split, name, rows.notes)
-        if not len(samples.inputs):
-            raise DataError(f"{source}: expected at least one sample, got none")
-        return usable_texts(samples, source, options.on_error)
-    encoded = rows.table.select_columns([column]).cast_column(column, library.Image(decode=False))
-    images = EncodedImages(_ImageColumn(encoded, column), [f"{source}, {row}" for row in rows.names])
-    samples = SourceSamples(images, labels, split, name, rows.notes)
-    return with_usable_images(samples, source=source, options=options)
 
 
-def _joined(source: str, parts: Mapping[str, Any]) -> _Rows:
+def _joined(source: str, parts: Mapping[str, Any]) -> _Parts:
     """The splits train, val and test, also under other usual names; further splits are left out."""
     named = {name: OTHER_NAMES.get(folded(name), folded(name)) for name in parts}
     others = [name for name, split in named.items() if split not in SPLITS]
@@ -118,33 +130,31 @@ def _joined(source: str, parts: Mapping[str, Any]) -> _Rows:
     split = [split for split, part in kept for _ in range(len(part))]
     names = [f"{split} {row_name(row)}" for split, part in kept for row in range(len(part))]
     notes = (f"{source}: the splits {', '.join(others)} are left out.",) if others else ()
-    return _Rows(_library(source).concatenate_datasets([part for _, part in kept]), names, split, notes)
+    return _Parts(_library(source).concatenate_datasets([part for _, part in kept]), names, split, notes)
 
 
 def _input_column(source: str, features: Mapping[str, Any], options: SourceOptions) -> tuple[str, bool]:
     """The column of inputs, and whether they are images: the user's choice, else the images, else the texts."""
     image_type = _library(source).Image
     pictures = [name for name, feature in features.items() if isinstance(feature, image_type)]
-    column = options.text_column or options.path_column or (pictures[0] if len(pictures) == 1 else TEXT_COLUMN)
-    if options.path_column and column not in pictures:
-        raise DataError(f"{source}: expected a column of images {column!r}{suggestion(column, pictures)}")
+    column = options.input_column or (pictures[0] if len(pictures) == 1 else TEXT_COLUMN)
     if column not in features:
         raise DataError(f"{source}: expected a column {column!r}{suggestion(column, list(features))}")
     return column, column in pictures
 
 
-def _texts(source: str, rows: _Rows, column: str) -> tuple[str, ...]:
+def _texts(source: str, parts: _Parts, column: str) -> tuple[str, ...]:
     """A column as text, classes by their names; a DataError for any other type."""
-    feature = rows.table.features.get(column)
+    feature = parts.table.features.get(column)
     if feature is None:
-        raise DataError(f"{source}: expected a column {column!r}{suggestion(column, list(rows.table.features))}")
-    cells = list(rows.table[column])
+        raise DataError(f"{source}: expected a column {column!r}{suggestion(column, list(parts.table.features))}")
+    cells = list(parts.table[column])
     names = getattr(feature, "names", None)  # class names of a ClassLabel, whose cells are numbers
     if names is not None:
         return tuple(names[cell] if cell is not None and 0 <= cell < len(names) else "" for cell in cells)
     texts = [cell_text(cell) for cell in cells]
     if None in texts:
-        place = rows.names[texts.index(None)]
+        place = parts.names[texts.index(None)]
         raise DataError(f"{source}: {place}: {column!r}: expected text or an integer, got {feature}")
     return tuple(text or "" for text in texts)
 

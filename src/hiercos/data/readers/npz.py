@@ -1,4 +1,4 @@
-"""Arrays in .npz files, read without pickle: labelled vectors, and features streamed row by row."""
+"""Arrays in .npz files, read without pickle: small ones whole, and vectors in batches of rows."""
 
 import io
 import json
@@ -8,21 +8,69 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 
 from hiercos.data.dataset import FeatureOrigin
-from hiercos.data.inputs import Float32Array, Vectors, check_inputs
-from hiercos.data.samples import SourceSamples
+from hiercos.data.inputs import Float32Array, Kind, Vectors
+from hiercos.data.readers.registry import Reader
+from hiercos.data.rows import InputBatch, Source, SourceOptions
 from hiercos.errors import DataError, reading
-from hiercos.files import check_regular
-from hiercos.limits import EXPANSION, limit, limit_fault
+from hiercos.limits import ARRAY_BYTES, EXPANSION, limit_fault
+from hiercos.storage import check_regular
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json
 
+FEATURES = "features"
 OPTIONAL = ("split", "taxonomy", "backbone", "embedded_from")  # arrays beside features and labels
+
+
+class NpzReader(Reader):
+    """Vectors in an .npz file."""
+
+    suffixes = (".npz",)
+    kinds: ClassVar[tuple[Kind, ...]] = ("vectors",)
+
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:  # noqa: ARG002
+        """Vectors in batches; with labels in one batch, with splits, a taxonomy and an origin if the file has them.
+
+        `taxonomy` is one text of JSON, and integer labels are its classes. An array in Fortran order is read whole,
+        because its rows are not contiguous.
+
+        Raises:
+            DataError: for a missing array, features that are not a matrix of real numbers, arrays of another length, or
+                a taxonomy that cannot be read.
+        """
+        path = Path(source)
+        header = _feature_header(path, is_labelled=options.is_labelled)
+        count, width = header.shape
+        arrays = read_npz(path, arrays=("labels",), optional=OPTIONAL) if options.is_labelled else {}
+        labels, split = _column(path, arrays, "labels", count, most=2), _column(path, arrays, "split", count)
+        at_once = count if options.is_labelled else limit("array_bytes") // (width * max(4, header.dtype.itemsize))
+
+        def read(size: int) -> Iterator[InputBatch]:
+            done = 0
+            for part in _feature_batches(path, header, max(1, min(size, count, at_once))):
+                rows = slice(done, done + len(part))
+                yield InputBatch(
+                    range(rows.start + 1, rows.stop + 1),
+                    Vectors(part),
+                    labels=None if labels is None else labels[rows],
+                    split=None if split is None else split[rows],
+                )
+                done = rows.stop
+
+        return Source(
+            str(path),
+            "vectors",
+            read,
+            count,
+            row_name=lambda number: array_row_name(number - 1),
+            taxonomy=_taxonomy(path, arrays["taxonomy"]) if "taxonomy" in arrays else None,
+            origin=_origin(arrays),
+        )
 
 
 def read_npz(
@@ -50,7 +98,7 @@ def read_npz(
 
 @contextmanager
 def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.ZipFile]:
-    """Open a file of arrays, or its content; a DataError unless it is .npz with few enough, distinct members."""
+    """Open a file of arrays, or its content; a DataError unless it is .npz with distinct members."""
     if content is None:
         check_regular(path)
     with reading(f"{path}: expected an .npz file as numpy.savez writes it", DataError):
@@ -59,8 +107,6 @@ def opened_npz(path: Path, content: bytes | None = None) -> Iterator[zipfile.Zip
                 raise DataError(f"{path}: expected an .npz file as numpy.savez writes it, got a single array")
         archive = zipfile.ZipFile(path if content is None else io.BytesIO(content))
     with archive:
-        if fault := limit_fault("members", len(archive.infolist())):
-            raise DataError(f"{path}: {fault}")
         if twice := [name for name, count in Counter(array_names(archive)).items() if count > 1]:
             raise DataError(f"{path}: expected one array of each name, there are several {name!r}" for name in twice)
         yield archive
@@ -81,8 +127,8 @@ def check_array_sizes(path: Path, archive: zipfile.ZipFile, names: Sequence[str]
         size: bytes of the file; None to look.
     """
     sizes = [array_header(path, name, archive).num_bytes for name in names]
-    allowed = max(limit("array_bytes"), EXPANSION * (path.stat().st_size if size is None else size))
-    if fault := limit_fault("array_bytes", sum(sizes), allowed):
+    allowed = max(ARRAY_BYTES, EXPANSION * (path.stat().st_size if size is None else size))
+    if fault := limit_fault("bytes of arrays", sum(sizes), allowed):
         raise DataError(f"{path}: {fault}")
 
 
@@ -131,52 +177,19 @@ def _damaged(path: Path, name: str) -> str:
     return f"{path}: array {name!r} is damaged"
 
 
-def feature_matrix(path: Path, features: AnyArray) -> Float32Array:
-    """Features as float32, shape (M, F); a DataError for another shape or type than real numbers."""
-    check_features(path, features.shape, features.dtype)
-    return float_features(features)
-
-
-def check_features(path: Path, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
-    """Raise a DataError unless an array is a non-empty matrix of real numbers."""
-    if dtype.kind not in "fiub":
-        raise DataError(f"{path}: expected numbers in 'features', got the type {dtype}")
-    if len(shape) != 2 or 0 in shape:
-        raise DataError(f"{path}: expected 'features' of shape (samples, features), got {shape}")
-
-
-def float_features(features: AnyArray) -> Float32Array:
-    """Features as float32, of the same shape."""
-    with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
-        return features.astype(np.float32, copy=False)
-
-
 def array_row_name(row: int) -> str:
     """Name of an array's row in messages, counted from 1 and as an index."""
     return f"row {row + 1} (index {row})"
 
 
-def read_vectors(path: Path) -> SourceSamples:
-    """Labelled vectors of a file; its `taxonomy`, if any, is one text of JSON, and integer labels are its classes.
-
-    Raises:
-        DataError: for a missing array, features that are not finite numbers, arrays of another length, or a taxonomy
-            that cannot be read.
-    """
-    arrays = read_npz(path, arrays=("features", "labels"), optional=OPTIONAL)
-    features = Vectors(feature_matrix(path, arrays["features"]))
-    check_inputs(features, source=str(path))
-    for name, most in (("labels", 2), ("split", 1)):  # a row of a 2-D array is several labels
-        array = arrays.get(name)
-        if array is not None and (array.ndim > most or array.shape[:1] != (len(features),)):
-            raise DataError(
-                f"{path}: expected {name!r} of shape ({len(features)},) like the rows of 'features', got {array.shape}"
-            )
-    taxonomy = _taxonomy(path, arrays["taxonomy"]) if "taxonomy" in arrays else None
-    origin = _origin(arrays)
-    return SourceSamples(
-        features, arrays["labels"], arrays.get("split"), array_row_name, taxonomy=taxonomy, origin=origin
-    )
+def _column(path: Path, arrays: Mapping[str, AnyArray], name: str, count: int, *, most: int = 1) -> AnyArray | None:
+    """An array with a value for each of `count` rows, of at most so many dimensions; None if it is missing."""
+    array = arrays.get(name)
+    if array is not None and (array.ndim > most or array.shape[:1] != (count,)):
+        raise DataError(
+            f"{path}: expected {name!r} of shape ({count},) like the rows of {FEATURES!r}, got {array.shape}"
+        )
+    return array
 
 
 def _origin(arrays: Mapping[str, AnyArray]) -> FeatureOrigin | None:
@@ -207,20 +220,48 @@ def _taxonomy(path: Path, array: AnyArray) -> Taxonomy:
         raise DataError(f"{path}: 'taxonomy': {fault}" for fault in error.faults) from error
 
 
-FEATURES = "features"
+def _feature_header(path: Path, *, is_labelled: bool) -> ArrayHeader:
+    """Header of the features, a matrix of real numbers; what is read at once must be within the limit."""
+    with opened_npz(path) as archive:
+        names = array_names(archive)
+        require_arrays(path, names, (FEATURES, "labels") if is_labelled else (FEATURES,))
+        header = array_header(path, FEATURES, archive)
+        if is_labelled or header.by_columns:
+            check_array_sizes(path, archive, (FEATURES,))
+    if header.dtype.kind not in "fiub":
+        raise DataError(f"{path}: expected numbers in {FEATURES!r}, got the type {header.dtype}")
+    if len(header.shape) != 2 or 0 in header.shape:
+        raise DataError(f"{path}: expected {FEATURES!r} of shape (samples, features), got {header.shape}")
+    if fault := limit_fault("array_bytes", header.shape[1] * header.dtype.itemsize):
+        raise DataError(f"{path}: a row of {FEATURES!r}: {fault}")
+    return header
 
 
-class FeatureStream:
-    """Rows of the array `features` of an .npz file, stored or deflated; each pass opens the file again.
+def _feature_batches(path: Path, header: ArrayHeader, size: int) -> Iterator[Float32Array]:
+    """Consecutive rows of the features as float32, shape (B, F) with B at most `size`, stored or deflated."""
+    count, width = header.shape
+    with opened_npz(path) as archive, _member(path, FEATURES, archive) as member:
+        _header(path, FEATURES, member)
+        if header.by_columns:
+            whole = _numbers(path, member, header.dtype, count * width).reshape(width, count).T
+            yield from (_floats(whole[start : start + size]) for start in range(0, count, size))
+            return
+        for start in range(0, count, size):
+            rows = min(size, count - start)
+            yield _floats(_numbers(path, member, header.dtype, rows * width).reshape(rows, width))
 
-    An array in Fortran order is read whole, because its rows are not contiguous.
 
-    Args:
-        path: the .npz file.
+def _numbers(path: Path, member: IO[bytes], dtype: np.dtype[Any], count: int) -> AnyArray:
+    """The next numbers of the features, shape (count,)."""
+    expected = count * dtype.itemsize
+    with reading(_damaged(path, FEATURES), DataError):
+        content = member.read(expected)
+    if len(content) < expected:
+        raise DataError(f"{path}: array {FEATURES!r} is damaged (it ends early)")
+    return np.frombuffer(content, dtype=dtype)
 
-    Attributes:
-        shape: shape (M, F) of the array.
 
+<<<<<<< HEAD
     Raises:
         DataError: for a file that is not .npz, no array `features`, or one that is not a matrix of real numbers.
     """
@@ -233,7 +274,7 @@ class FeatureStream:
             if self._by_columns:
                 check_array_sizes(path, archive, (FEATURES,))
         check_features(path, shape, self._dtype)
-        if fault := limit_fault("array_bytes", shape[1] * self._dtype.itemsize):
+        if fault := limit_fault("bytes of arrays", shape[1] * self._dtype.itemsize, ARRAY_BYTES):
             raise DataError(f"{path}: a row of {FEATURES!r}: {fault}")
         self.shape = (shape[0], shape[1])
 
@@ -244,7 +285,7 @@ class FeatureStream:
             DataError: for a damaged or truncated file.
         """
         count, width = self.shape
-        size = max(1, min(size, count, limit("array_bytes") // (width * max(4, self._dtype.itemsize))))
+        size = max(1, min(size, count, ARRAY_BYTES // (width * max(4, self._dtype.itemsize))))
         with opened_npz(self.path) as archive, _member(self.path, FEATURES, archive) as member:
             _header(self.path, FEATURES, member)
             if self._by_columns:
@@ -263,6 +304,12 @@ class FeatureStream:
         if len(content) < expected:
             raise DataError(f"{self.path}: array {FEATURES!r} is damaged (it ends early)")
         return np.frombuffer(content, dtype=self._dtype)
+=======
+def _floats(features: AnyArray) -> Float32Array:
+    """Features as float32, of the same shape."""
+    with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
+        return features.astype(np.float32, copy=False)
+>>>>>>> w-data
 
 
 def _member(path: Path, name: str, archive: zipfile.ZipFile) -> IO[bytes]:

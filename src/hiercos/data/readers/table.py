@@ -4,20 +4,27 @@ Every cell stays text, so that a code such as 06.10 does not become a number.
 """
 
 import json
+import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar
 
 from hiercos.data.images.collections import ImageFiles
-from hiercos.data.images.decoding import check_on_error
+<<<<<<< HEAD
+from hiercos.data.images.decoding import SUFFIXES, check_on_error
 from hiercos.data.inputs import Texts, text_fault
+=======
+from hiercos.data.images.decoding import SUFFIXES
+from hiercos.data.inputs import Kind, Texts
+from hiercos.data.readers.registry import Reader
+>>>>>>> w-data
 from hiercos.data.readers.table_files import (
     DELIMITERS,
     JSONL,
     PARQUET,
+    SAMPLE_TABLES,
     cell_text,
     column_names,
     delimited_file,
@@ -25,22 +32,110 @@ from hiercos.data.readers.table_files import (
     length_fault,
     parquet_file,
 )
-from hiercos.data.samples import (
-    PATH_COLUMN,
-    SPLIT_COLUMN,
-    TEXT_COLUMN,
-    SourceOptions,
-    SourceSamples,
-    with_usable_images,
-)
-from hiercos.errors import DataError, RowName, suggestion
+from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch, Source, SourceOptions
+from hiercos.errors import DataError, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
+<<<<<<< HEAD
+INPUT_COLUMN = "--input-column"  # option of the commands that names another column of inputs
+=======
+ALL_COLUMNS = "all"  # stands for all columns of an input table
+>>>>>>> w-data
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
 Wanted = Mapping[str, str]  # columns that a table must have, each with the option that names another, or ""
 TableRow = tuple[int, dict[str, str]]  # row number from 1, and the cells by column
+
+
+class TableReader(Reader):
+    """Texts, or paths to images, in a column of a table."""
+
+    suffixes = SAMPLE_TABLES
+    kinds: ClassVar[tuple[Kind, ...]] = ("texts", "images")
+
+    def rows(self, source: str, options: SourceOptions, kind: Kind | None) -> Source:
+        """Rows with the columns that are asked for; memory does not grow with the number of rows.
+
+        Raises:
+            DataError: see `table_rows`; also for an empty path and a table without rows.
+        """
+        path = Path(source)
+        column, kind = _input_column(path, options, kind)
+        kept = _kept_columns(path, options.keep_columns, column if kind == "texts" else None)
+        label, split = options.label_column, options.split_column
+        named, hints = [column], {column: "--input-column"}
+        if label is not None:
+            named += [label] if split == SPLIT_COLUMN else [label, split]  # named columns must exist
+            hints = {split: "--split-column", label: "--label-column", **hints}
+        optional = [] if label is None else [SPLIT_COLUMN]
+
+        def read(size: int) -> Iterator[InputBatch]:
+            rows = table_rows(path, columns=named, optional=optional, copied=kept, options=hints)
+            for table in _tables(path, rows, [*named, *optional, *kept], size):
+                cells = table.columns
+                yield InputBatch(
+                    table.numbers,
+                    Texts(cells[column]) if kind == "texts" else _images(path, table, column, options.root),
+                    {name: cells[name] for name in kept},
+                    None if label is None else cells[label],
+                    None if label is None else cells.get(split),
+                )
+
+        return Source(str(path), kind, read, names_images=True)
+
+
+def _input_column(path: Path, options: SourceOptions, kind: Kind | None) -> tuple[str, Kind]:
+    """The column of inputs and their kind: those asked for, or the column of a default name.
+
+    A column of another name has the kind that is asked for, or images if the first cell ends as their files do.
+
+    Raises:
+        DataError: if no column is named, and the table has both columns of the default names or neither.
+    """
+    defaults: dict[str, Kind] = {TEXT_COLUMN: "texts", PATH_COLUMN: "images"}
+    column, known = options.input_column, kind in defaults.values()
+    if column is None and known:
+        column = next(name for name, each in defaults.items() if each == kind)
+    if column is None:
+        names = column_names(path)
+        there = [name for name in defaults if name in names]
+        if len(there) == 2:
+            raise DataError(
+                f"{path}: the table has both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
+                "expected --input-column to choose one"
+            )
+        if not there:
+            raise DataError(
+                f"{path}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{suggestion('', names)} "
+                "(--input-column names another)"
+            )
+        column = there[0]
+    if kind is not None and known:
+        return column, kind
+    if column in defaults:
+        return column, defaults[column]
+    rows = table_rows(path, columns=(column,), options={column: "--input-column"})
+    is_image = next((cells[column].strip().lower().endswith(SUFFIXES) for _, cells in rows), False)
+    return column, "images" if is_image else "texts"
+
+
+def _kept_columns(path: Path, wanted: Sequence[str], input_column: str | None) -> list[str]:
+    """Names of the columns that are copied to the answers; "all" is for all but that of the texts, if there is one."""
+    if list(wanted) != [ALL_COLUMNS]:
+        return list(dict.fromkeys(wanted))
+    return [name for name in dict.fromkeys(column_names(path)) if name != input_column]
+
+
+def _images(path: Path, table: "Table", column: str, root: str | Path | None) -> ImageFiles:
+    """Images at the paths in a column, relative to the root or else to the folder of the table."""
+    cells = table.columns[column]
+    if faults := [
+        f"{path}: {table.row_name(row)}: the path is empty" for row, cell in enumerate(cells) if not cell.strip()
+    ]:
+        raise DataError(faults)
+    base = path.parent if root is None else Path(root)
+    return ImageFiles([base / cell for cell in cells])
 
 
 @dataclass(frozen=True)
@@ -74,22 +169,29 @@ def read_table(
         DataError: see `table_rows`; also for a table without rows.
     """
     wanted, others, also = list(columns), list(optional), list(copied)
-    cells: dict[str, list[str]] = {name: [] for name in (*wanted, *others, *also)}
-    numbers: list[int] = []
-    found = {*wanted, *also}
-    for number, row in table_rows(path, columns=wanted, optional=others, copied=also, options=options):
-        numbers.append(number)
-        found.update(row)
-        for name, column in cells.items():
-            column.append(row.get(name, ""))
-    if not numbers:
-        raise DataError(no_rows(path))
-    return Table({name: tuple(column) for name, column in cells.items() if name in found}, tuple(numbers))
+    rows = table_rows(path, columns=wanted, optional=others, copied=also, options=options)
+    (table,) = _tables(path, rows, [*wanted, *others, *also], sys.maxsize)
+    return table
 
 
-def no_rows(path: Path) -> str:
-    """Error message about a table without rows."""
-    return f"{path}: expected at least one row below the header, got none"
+def _tables(path: Path, rows: Iterator[TableRow], names: Sequence[str], size: int) -> Iterator[Table]:
+    """Tables of at most `size` rows of a stream, with the columns that occur; a DataError if there are no rows."""
+    found = False
+    while True:
+        numbers: list[int] = []
+        columns: dict[str, list[str]] = {name: [] for name in names}
+        seen: set[str] = set()
+        for number, cells in islice(rows, size):
+            numbers.append(number)
+            seen.update(cells)
+            for name, column in columns.items():
+                column.append(cells.get(name, ""))
+        if not numbers and not found:
+            raise DataError(f"{path}: expected at least one row below the header, got none")
+        if not numbers:
+            return
+        found = True
+        yield Table({name: tuple(column) for name, column in columns.items() if name in seen}, tuple(numbers))
 
 
 def table_rows(
@@ -226,6 +328,7 @@ def _json_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collecti
     _present(path, list(names), wanted, optional)
     if faults:
         raise DataError(faults)
+<<<<<<< HEAD
 
 
 def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
@@ -237,22 +340,17 @@ def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
         DataError: for a missing column, an empty path, or (unless `options.on_error` is "skip") images that cannot be
             decoded.
     """
-    column, is_text = input_column(options, column_names(path), source=str(path))
+    column = input_column(options, path)
     label, split = options.label_column, options.split_column
     named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # named columns must exist
-    named_by = {split: "--split-column", label: "--label-column", **input_option(column, is_text=is_text)}
+    named_by = {split: "--split-column", label: "--label-column", column: INPUT_COLUMN}
     table = read_table(path, columns=named, optional=(SPLIT_COLUMN,), options=named_by)
     cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
-    if is_text:
+    if holds_texts(column, cells):
         return usable_texts(SourceSamples(Texts(cells), labels, splits, table.row_name), path, options.on_error)
     images = listed_images(cells, path, options.root, table.row_name)
     samples = SourceSamples(images, labels, splits, table.row_name)
     return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
-
-
-def input_option(column: str, *, is_text: bool) -> dict[str, str]:
-    """The column of inputs with the option of the commands that names another."""
-    return {column: "--text-column" if is_text else "--path-column"}
 
 
 def usable_texts(samples: SourceSamples, path: Path | str, on_error: str) -> SourceSamples:
@@ -292,28 +390,39 @@ def skipped_texts(path: Path | str, faults: Sequence[str], count: int) -> tuple[
     )
 
 
-def input_column(options: SourceOptions, names: Collection[str], *, source: str) -> tuple[str, bool]:
-    """The column of inputs, and whether they are texts: the user's choice, or the column of the default name.
+def input_column(options: SourceOptions, path: Path) -> str:
+    """The column of inputs in a table: the user's choice, or the column of a default name.
 
     Raises:
-        DataError: if the user named both columns, or named none and the table has both or neither.
+        DataError: if the user named none and the table has both of the default names or neither.
     """
-    text, path = options.text_column, options.path_column
-    if text is not None and path is not None:
-        raise DataError(f"{source}: expected a column of texts or one of paths to images, got {text!r} and {path!r}")
-    if text is not None or path is not None:
-        return text or path or "", text is not None
+    if options.input_column is not None:
+        return options.input_column
+    names = column_names(path)
     there = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in names]
     if len(there) == 2:
         raise DataError(
-            f"{source}: the table has both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: "
-            "expected --text-column or --path-column to choose one"
+            f"{path}: the table has both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: expected {INPUT_COLUMN} to "
+            "choose one"
         )
     if not there:
         listed = suggestion("", names)
-        choose = "--text-column or --path-column names another"
-        raise DataError(f"{source}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{listed} ({choose})")
-    return there[0], there == [TEXT_COLUMN]
+        raise DataError(
+            f"{path}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{listed} ({INPUT_COLUMN} names another)"
+        )
+    return there[0]
+
+
+def holds_texts(column: str, cells: Sequence[str]) -> bool:
+    """Whether a column holds texts, by its name or else its first cell that is not blank; others hold paths.
+
+    Example:
+        >>> holds_texts("text", ["a.jpg"]), holds_texts("file", ["a.jpg"]), holds_texts("title", ["a cat"])
+        (True, False, True)
+    """
+    if column in (TEXT_COLUMN, PATH_COLUMN):
+        return column == TEXT_COLUMN
+    return not next((cell for cell in cells if cell.strip()), "").strip().lower().endswith(SUFFIXES)
 
 
 def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, row_name: RowName) -> ImageFiles:
@@ -322,3 +431,5 @@ def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, 
         raise DataError(faults)
     base = table.parent if root is None else Path(root)
     return ImageFiles([base / cell for cell in cells])
+=======
+>>>>>>> w-data

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from hiercos.errors import DataError, one_line
-from hiercos.files import check_regular
-from hiercos.limits import limit, limit_fault, limit_variable
+from hiercos.limits import ARRAY_BYTES, TEXT_CHARACTERS, VARIABLE, limit_fault, limited
+from hiercos.storage import check_regular
 
+ROW_BYTES = 1024  # of a row of a Parquet file that has fewer bytes than rows
 DELIMITERS = {".csv": ",", ".tsv": "\t"}
 PARQUET = ".parquet"
 TABLES = (*DELIMITERS, PARQUET)  # extensions of score tables
@@ -29,7 +30,7 @@ def delimited_file(path: Path) -> Iterator[tuple[list[str], Iterator[NumberedRow
         DataError: at once or while reading, for an empty file, text that is not UTF-8 or unclosed quotes.
     """
     check_regular(path)
-    csv.field_size_limit(limit("text_characters"))
+    csv.field_size_limit(limited(TEXT_CHARACTERS))
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             records = _records(path, csv.reader(file, delimiter=DELIMITERS[path.suffix.lower()], strict=True))
@@ -58,8 +59,7 @@ def _records(path: Path, reader: Any) -> Iterator[NumberedRow]:
 def csv_fault(error: csv.Error) -> str:
     """Message of the csv module, in our words where our limit is the reason."""
     if "field larger" in str(error):
-        most = limit("text_characters")
-        return f"expected at most {most:,} characters in a cell ({limit_variable('text_characters')} raises the limit)"
+        return f"expected at most {TEXT_CHARACTERS:,} characters in a cell ({VARIABLE}=1 lifts all limits)"
     return str(error)
 
 
@@ -96,7 +96,7 @@ def parquet_file(path: Path) -> Iterator[Any]:
     check_regular(path)
     try:
         with parquet.ParquetFile(path) as file:
-            allowed = max(limit("rows"), path.stat().st_size)
+            allowed = max(ARRAY_BYTES // ROW_BYTES, path.stat().st_size)
             if fault := limit_fault("rows", file.metadata.num_rows, allowed):
                 raise DataError(f"{path}: {fault}")
             yield file
@@ -126,7 +126,7 @@ def json_lines(path: Path) -> Iterator[Object]:
     """
     found = False
     check_regular(path)
-    most = LINE_BYTES * limit("text_characters")
+    most = LINE_BYTES * limited(TEXT_CHARACTERS)
     with path.open("rb") as file:
         for line, content in enumerate(iter(lambda: file.readline(most + 1), b""), 1):
             if len(content) > most:

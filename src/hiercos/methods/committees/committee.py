@@ -10,10 +10,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from hiercos.methods.layers import Projection
 from hiercos.methods.model import Model
-from hiercos.methods.registry import METHODS
 from hiercos.methods.solver import LabelledFeatures
-from hiercos.nn import Projection
+from hiercos.methods.table import METHODS
 from hiercos.taxonomy import Floats, Taxonomy
 
 Views = dict[bool, LabelledFeatures]  # samples as raw inputs (True) and as dense features (False)
@@ -94,6 +94,15 @@ class Committee(nn.Module):
             projection: projection of sparse inputs that the members are trained on; None for dense inputs.
         """
         self.members, self.projection, self.continues = nn.ModuleList(members), projection, True
+
+    def project(self, train: LabelledFeatures, earlier: Projection | None, seed: int) -> None:
+        """Fit a projection of sparse inputs as wide as an earlier one; none without an earlier one.
+
+        A committee that continues keeps its own.
+        """
+        if earlier is not None and not self.continues:
+            fitted = Projection.fit(train.features, earlier.num_features, seed)
+            self.projection = Projection(fitted.directions, persistent=True)
 
     def views(self, data: LabelledFeatures) -> Views:
         """Samples as raw inputs (True) and as dense features (False)."""

@@ -5,14 +5,13 @@ from collections.abc import Sequence
 from hiercos.methods.committees.committee import Committee
 from hiercos.methods.committees.solver import CommitteeSolver, committee_method
 from hiercos.methods.committees.training import FLAT_HEAD
-from hiercos.methods.registry import METHODS, Method
+from hiercos.methods.model import Method
 from hiercos.options import check_count
 from hiercos.taxonomy import Taxonomy
 
 WIDTH = 512  # of the transformation modules
 
 
-@METHODS.register("flat-committee", uses_tree=False, inner_labels=True, graphs=True, solved=True, raw_inputs=True)
 def flat_committee(
     taxonomy: Taxonomy,
     in_features: int,

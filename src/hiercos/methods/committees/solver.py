@@ -5,13 +5,22 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import nn
 
 from hiercos.losses import CrossEntropyLoss
 from hiercos.methods.committees.committee import Committee
-from hiercos.methods.committees.training import MOST_CROSS_FITTED, Candidate, CommitteeTraining, Part
-from hiercos.methods.registry import Method, SummedProbabilities
+from hiercos.methods.committees.training import (
+    MOST_CROSS_FITTED,
+    Candidate,
+    CommitteeTraining,
+    Part,
+    fixed_epochs,
+    learnable,
+)
+from hiercos.methods.heads import SummedProbabilities
+from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
 
 HOLD_OUT_FOLDS = 7  # of which one is held out, if there are no validation samples
@@ -62,10 +71,27 @@ class CommitteeSolver:
         earlier = list(enumerate(self.head.models())) if self.head.continues else []
         training.total = str(len(earlier))
         continued = [training.continued(member, place) for place, member in earlier]
-        solved = training.pooled(continued or self.candidates(training))
-        if val is None:
-            training.refit()
-        return solved
+        return training.pooled(continued or self.candidates(training))
+
+    def again(
+        self, train: LabelledFeatures, chosen: "CommitteeSolver", *, seed: int, train_member: MemberTraining
+    ) -> None:
+        """See `Solver`: every member is solved again, or trained again as long as before, from a seed of its own."""
+        head, earlier = self.head, chosen.head
+        head.project(train, earlier.projection, seed)
+        samples, kept, members = head.views(train), head.models() if head.continues else [], []
+        for number, known in enumerate(earlier.models()):
+            torch.manual_seed(seed * 1_000 + 900 + number)  # no seed of `CommitteeTraining.trained`
+            member = kept[known.place] if kept else head.new_member(known.method, **known.options)
+            learned = learnable(samples[member.raw_inputs], member.method, head.taxonomy)
+            if member.solver is not None:
+                member.solve_again(learned, known, seed=seed, train_member=train_member)
+            else:
+                name = f"member {number + 1} of {len(earlier.models())} ({member.method}), all samples"
+                epochs = fixed_epochs(member.method, len(train))
+                train_member(member, learned, None, name=name, epochs=epochs, course=known.course)
+            members.append(member)
+        head.set_members(members, earlier.weights.numpy(), first_share=earlier.first_share)
 
     def _parts(self, train: LabelledFeatures, val: LabelledFeatures | None, seed: int) -> list[Part]:
         """Samples to learn from and samples to stop by, of each part."""

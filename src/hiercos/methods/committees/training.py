@@ -10,12 +10,12 @@ from scipy.sparse import issparse
 
 from hiercos.methods.committees.committee import Committee, Views
 from hiercos.methods.committees.pooling import FirstShare, Pool, best_inverse, own_logs, pool_weights
+from hiercos.methods.layers import Projection
 from hiercos.methods.linear.logistic import log_probabilities
 from hiercos.methods.model import Model
-from hiercos.methods.registry import METHODS, MethodError
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
-from hiercos.nn import Projection
-from hiercos.taxonomy import Floats
+from hiercos.methods.table import METHODS, MethodError
+from hiercos.taxonomy import Floats, Taxonomy
 
 PROJECTED = 256  # width of the dense features of sparse inputs
 MOST_CROSS_FITTED = 5000  # training samples up to which heads are trained more than once if validation is not enough
@@ -24,6 +24,24 @@ FIXED_EPOCHS = {FLAT_HEAD: 15}  # methods that do better with this number of epo
 MOST_FIXED = 15_000  # training samples up to which they do; committees of more are better with patience
 
 Part = tuple[LabelledFeatures, LabelledFeatures]  # samples to learn from, and samples to stop by
+
+
+def learnable(data: LabelledFeatures, method: str, taxonomy: Taxonomy) -> LabelledFeatures:
+    """The samples that a method can learn from; a MethodError if there are none."""
+    is_class = data.labels < taxonomy.num_classes
+    if is_class.all() or METHODS.takes_inner_labels(method):
+        return data
+    if not is_class.any():
+        raise MethodError(
+            "every training sample is labelled with an inner node: expected some labelled with a class, or a "
+            "method that learns from inner nodes alone, such as 'path-softmax'"
+        )
+    return data.rows(is_class)
+
+
+def fixed_epochs(method: str, samples: int) -> int | None:
+    """Number of epochs of a method on a number of training samples; None if it is trained with patience."""
+    return FIXED_EPOCHS.get(method) if samples <= MOST_FIXED else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +129,11 @@ class CommitteeTraining:
         for part in range(len(self.parts)):
             torch.manual_seed(self.seed * 1_000 + place + 100 * part)
             members.append(self.head.new_member(method, **options))
-        is_small = len(self.train[True]) <= MOST_FIXED
-        return self._fitted(members, self.parts, epochs=FIXED_EPOCHS.get(method) if is_small else None)
+        return self._fitted(members, self.parts, epochs=fixed_epochs(method, len(self.train[True])))
 
     def continued(self, member: Model, place: int) -> Candidate:
         """A member of an earlier committee, solved again, or trained on from its weights on one of the parts."""
+        member.place = place
         return self._fitted([member], [self.parts[place % len(self.parts)]])
 
     def _fitted(
@@ -131,7 +149,7 @@ class CommitteeTraining:
         available = self.train if len(self.parts) > 1 else self.parts[0][0]
         if members[0].solver is not None:
             members = members[:1]
-            samples = self._for_method(available[raw], method)
+            samples = learnable(available[raw], method, self.head.taxonomy)
             held_out = self.weighting_samples[raw]
             choice = members[0].solve(samples, held_out, seed=self.seed, train_member=self.train_member).choice
         else:
@@ -139,7 +157,8 @@ class CommitteeTraining:
                 of_models = f", model {number} of {len(parts)}" if len(parts) > 1 else ""
                 learned, stopping = (train[raw], val[raw]) if epochs is None else (available[raw], None)
                 name = f"member {len(self.tried) + 1} of {self.total} ({method}){of_models}"
-                self.train_member(member, self._for_method(learned, method), stopping, name=name, epochs=epochs)
+                samples = learnable(learned, method, self.head.taxonomy)
+                self.train_member(member, samples, stopping, name=name, epochs=epochs)
         scores = [member.array_scores(self.weighting_samples[raw].features) for member in members]
         self.tried.append(Candidate(members, np.mean(scores, axis=0), choice))
         return self.tried[-1]
@@ -148,39 +167,6 @@ class CommitteeTraining:
     def has_inner_labels(self) -> bool:
         """Whether some training samples are labelled with an inner node."""
         return bool((self.train[True].labels >= self.head.taxonomy.num_classes).any())
-
-    def _for_method(self, data: LabelledFeatures, method: str) -> LabelledFeatures:
-        """The samples that a method can learn from; a MethodError if there are none."""
-        if not self.has_inner_labels or METHODS.takes_inner_labels(method):
-            return data
-        found = data.rows(data.labels < self.head.taxonomy.num_classes)
-        if not len(found):
-            raise MethodError(
-                "every training sample is labelled with an inner node: expected some labelled with a class, or a "
-                "method that learns from inner nodes alone, such as 'path-softmax'"
-            )
-        return found
-
-    def refit(self) -> None:
-        """Train members again on all samples, those to weigh by included, with the weights and settings chosen before.
-
-        These are the members that have a solver and, on few samples, new ones with a fixed number of epochs.
-        """
-        members = self.head.models()
-        retrains_heads = len(self.train[True]) <= MOST_CROSS_FITTED and not self.head.continues
-        for place, member in enumerate(members):
-            epochs = FIXED_EPOCHS.get(member.method) if retrains_heads else None
-            if member.solver is None and epochs is None:
-                continue
-            samples = self._for_method(self.train[member.raw_inputs], member.method)
-            if member.solver is not None:
-                member.solve(samples, None, seed=self.seed, train_member=self.train_member)
-                continue
-            torch.manual_seed(self.seed * 1_000 + 900 + place)  # no seed of `trained`
-            members[place] = self.head.new_member(member.method, **member.options)
-            name = f"member {place + 1} of {len(members)} ({member.method}), all samples"
-            self.train_member(members[place], samples, None, name=name, epochs=epochs)
-        self.head.set_members(members, self.head.weights.numpy(), first_share=self.head.first_share)
 
     def loss(self, candidate: Candidate, first: Candidate) -> float:
         """Log-loss of a candidate beside the first one on the samples to weigh by, at its best temperature."""

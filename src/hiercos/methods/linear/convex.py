@@ -17,9 +17,9 @@ import torch
 from scipy.sparse import csr_array
 from torch import Tensor
 
+from hiercos.methods.layers import csr_tensor
 from hiercos.methods.linear.descent import Descent
 from hiercos.methods.linear.problem_features import ProblemFeatures
-from hiercos.nn import csr_tensor
 from hiercos.taxonomy import Floats, IntArray, Taxonomy, ancestor_matrix
 
 MOST_STEPS = 300

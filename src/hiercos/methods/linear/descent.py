@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from hiercos.cpu_sharing import cpu_turn
 from hiercos.methods.linear.problem_features import ProblemFeatures
 
 HISTORY_SIZE = 5  # earlier steps, of which each takes four tables of coefficients
@@ -117,11 +116,10 @@ class Descent:
         free_bias: Tensor,
     ) -> None:
         self.features, self.covariance, self.value, self.free_bias = features, covariance, value, free_bias
-        with cpu_turn():
-            self.point = self._vector(coefficients, bias / features.bias_scale)
-            self.logits = self._logits(self.point)
-            self.loss, slopes = value(self.logits)
-            self.gradient = self._gradient(slopes)
+        self.point = self._vector(coefficients, bias / features.bias_scale)
+        self.logits = self._logits(self.point)
+        self.loss, slopes = value(self.logits)
+        self.gradient = self._gradient(slopes)
         self.history: list[tuple[SolverVector, SolverVector, float]] = []  # step, change of the gradient, their product
 
     @property
@@ -131,24 +129,23 @@ class Descent:
 
     def step(self) -> bool:
         """Take a step; False at the optimum."""
-        with cpu_turn():
-            if self.gradient.dot(self.gradient) <= GRADIENT_TOLERANCE**2:
-                return False
-            direction = self._direction()
-            slope = self.gradient.dot(direction)
-            if slope >= 0:  # by rounding
-                return False
-            change = self._logits(direction)
-            found = self._line_search(direction, change, slope)
-            if found is None:
-                return False
-            self.point.add(direction, found.length)
-            self.logits.add_(change, alpha=found.length)
-            self.loss, before = found.loss, self.gradient
-            self.gradient = self._gradient(found.slopes)
-            direction.scale(found.length)
-            self._remember(direction, before)
-            return found.gain > GAIN_TOLERANCE
+        if self.gradient.dot(self.gradient) <= GRADIENT_TOLERANCE**2:
+            return False
+        direction = self._direction()
+        slope = self.gradient.dot(direction)
+        if slope >= 0:  # by rounding
+            return False
+        change = self._logits(direction)
+        found = self._line_search(direction, change, slope)
+        if found is None:
+            return False
+        self.point.add(direction, found.length)
+        self.logits.add_(change, alpha=found.length)
+        self.loss, before = found.loss, self.gradient
+        self.gradient = self._gradient(found.slopes)
+        direction.scale(found.length)
+        self._remember(direction, before)
+        return found.gain > GAIN_TOLERANCE
 
     def _vector(self, coefficients: Tensor, bias: Tensor) -> SolverVector:
         return SolverVector(coefficients, self.features.image(self.covariance(coefficients)), bias)

@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import torch
@@ -11,10 +10,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.heads import SummedProbabilities
 from hiercos.methods.linear.logistic import RawLinear, log_probabilities, lowest
 from hiercos.methods.linear.problem_features import DenseFeatures
-from hiercos.methods.registry import METHODS, Method, MethodError, SummedProbabilities
+from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved
+from hiercos.methods.table import MethodError
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 ABSENT = -1.0  # margin of a class without samples less the mean margin of the others: it is never the answer
@@ -81,36 +82,18 @@ def log_sigmoid(values: Floats) -> Floats:
 
 
 class LogSigmoidLayer(RawLinear):
-    """A linear layer whose outputs are the log-sigmoids of its margins; in models of older versions, the margins.
+    """A linear layer whose outputs are the log-sigmoids of its margins.
 
     Shape:
         features: (B, F), dense or sparse CSR. Output: (B, C).
     """
 
-    has_sigmoid: Tensor  # scalar, 0 in models of older versions
-
-    def __init__(self, in_features: int, out_features: int) -> None:
-        super().__init__(in_features, out_features)
-        self.register_buffer("has_sigmoid", torch.ones(()))
-
     def forward(self, features: Tensor) -> Tensor:
         """Shape (B, F) to (B, C)."""
         margins = super().forward(features)
-        scores = F.relu(margins - SATURATED) - F.softplus(-margins)  # ONNX has no stable logsigmoid
-        return torch.where(self.has_sigmoid > 0, scores, margins)
-
-    def set(self, weight: Tensor, bias: Tensor) -> None:
-        """Set weight (C, F) and bias (C,) of the scaled margins."""
-        super().set(weight, bias)
-        self.has_sigmoid.fill_(1)
-
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *others: Any) -> None:
-        """Load the weights; without `has_sigmoid` they were saved by an older version."""
-        state_dict.setdefault(f"{prefix}has_sigmoid", torch.zeros(()))
-        super()._load_from_state_dict(state_dict, prefix, *others)
+        return F.relu(margins - SATURATED) - F.softplus(-margins)  # ONNX has no stable logsigmoid
 
 
-@METHODS.register("linear-svm", uses_tree=False, graphs=True, solved=True, raw_inputs=True)
 def linear_svm(taxonomy: Taxonomy, in_features: int, *, strength: float | None = None) -> Method:
     """Flat linear support vector machine: one class against the rest, squared hinge, as in scikit-learn's LinearSVC.
 
@@ -164,6 +147,18 @@ class SupportVectorSolver:
         self.sigmoid = self.sigmoid or Sigmoid()
         self._set(*margin_weights(train, self.strength, len(self.head.bias), seed=seed))
         return Solved()
+
+    def again(
+        self,
+        train: LabelledFeatures,
+        chosen: "SupportVectorSolver",
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> None:
+        """See `Solver`."""
+        self.strength, self.sigmoid = chosen.strength, chosen.sigmoid
+        self(train, None, seed=seed)
 
     def _choose(self, train: LabelledFeatures, val: LabelledFeatures, seed: int) -> Solved:
         """Set the layer with the strength and the sigmoid of the smallest log-loss on validation samples."""

@@ -10,22 +10,23 @@ from scipy.sparse import issparse
 from torch import Tensor, nn
 
 from hiercos.losses import CrossEntropyLoss
+from hiercos.methods.heads import SummedProbabilities
+from hiercos.methods.layers import SparseMatrix
 from hiercos.methods.linear.convex import PathProblem, Prior, Solution
 from hiercos.methods.linear.problem_features import problem_features
-from hiercos.methods.registry import METHODS, Method, SummedProbabilities
+from hiercos.methods.model import Method
 from hiercos.methods.solver import LabelledFeatures, MemberTraining, Solved, folds
-from hiercos.nn import SparseMatrix
 from hiercos.taxonomy import Floats, IntArray, Taxonomy
 
 VARIANCES = tuple(4.0**power for power in range(-3, 9))  # of a class's weights, on features of mean squared norm 1
-USUAL, USUAL_SPARSE = 64.0, 256.0  # first variance to try
+FIRST_VARIANCE, FIRST_SPARSE_VARIANCE = 64.0, 256.0  # where the search begins
 SHARES = (0.5, 0.0, 0.8)  # of the variance, in the inner nodes; the variance is chosen with the first
 SCALINGS = (1.0, 0.5, 0.0)  # of dense features, see `Prior`; the variance is chosen with the first, and again after it
-UNCHOSEN, UNCHOSEN_SPARSE = Prior(4.0**6, 0.8), Prior(4.0**7, 0.8)  # where samples are too few to choose by
-LOUD = 10.0  # largest deviations over the usual one, beyond which features are probably of several units
+DEFAULT_PRIOR, DEFAULT_SPARSE_PRIOR = Prior(4.0**6, 0.8), Prior(4.0**7, 0.8)  # where samples are too few to choose by
+MIXED_UNITS = 10.0  # ratio of the largest deviations to the median, beyond which features probably mix units
 ENOUGH_TO_CHOOSE_PRIOR = 1000  # validation samples; with fewer, small data are cross-validated, too
 CROSS_VALIDATION_FOLDS = 5
-FEWEST = 1.5  # training samples of a class, on average, for a cross-validation
+FEWEST_PER_CLASS = 1.5  # training samples of a class, on average, for a cross-validation
 MOST_CROSS_VALIDATED = 5000  # training samples up to which data are cross-validated
 SEARCH_STEPS = 20
 
@@ -73,7 +74,6 @@ class EarlierLayer:
         return values
 
 
-@METHODS.register("logistic", uses_tree=False, graphs=True, grows=True, solved=True, raw_inputs=True)
 def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Flat logistic regression, solved to its optimum, with the strength of the penalty chosen on held-out samples.
 
@@ -84,7 +84,6 @@ def logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     return _logistic(taxonomy, in_features, (0.0,))
 
 
-@METHODS.register("tree-logistic", graphs=True, grows=True, solved=True, raw_inputs=True)
 def tree_logistic(taxonomy: Taxonomy, in_features: int) -> Method:
     """Logistic regression whose class weights are sums over the class and its ancestors [gopal2013].
 
@@ -159,6 +158,18 @@ class LogisticSolver:
         )
         return Solved(f"variance of the weights {prior.variance:g}{shared}{scaled}")
 
+    def again(
+        self,
+        train: LabelledFeatures,
+        chosen: "LogisticSolver",
+        *,
+        seed: int,
+        train_member: MemberTraining | None = None,  # noqa: ARG002  # there are no members
+    ) -> None:
+        """See `Solver`."""
+        self.prior = chosen.prior
+        self(train, None, seed=seed)
+
 
 def path_problem(
     train: LabelledFeatures, taxonomy: Taxonomy, earlier: EarlierLayer | None, scaling: float
@@ -181,7 +192,7 @@ def choose_prior(
 
     Validation samples may differ from training samples as later ones do, photographs of another shop for example, so
     that they count as much as the cross-validation, however few they are. Without them, and with too few training
-    samples to cross-validate, see `unchosen_prior`.
+    samples to cross-validate, see `default_prior`.
 
     Args:
         train: training samples.
@@ -196,24 +207,24 @@ def choose_prior(
     """
     if val is not None and not len(val):
         val = None
-    usual = USUAL_SPARSE if issparse(train.features) else USUAL
+    first_variance = FIRST_SPARSE_VARIANCE if issparse(train.features) else FIRST_VARIANCE
     validated = val is not None and (len(val) >= ENOUGH_TO_CHOOSE_PRIOR or len(train) > MOST_CROSS_VALIDATED)
     parts = []
-    if not validated and len(train) >= max(2 * CROSS_VALIDATION_FOLDS, FEWEST * len(np.unique(train.labels))):
+    if not validated and len(train) >= max(2 * CROSS_VALIDATION_FOLDS, FEWEST_PER_CLASS * len(np.unique(train.labels))):
         masks = folds(train.labels, CROSS_VALIDATION_FOLDS, seed)
         parts = [(train.rows(~mask), train.rows(mask), 1 / len(train)) for mask in masks]
     if val is not None:
         parts.append((train, val, 1 / len(val)))
     if not parts:
-        share = min(UNCHOSEN.shared, max(shares)) if taxonomy.height > 1 else 0.0
-        return replace(unchosen_prior(train.features), shared=share), None
+        share = min(DEFAULT_PRIOR.shared, max(shares)) if taxonomy.height > 1 else 0.0
+        return replace(default_prior(train.features), shared=share), None
     searches = [(PriorSearch(learned, held_out, taxonomy, earlier), weight) for learned, held_out, weight in parts]
 
     def loss(prior: Prior) -> float:
         return sum(weight * search.loss(prior) for search, weight in searches)
 
     first, *others = shares if taxonomy.height > 1 else (0.0,)
-    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(usual))
+    best, least = lowest(loss, [Prior(variance, first) for variance in VARIANCES], VARIANCES.index(first_variance))
     if not issparse(train.features):
         tried = {scaling: loss(replace(best, scaling=scaling)) for scaling in SCALINGS[1:]}
         scaling = min(tried, key=tried.__getitem__)
@@ -227,17 +238,17 @@ def choose_prior(
     return best, None if val is None else searches[-1][0].start(best.scaling)
 
 
-def unchosen_prior(features: Floats | SparseMatrix) -> Prior:
+def default_prior(features: Floats | SparseMatrix) -> Prior:
     """The prior of features of shape (M, F) if there is nothing to choose it by.
 
     Dense features keep their proportions, which few samples estimate badly, if they seem to be of one unit.
     """
     if issparse(features):
-        return UNCHOSEN_SPARSE
+        return DEFAULT_SPARSE_PRIOR
     deviation = np.asarray(features).std(axis=0)
     varied = deviation[deviation > 0]
-    has_units = bool(len(varied)) and float(np.quantile(varied, 0.95)) > LOUD * float(np.median(varied))
-    return replace(UNCHOSEN, scaling=0.5 if has_units else 0.0)
+    has_units = bool(len(varied)) and float(np.quantile(varied, 0.95)) > MIXED_UNITS * float(np.median(varied))
+    return replace(DEFAULT_PRIOR, scaling=0.5 if has_units else 0.0)
 
 
 def lowest(loss: Callable[[Setting], float], settings: Sequence[Setting], start: int) -> tuple[Setting, float]:
@@ -312,9 +323,9 @@ def log_probabilities(logits: Floats) -> Floats:
 
 
 def held_out_loss(logits: Floats, labels: IntArray, weights: Floats | None = None) -> float:
-    """Sum of the samples' -log p, and of one more sample that may have any class.
+    """Summed log-loss of samples and of one pseudo-sample whose label is uniform over the classes.
 
-    Without that one, the smallest loss of samples that are all right would need probabilities of 0 and 1.
+    Without the latter, the smallest loss of samples that are all right would need probabilities of 0 and 1.
 
     Args:
         logits: shape (M, C).

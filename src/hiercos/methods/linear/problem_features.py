@@ -11,7 +11,7 @@ import torch
 from scipy.sparse import csr_array, issparse
 from torch import Tensor
 
-from hiercos.nn import SparseMatrix, csr_tensor, feature_scale
+from hiercos.methods.layers import SparseMatrix, csr_tensor, feature_scale
 from hiercos.taxonomy import Floats
 
 CLASSES_AT_ONCE = 32  # whose products with sparse features stay in the processor's cache
@@ -36,7 +36,10 @@ class ProblemFeatures(Protocol):
     bias_scale: float
 
     def image(self, values: Tensor) -> Tensor:
-        """Product with ΦΦᵀ (R, R) if the directions are samples, else the values: (C, R) to (C, R)."""
+        """Product with the Gram matrix ΦΦᵀ (R, R) in the dual problem, whose directions are samples: (C, R) to (C, R).
+
+        In the primal problem, whose directions are features, the values themselves.
+        """
 
     def logits(self, images: Tensor) -> Tensor:
         """Logits of the samples from the images of K A: (C, R) to (C, M)."""

@@ -7,10 +7,12 @@ import torch
 from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 
-from hiercos.metrics.ranking import Ranking, mean_rank_gaps, ranking_depth, rankings
-from hiercos.metrics.tables import RankTables, disorder_of_reverse, preferred_order, ranks_and_weights
+from hiercos.metrics.rank_tables import RankTables, disorder_of_reverse, preferred_order, ranks_and_weights
+from hiercos.metrics.ranking import Ranking, mean_rank_gaps, ranking_metric
 from hiercos.options import check_choice
-from hiercos.taxonomy import FloatArray, IntArray, Tail, Taxonomy
+from hiercos.taxonomy import FloatArray, IntArray, Tail
+
+__all__ = ["hops"]
 
 MOST_ASSIGNED = 2_000  # largest number of classes; an assignment of n positions takes up to n^3 steps
 
@@ -53,14 +55,9 @@ HopsVariant = Literal["published", "paper", "exact"]
 TieRule = Literal["index", "mean"]
 
 
+@ranking_metric(depth=lambda k, ties, **_: None if ties == "mean" else k)
 def hops(
-    scores: Tensor,
-    labels: Tensor,
-    taxonomy: Taxonomy,
-    k: int | None = None,
-    *,
-    variant: HopsVariant = "published",
-    ties: TieRule = "index",
+    ranking: Ranking, k: int | None = None, *, variant: HopsVariant = "published", ties: TieRule = "index"
 ) -> Tensor:
     """Hierarchically ordered preference score of each sample, 1 for an ideal order.
 
@@ -92,21 +89,13 @@ def hops(
         ValueError: for a NaN score, a label that is not a class, an unknown variant, or too many classes for `exact`.
 
     Example:
+        >>> from hiercos import Taxonomy
         >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
         >>> hops(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.2]]), torch.tensor([0, 0]), t).tolist()
         [1.0, 0.7]
     """
     check_choice("variant", variant, get_args(HopsVariant))
     check_choice("ties", ties, get_args(TieRule))
-    depth = ranking_depth(k, taxonomy)
-    ranked = rankings(scores, labels, taxonomy, None if ties == "mean" else depth)
-    return torch.cat([ranked_hops(part, k, variant=variant, ties=ties) for part in ranked])
-
-
-def ranked_hops(
-    ranking: Ranking, k: int | None = None, *, variant: HopsVariant = "published", ties: TieRule = "index"
-) -> Tensor:
-    """HOPS from a ranking of at least k classes (all for mean ties), shape (B,); see `hops`."""
     tables, labels = ranking.tables, ranking.labels
     depth = tables.num_classes if k is None else min(k, tables.num_classes)
     tail: Tail = "half" if variant == "paper" else "zero"

@@ -12,9 +12,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.metrics.ranking import check_labels, check_not_nan, check_tensor
-from hiercos.metrics.tables import rank_tables, row_chunks
+from hiercos.metrics.input_checks import check_labels, check_node_scores, check_not_nan, check_tensor
+from hiercos.metrics.rank_tables import rank_tables, row_chunks
 from hiercos.taxonomy import IntArray, Taxonomy, ancestor_matrix, check_tree, classes_below
+
+__all__ = [
+    "ANSWER_METRICS",
+    "answer_values",
+    "full_path_accuracy",
+    "level_accuracy",
+    "level_predictions",
+    "tree_inconsistency",
+]
 
 ANSWER_METRICS = (
     *("containment", "precision", "hierarchical_precision", "hierarchical_recall", "hierarchical_f1"),
@@ -45,15 +54,6 @@ def _best(node_scores: Tensor, nodes: slice) -> Tensor:
     columns = node_scores[:, nodes]
     is_best = columns == columns.amax(dim=1, keepdim=True)
     return is_best.byte().argmax(dim=1).add(nodes.start)  # argmax of 0/1: the first 1
-
-
-def check_node_scores(node_scores: Tensor, taxonomy: Taxonomy) -> None:
-    """Raise a ValueError unless there is one score per node."""
-    if node_scores.ndim != 2 or node_scores.shape[1] != taxonomy.num_nodes:
-        raise ValueError(
-            f"expected node scores of shape (B, {taxonomy.num_nodes}), one column per node, "
-            f"got {tuple(node_scores.shape)}"
-        )
 
 
 def level_answers(answers: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -114,17 +114,7 @@ def full_path_accuracy(answers: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
         [True, False]
     """
     check_labels(labels, len(answers), taxonomy)
-    return right_on_path(level_accuracy(answers, labels, taxonomy)) == 1
-
-
-def right_at_level(right: Tensor, level: int) -> Tensor:
-    """One level of `level_accuracy`: (B, H) -> (B,)."""
-    return right[:, level - 1]
-
-
-def right_on_path(right: Tensor, level: int | None = None) -> Tensor:
-    """1 if `level_accuracy` is not 0 at any level down to `level`, all by default, else 0: (B, H) -> (B,)."""
-    return (right[:, :level] != 0).all(dim=1).double()
+    return (level_accuracy(answers, labels, taxonomy) != 0).all(dim=1)
 
 
 def tree_inconsistency(answers: Tensor, taxonomy: Taxonomy) -> Tensor:

@@ -7,9 +7,11 @@ import torch
 from torch import Tensor
 
 from hiercos.metrics.functional.levels import level_accuracy, level_predictions
-from hiercos.metrics.ranking import check_labels
-from hiercos.metrics.tables import rank_tables
+from hiercos.metrics.input_checks import check_labels
+from hiercos.metrics.rank_tables import rank_tables
 from hiercos.taxonomy import Taxonomy, descendant_sums, node_values
+
+__all__ = ["calibration_error", "log_loss", "summed_probabilities"]
 
 LEAST_LOG = math.log(sys.float_info.min)  # smaller log-probabilities count as this, so a sample costs at most 708.4
 ROUNDING = 1e-5  # amount by which a log-probability may exceed 0
@@ -41,7 +43,7 @@ def log_loss(log_probabilities: Tensor, labels: Tensor, taxonomy: Taxonomy) -> T
     """
     check_labels(labels, len(log_probabilities), taxonomy, inner=True)
     check_log_probabilities(log_probabilities, len(labels), taxonomy)
-    return label_loss(label_log_probabilities(log_probabilities, labels, taxonomy))
+    return -label_log_probabilities(log_probabilities, labels, taxonomy).clamp(LEAST_LOG, 0)
 
 
 def check_log_probabilities(log_probabilities: Tensor, count: int, taxonomy: Taxonomy) -> None:
@@ -72,11 +74,6 @@ def label_log_probabilities(log_probabilities: Tensor, labels: Tensor, taxonomy:
     return chosen
 
 
-def label_loss(label_logs: Tensor) -> Tensor:
-    """Negative log-probability of each sample's label, clamped to 0…708.4, shape (B,); see `log_loss`."""
-    return -label_logs.double().clamp(LEAST_LOG, 0)
-
-
 def summed_probabilities(probabilities: Tensor, taxonomy: Taxonomy) -> Tensor:
     """Probability of every node, the sum over its leaves: (B, C) -> (B, N)."""
     if probabilities.ndim != 2 or probabilities.shape[1] != taxonomy.num_classes:
@@ -101,7 +98,7 @@ def calibration_bins(
     """Number of samples, summed confidence and number of correct predictions, by level and bin of confidence.
 
     The confidence at a level is the probability of its best node. A sample counts at the levels its label has, while
-    for `hiercos evaluate --reliability` and reports a class that ends above a level is its own node there.
+    for `hiercos evaluate --by confidence` and reports a class that ends above a level is its own node there.
 
     Args:
         node_probabilities: node probabilities from 0 to 1, shape (B, N).

@@ -3,8 +3,21 @@
 import torch
 from torch import Tensor
 
-from hiercos.metrics.ranking import Ranking, earlier_counts, rankings, tied_blocks
+from hiercos.metrics.ranking import Ranking, earlier_counts, ranking_metric, tied_blocks
 from hiercos.taxonomy import Taxonomy
+
+__all__ = [
+    "average_hierarchical_distance",
+    "correct_order",
+    "expected_cost",
+    "hierarchical_f1",
+    "hierarchical_precision",
+    "hierarchical_recall",
+    "macro_accuracy",
+    "mistake_severity",
+    "preference_order_distance",
+    "top_k_accuracy",
+]
 
 
 def class_sums(
@@ -33,7 +46,8 @@ def mean_of_class_means(totals: Tensor, counts: Tensor) -> Tensor:
     return (totals / counts).nanmean(dim=0)
 
 
-def top_k_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+@ranking_metric()
+def top_k_accuracy(ranking: Ranking, k: int = 1) -> Tensor:
     """Whether the true class is among the first k.
 
     Args:
@@ -50,12 +64,7 @@ def top_k_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 
         >>> top_k_accuracy(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t, k=2).tolist()
         [True]
     """
-    return torch.cat([ranked_hits(part, k) == 1 for part in rankings(scores, labels, taxonomy, k)])
-
-
-def ranked_hits(ranking: Ranking, k: int) -> Tensor:
-    """1 if the true class is among the first k, else 0, shape (B,), float64; see `top_k_accuracy`."""
-    return (ranking.ranks[:, :k] == 0).any(dim=1).double()
+    return (ranking.ranks[:, :k] == 0).any(dim=1)
 
 
 def macro_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
@@ -79,7 +88,8 @@ def macro_accuracy(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor
     return mean_of_class_means(*class_sums(hits[:, None], labels, taxonomy.num_classes))[0]
 
 
-def average_hierarchical_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+@ranking_metric()
+def average_hierarchical_distance(ranking: Ranking, k: int = 1) -> Tensor:
     """Mean tree distance of the first k classes to the true one, AHD@k [bertinetto2020].
 
     The order of the first k does not matter, and the mean is above 0 even for an ideal order if k > 1.
@@ -98,16 +108,11 @@ def average_hierarchical_distance(scores: Tensor, labels: Tensor, taxonomy: Taxo
         >>> average_hierarchical_distance(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
         [1.0]
     """
-    ranked = rankings(scores, labels, taxonomy, k)
-    return torch.cat([ranked_distance(part, k) for part in ranked])
-
-
-def ranked_distance(ranking: Ranking, k: int) -> Tensor:
-    """Mean tree distance of the first k classes, shape (B,), float64; see `average_hierarchical_distance`."""
     return ranking.distances(k).double().mean(dim=1)
 
 
-def mistake_severity(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+@ranking_metric(depth=lambda **_: 1, mean=True)
+def mistake_severity(ranking: Ranking) -> Tensor:
     """Mean tree distance of the mistakes, pooled over all samples [bertinetto2020].
 
     Args:
@@ -123,17 +128,12 @@ def mistake_severity(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tens
         >>> mistake_severity(torch.tensor([[0.2, 0.7, 0.1], [0.1, 0.0, 0.9]]), torch.tensor([0, 2]), t).item()
         1.0
     """
-    distances = average_hierarchical_distance(scores, labels, taxonomy)
-    return distances.sum() / distances.count_nonzero()
+    distances = ranking.distances(1)[:, 0].double()
+    return distances.masked_fill(distances == 0, torch.nan)
 
 
-def ranked_severity(ranking: Ranking, k: int = 1) -> Tensor:
-    """Mean tree distance of the wrong classes among the first k, shape (B,), float64; nan if there is none."""
-    distances = ranking.distances(k).double()
-    return distances.masked_fill(distances == 0, torch.nan).nanmean(dim=1)
-
-
-def correct_order(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Tensor:
+@ranking_metric()
+def correct_order(ranking: Ranking, k: int | None = None) -> Tensor:
     """Whether the first k classes are in an order the tree prefers: ẑ = z on the first k positions.
 
     Args:
@@ -150,16 +150,11 @@ def correct_order(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | N
         >>> correct_order(torch.tensor([[0.7, 0.1, 0.2]]), torch.tensor([0]), t, k=2).tolist()
         [False]
     """
-    ranked = rankings(scores, labels, taxonomy, k)
-    return torch.cat([ranked_order(part, k) == 1 for part in ranked])
+    return ranking.gaps[:, :k].amax(dim=1) == 0
 
 
-def ranked_order(ranking: Ranking, k: int | None = None) -> Tensor:
-    """1 if the first k classes are in an order the tree prefers, else 0, shape (B,); see `correct_order`."""
-    return (ranking.gaps[:, :k].amax(dim=1) == 0).double()
-
-
-def expected_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Tensor) -> Tensor:
+@ranking_metric(depth=lambda **_: 1)
+def expected_cost(ranking: Ranking, costs: Tensor) -> Tensor:
     """Cost of each prediction, costs[label, best class]; the mean estimates the expected cost of the classifier.
 
     Args:
@@ -180,17 +175,17 @@ def expected_cost(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, costs: Ten
         >>> expected_cost(torch.tensor([[0.2, 0.1, 0.7]]), torch.tensor([0]), t, costs).tolist()
         [9.0]
     """
-    classes = taxonomy.num_classes
+    classes = ranking.tables.num_classes
     if costs.shape != (classes, classes):
         raise ValueError(f"expected costs of shape ({classes}, {classes}), got {tuple(costs.shape)}")
     rows = costs.isnan().any(dim=1).nonzero()
     if len(rows):
         raise ValueError(f"row {int(rows[0])} of the costs: a cost is NaN")
-    ranked = rankings(scores, labels, taxonomy, 1)
-    return torch.cat([costs.to(scores.device)[part.labels, part.order[:, 0]].double() for part in ranked])
+    return costs.to(ranking.order.device)[ranking.labels, ranking.order[:, 0]].double()
 
 
-def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
+@ranking_metric()
+def hierarchical_precision(ranking: Ranking, k: int = 1) -> Tensor:
     """Share of the predicted path (root excluded) that is on the true path, hP; hP@k is the mean of the first k.
 
     |F(ŷ) ∩ F(y)| / |F(ŷ)| with F(v) the ancestors of v and v itself [silla2011].
@@ -209,31 +204,18 @@ def hierarchical_precision(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k
         >>> hierarchical_precision(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
         [0.5]
     """
-    return torch.cat([ranked_precision(part, k) for part in rankings(scores, labels, taxonomy, k)])
-
-
-def hierarchical_recall(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
-    """Share of the true path (root excluded) that is on the predicted path, hR; see `hierarchical_precision`."""
-    return torch.cat([ranked_recall(part, k) for part in rankings(scores, labels, taxonomy, k)])
-
-
-def hierarchical_f1(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int = 1) -> Tensor:
-    """Harmonic mean of hP and hR, hF; hF@k is the mean of the first k; see `hierarchical_precision`."""
-    return torch.cat([ranked_f1(part, k) for part in rankings(scores, labels, taxonomy, k)])
-
-
-def ranked_precision(ranking: Ranking, k: int) -> Tensor:
-    """Mean hP of the first k classes, shape (B,), float64; see `hierarchical_precision`."""
     return (_common(ranking, k) / _depths(ranking, k)).mean(dim=1)
 
 
-def ranked_recall(ranking: Ranking, k: int) -> Tensor:
-    """Mean hR of the first k classes, shape (B,), float64; see `hierarchical_recall`."""
+@ranking_metric()
+def hierarchical_recall(ranking: Ranking, k: int = 1) -> Tensor:
+    """Share of the true path (root excluded) that is on the predicted path, hR; see `hierarchical_precision`."""
     return (_common(ranking, k) / _true_depths(ranking)).mean(dim=1)
 
 
-def ranked_f1(ranking: Ranking, k: int) -> Tensor:
-    """Mean hF of the first k classes, shape (B,), float64; see `hierarchical_f1`."""
+@ranking_metric()
+def hierarchical_f1(ranking: Ranking, k: int = 1) -> Tensor:
+    """Harmonic mean of hP and hR, hF; hF@k is the mean of the first k; see `hierarchical_precision`."""
     return (2 * _common(ranking, k) / (_depths(ranking, k) + _true_depths(ranking))).mean(dim=1)
 
 
@@ -252,7 +234,8 @@ def _true_depths(ranking: Ranking) -> Tensor:
     return ranking.tables.depths[ranking.labels, None].double()  # (B, 1)
 
 
-def preference_order_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+@ranking_metric()
+def preference_order_distance(ranking: Ranking) -> Tensor:
     """Frobenius distance of the sign matrices of the two orders, ‖M₁ − M₂‖_F [dezert2024].
 
     M(a, b) is 1 if a is preferred to b, −1 if b is preferred, 0 if neither: classes at equal tree
@@ -272,12 +255,7 @@ def preference_order_distance(scores: Tensor, labels: Tensor, taxonomy: Taxonomy
         >>> preference_order_distance(torch.tensor([[0.7, 0.2, 0.1], [0.7, 0.1, 0.1]]), torch.tensor([0, 0]), t)
         tensor([0.0000, 1.4142], dtype=torch.float64)
     """
-    return torch.cat([_distance(part) for part in rankings(scores, labels, taxonomy)])
-
-
-def _distance(ranking: Ranking) -> Tensor:
-    """Count the pairs rank by rank, against the classes of earlier blocks of equal scores: O(C R) a sample."""
-    ranks = ranking.ranks
+    ranks = ranking.ranks  # pairs are counted rank by rank, against earlier blocks of equal scores: O(C R) a sample
     first, after = tied_blocks(ranking.scores)
     wrong = torch.zeros(len(ranks), dtype=torch.int64, device=ranks.device)
     tied_in_tree, tied_in_both = torch.zeros_like(wrong), torch.zeros_like(wrong)

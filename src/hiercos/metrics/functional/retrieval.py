@@ -6,10 +6,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hiercos.metrics.functional.levels import check_node_scores
-from hiercos.metrics.ranking import Ranking, check_labels, check_not_nan, check_scores_and_labels, rankings
-from hiercos.metrics.tables import rank_tables, row_chunks
+from hiercos.metrics.input_checks import check_labels, check_node_scores, check_not_nan
+from hiercos.metrics.rank_tables import rank_tables, row_chunks
+from hiercos.metrics.ranking import Ranking, ranking_metric
 from hiercos.taxonomy import IntArray, Taxonomy, check_tree, hop_distance_block, nodes_of_labels, set_targets
+
+__all__ = ["average_precision", "ndcg", "normalized_rank", "reciprocal_rank"]
 
 
 def positions(scores: Tensor, columns: Tensor) -> Tensor:
@@ -22,7 +24,8 @@ def positions(scores: Tensor, columns: Tensor) -> Tensor:
     return 1 + ((scores > own) | ((scores == own) & lower)).sum(dim=1)
 
 
-def reciprocal_rank(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tensor:
+@ranking_metric()
+def reciprocal_rank(ranking: Ranking) -> Tensor:
     """One over the position of the true class, counted from 1; the mean is the MRR.
 
     Args:
@@ -38,17 +41,7 @@ def reciprocal_rank(scores: Tensor, labels: Tensor, taxonomy: Taxonomy) -> Tenso
         >>> reciprocal_rank(torch.tensor([[0.2, 0.7, 0.1]]), torch.tensor([0]), t).tolist()
         [0.5]
     """
-    check_scores_and_labels(scores, labels, taxonomy)
-    parts = []
-    for rows in row_chunks(*scores.shape):
-        check_not_nan(scores[rows].amax(dim=1), rows.start)
-        parts.append(positions(scores[rows], labels[rows].long()))
-    return 1 / torch.cat(parts).double()
-
-
-def ranked_reciprocal(ranking: Ranking, k: int | None = None) -> Tensor:
-    """One over the position of the true class, shape (B,), float64; 0 if it is not among the first k (default: all)."""
-    best = ranking.ranks[:, :k].min(dim=1)  # only the true class has rank 0
+    best = ranking.ranks.min(dim=1)  # only the true class has rank 0
     return (best.values == 0) / (best.indices + 1).double()
 
 
@@ -87,7 +80,8 @@ def _level_shares(node_scores: Tensor, truth: Tensor, taxonomy: Taxonomy) -> Ten
     return torch.stack(shares, dim=1)
 
 
-def ndcg(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = None) -> Tensor:
+@ranking_metric()
+def ndcg(ranking: Ranking, k: int | None = None) -> Tensor:
     """Normalised discounted cumulative gain of the first k classes, with relevance from the tree.
 
     DCG = Σ_{j≤k} rel(y, π_j) / log₂(j + 1), divided by the DCG of the ideal order; rel is 1 minus the number
@@ -106,8 +100,16 @@ def ndcg(scores: Tensor, labels: Tensor, taxonomy: Taxonomy, k: int | None = Non
     Returns:
         Shape (B,), float64, from 0 to 1.
     """
-    longest = longest_leaf_path(taxonomy)
-    return torch.cat([_ranked_ndcg(part, longest) for part in rankings(scores, labels, taxonomy, k)])
+    tables = ranking.tables
+    k = tables.num_classes if k is None else min(k, tables.num_classes)
+    (longest,) = tables.cached(("longest path",), lambda: (torch.tensor(longest_leaf_path(tables.taxonomy)),))
+    discount = torch.log2(torch.arange(2, k + 2, device=ranking.order.device, dtype=torch.float64))
+    gain = _relevance(ranking.distances(k), ranking.order[:, :k], ranking, int(longest))
+    all_classes = torch.arange(tables.num_classes, device=ranking.order.device).expand(len(ranking.labels), -1)
+    ranks = tables.rank_rows(ranking.labels)
+    distances = tables.distance_of_rank[ranking.labels].gather(1, ranks.long())
+    ideal = _relevance(distances, all_classes, ranking, int(longest)).topk(k, dim=1).values
+    return (gain / discount).sum(dim=1) / (ideal / discount).sum(dim=1)
 
 
 def longest_leaf_path(taxonomy: Taxonomy) -> int:
@@ -126,17 +128,6 @@ def _label_chunks(taxonomy: Taxonomy) -> Iterator[IntArray]:
     """All classes, in chunks whose distances to all classes fit into memory."""
     for rows in row_chunks(taxonomy.num_classes, taxonomy.num_classes):
         yield np.arange(rows.start, rows.stop)
-
-
-def _ranked_ndcg(ranking: Ranking, longest: int) -> Tensor:
-    k, tables = ranking.order.shape[1], ranking.tables
-    discount = torch.log2(torch.arange(2, k + 2, device=ranking.order.device, dtype=torch.float64))
-    gain = _relevance(ranking.distances(k), ranking.order, ranking, longest)
-    all_classes = torch.arange(tables.num_classes, device=ranking.order.device).expand(len(ranking.labels), -1)
-    ranks = tables.rank_rows(ranking.labels)
-    distances = tables.distance_of_rank[ranking.labels].gather(1, ranks.long())
-    ideal = _relevance(distances, all_classes, ranking, longest).topk(k, dim=1).values
-    return (gain / discount).sum(dim=1) / (ideal / discount).sum(dim=1)
 
 
 def _relevance(distances: Tensor, classes: Tensor, ranking: Ranking, longest: int) -> Tensor:

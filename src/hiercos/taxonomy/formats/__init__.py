@@ -1,47 +1,36 @@
 """Readers and writers of taxonomy files: one module per format, and the table that chooses between them."""
 
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from os import PathLike, fspath
 from pathlib import Path
 
+from hiercos import storage
 from hiercos.errors import reading
-from hiercos.files import first_bytes, write_atomically
-from hiercos.limits import limit, limit_fault
-from hiercos.taxonomy.build import kept_parents
+from hiercos.limits import ARRAY_BYTES, limit_fault
 from hiercos.taxonomy.checks import TaxonomyError, check_limits
 from hiercos.taxonomy.describe import counted
-from hiercos.taxonomy.formats.json_trees import (
-    flat_json_text,
-    nested_json_text,
-    parsed_json,
-    taxonomy_from_dict,
-    taxonomy_from_json,
-    taxonomy_to_dict,
-)
+from hiercos.taxonomy.formats.json_trees import json_text, taxonomy_from_dict, taxonomy_from_json, taxonomy_to_dict
 from hiercos.taxonomy.formats.newick import newick_text, read_newick
 from hiercos.taxonomy.formats.tables import (
     NUMBERED,
-    edges_from_rows,
     edges_text,
-    levels_from_rows,
     levels_text,
     lines_text,
-    parse_table,
     read_lines,
+    read_table,
     separator_fault,
 )
-from hiercos.taxonomy.terms import Terms, read_obo, read_wordnet
+from hiercos.taxonomy.parts import kept_parents
 from hiercos.taxonomy.tree import Taxonomy
 
 __all__ = [
     "FORMATS",
     "NUMBERED",
     "Format",
-    "holds_terms",
     "read_taxonomy",
-    "read_terms",
     "separator_fault",
     "taxonomy_from_dict",
     "taxonomy_from_json",
@@ -55,37 +44,19 @@ class Format:
     """A file format: its parser, its writer and its file extensions.
 
     Attributes:
-        read: function from text to a taxonomy or a graph of terms; raises `TaxonomyError`.
-        write: function from a taxonomy to text that `read` reads back; raises `TaxonomyError` if the format cannot
-            hold it. None for a read-only format.
+        read: function from text, and for a table its delimiter, to a taxonomy; raises `TaxonomyError`.
+        write: function from a taxonomy, and for a table the delimiter, to text that `read` reads back; raises
+            `TaxonomyError` if the format cannot hold it. None for a read-only format.
         extensions: file extensions of this format.
-        holds_terms: whether `read` returns a graph of terms.
+        is_table: whether both take a delimiter.
         holds_graphs: whether `write` takes nodes with several parents.
     """
 
-    read: Callable[[str], Taxonomy | Terms]
-    write: Callable[[Taxonomy], str] | None
+    read: Callable[..., Taxonomy]
+    write: Callable[..., str] | None
     extensions: tuple[str, ...] = ()
-    holds_terms: bool = False
+    is_table: bool = False
     holds_graphs: bool = False
-
-
-def _read_any_table(text: str, delimiter: str) -> Taxonomy:
-    """Read an edge table if there are columns `parent` and `child`, else a level table."""
-    faults: list[str] = []
-    columns, rows = parse_table(text, delimiter, faults)
-    from_rows = edges_from_rows if {"parent", "child"} <= set(columns) else levels_from_rows
-    return from_rows(columns, rows, faults)
-
-
-def _read_edge_table(text: str, delimiter: str) -> Taxonomy:
-    faults: list[str] = []
-    columns, rows = parse_table(text, delimiter, faults)
-    return edges_from_rows(columns, rows, faults)
-
-
-def _read_flat_json(text: str) -> Taxonomy:
-    return taxonomy_from_dict(parsed_json(text))
 
 
 def _read_yaml(text: str) -> Taxonomy:
@@ -100,20 +71,22 @@ def _yaml_text(taxonomy: Taxonomy) -> str:
     return yaml_text(taxonomy)
 
 
+def _read_obo(text: str) -> Taxonomy:
+    from hiercos.taxonomy.formats.networkx_graph import read_obo
+
+    return read_obo(text)
+
+
+HEADER = re.compile(r"[\r\n]*[^\r\n]+")
+TAB_EXTENSIONS = (".tsv", ".tab")  # of tables whose delimiter is a tab
 FORMATS = {
-    "csv": Format(partial(_read_any_table, delimiter=","), partial(levels_text, delimiter=","), (".csv",)),
-    "tsv": Format(partial(_read_any_table, delimiter="\t"), partial(levels_text, delimiter="\t"), (".tsv", ".tab")),
-    "edges": Format(partial(_read_edge_table, delimiter=","), partial(edges_text, delimiter=","), holds_graphs=True),
-    "edges-tsv": Format(
-        partial(_read_edge_table, delimiter="\t"), partial(edges_text, delimiter="\t"), holds_graphs=True
-    ),
+    "csv": Format(read_table, levels_text, (".csv", *TAB_EXTENSIONS), is_table=True),
+    "edges": Format(partial(read_table, is_edges=True), edges_text, is_table=True, holds_graphs=True),
     "lines": Format(read_lines, lines_text, (".txt",)),
-    "json": Format(taxonomy_from_json, nested_json_text, (".json",), holds_graphs=True),
-    "json-flat": Format(_read_flat_json, flat_json_text, holds_graphs=True),
+    "json": Format(taxonomy_from_json, json_text, (".json",), holds_graphs=True),
     "yaml": Format(_read_yaml, _yaml_text, (".yaml", ".yml")),
     "newick": Format(read_newick, newick_text, (".nwk", ".newick", ".tre")),
-    "obo": Format(read_obo, None, (".obo",), holds_terms=True),
-    "wordnet": Format(read_wordnet, None, (".noun",), holds_terms=True),
+    "obo": Format(_read_obo, None, (".obo",)),
 }
 
 
@@ -121,7 +94,7 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None, paren
     """Read a taxonomy from a file in UTF-8.
 
     Args:
-        path: file to read; from a graph of terms all are used, see `read_terms` to select a part.
+        path: file to read.
         format: one of `FORMATS`; chosen by the extension by default.
         parents: parents that are kept of a node with several: "all", "first", "shortest" for the first of those
             nearest to the root, or "one" to reject such nodes.
@@ -129,55 +102,21 @@ def read_taxonomy(path: str | PathLike[str], *, format: str | None = None, paren
     Raises:
         TaxonomyError: with every fault found, each prefixed with the file and, if known, the row.
     """
-    parsed = _parsed(path, format)
-    if isinstance(parsed, Terms):
-        return parsed.tree(parents=parents)
-    try:
-        return kept_parents(parsed, parents)
-    except TaxonomyError as error:
-        raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
-
-
-def read_terms(path: str | PathLike[str], *, format: str | None = None) -> Terms:
-    """Read a graph of terms, from which a tree can be extracted: an ontology, or the nouns of WordNet.
-
-    Args:
-        path: file to read.
-        format: "obo" or "wordnet"; chosen by the extension by default.
-
-    Raises:
-        TaxonomyError: as `read_taxonomy`, and for a format that holds a tree.
-    """
-    parsed = _parsed(path, format)
-    if isinstance(parsed, Taxonomy):
-        graphs = ", ".join(name for name, form in FORMATS.items() if form.holds_terms)
-        raise TaxonomyError(f"{fspath(path)}: expected a graph of terms ({graphs}), got a tree")
-    return parsed
-
-
-def holds_terms(path: str | PathLike[str], format: str | None = None) -> bool:
-    """Whether a file would be read as a graph of terms; False for an unknown format."""
-    if format is None:
-        return any(Path(path).suffix.lower() in form.extensions for form in FORMATS.values() if form.holds_terms)
-    return format in FORMATS and FORMATS[format].holds_terms
-
-
-def _parsed(path: str | PathLike[str], format: str | None) -> Taxonomy | Terms:
     try:
         with reading("the file cannot be read in this format", TaxonomyError):
-            parsed = _chosen_format(path, format, FORMATS).read(_text(path))
-            check_size(parsed)
+            form, text = _chosen_format(path, format, FORMATS), _text(path)
+            taxonomy = form.read(text, _delimiter(path, text)) if form.is_table else form.read(text)
+        check_limits(taxonomy.num_nodes)
+        return kept_parents(taxonomy, parents)
     except TaxonomyError as error:
         raise TaxonomyError(f"{fspath(path)}: {fault}" for fault in error.faults) from error
-    return replace(parsed, source=fspath(path)) if isinstance(parsed, Terms) else parsed
 
 
-def check_size(parsed: Taxonomy | Terms) -> None:
-    """Raise a `TaxonomyError` for more nodes or levels than the limits."""
-    if isinstance(parsed, Taxonomy):
-        check_limits(parsed.num_nodes, parsed.height)
-    else:
-        check_limits(len(parsed.by_id), 0)
+def _delimiter(path: str | PathLike[str], text: str = "") -> str:
+    """A tab if the extension says so, or if the header has tabs and no comma; else a comma."""
+    header = HEADER.match(text)
+    has_tabs = header is not None and "\t" in header[0] and "," not in header[0]
+    return "\t" if has_tabs or Path(path).suffix.lower() in TAB_EXTENSIONS else ","
 
 
 def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str | None = None) -> None:
@@ -195,7 +134,7 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
         OSError: if the file cannot be written.
     """
     try:
-        text = _writer(path, format, taxonomy)(taxonomy)
+        text = _written_text(taxonomy, path, format)
         if text.startswith("\ufeff"):
             raise TaxonomyError("the first name begins with a byte order mark, which reading drops; json can hold it")
         data = text.encode("utf-8")
@@ -204,10 +143,10 @@ def write_taxonomy(taxonomy: Taxonomy, path: str | PathLike[str], *, format: str
     except UnicodeEncodeError as error:
         message = f"{fspath(path)}: {error.object[error.start :][:20]!r} cannot be encoded in UTF-8"
         raise TaxonomyError(message) from error
-    write_atomically(path, data)
+    storage.write(path, data)
 
 
-def _writer(path: str | PathLike[str], name: str | None, taxonomy: Taxonomy) -> Callable[[Taxonomy], str]:
+def _written_text(taxonomy: Taxonomy, path: str | PathLike[str], name: str | None) -> str:
     written = {form: value for form, value in FORMATS.items() if value.write}
     chosen = _chosen_format(path, name, written)
     if chosen.write is None:
@@ -219,14 +158,12 @@ def _writer(path: str | PathLike[str], name: str | None, taxonomy: Taxonomy) -> 
             f"this format holds trees, got a graph with {several} of several parents; expected one of {formats}, or "
             "one parent of each node (hiercos taxonomy convert --parents shortest)"
         )
-    return chosen.write
+    return chosen.write(taxonomy, _delimiter(path)) if chosen.is_table else chosen.write(taxonomy)
 
 
 def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping[str, Format]) -> Format:
     """The format by its name, else by the extension; the error for an unknown one lists those offered."""
     extension = Path(path).suffix.lower()
-    if name == "edges" and extension in FORMATS["tsv"].extensions:
-        return FORMATS["edges-tsv"]
     if name is not None:
         if name not in FORMATS:
             raise TaxonomyError(f"unknown format {name!r}: expected one of {', '.join(offered)}")
@@ -243,9 +180,11 @@ def _chosen_format(path: str | PathLike[str], name: str | None, offered: Mapping
 
 def _text(path: str | PathLike[str]) -> str:
     try:
-        content = first_bytes(path, limit("file_bytes") + 1)
-        if fault := limit_fault("file_bytes", len(content)):
-            raise TaxonomyError(fault)
+        with open(path, "rb") as file:  # a file, or a pipe such as the output of another command
+            content = file.read(ARRAY_BYTES + 1)
+            if fault := limit_fault("file bytes", len(content), ARRAY_BYTES):
+                raise TaxonomyError(fault)
+            content += file.read()
         return content.decode("utf-8-sig")
     except OSError as error:
         raise TaxonomyError(f"cannot be read: {error.strerror}") from error

@@ -1,14 +1,13 @@
-"""JSON trees, with faults by line and column.
+"""Taxonomies in JSON, of two forms that are told apart by their content.
 
-The flat form holds one list for each property of the nodes. The nested form is objects of objects, lists of names, or
-objects with name, id and children.
+Nested objects are for people: objects of objects, lists of names, or objects with name, id and children. Arrays, one
+list for each property of the nodes, hold graphs and trees of any depth; model folders have them.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from reprlib import repr as shortened
-from typing import Any, TypeGuard
+from typing import Any, NamedTuple
 
 from hiercos.taxonomy.build import NodeTable
 from hiercos.taxonomy.checks import TaxonomyError, check_limits, repeated
@@ -37,7 +36,9 @@ def parsed_json(text: str) -> Any:
     except ValueError as error:  # a number of more digits than Python reads
         raise TaxonomyError(f"not JSON that can be read: {error}") from error
     except RecursionError as error:
-        raise TaxonomyError("nested deeper than JSON can be read; json-flat holds trees of any depth") from error
+        raise TaxonomyError(
+            "nested deeper than JSON can be read; the form with lists of names and parents holds any depth"
+        ) from error
     if faults:
         raise TaxonomyError(faults)
     return value
@@ -45,6 +46,8 @@ def parsed_json(text: str) -> Any:
 
 FORMAT = "hiercos-taxonomy"
 VERSION = 1
+ROOT = "root"
+MOST_LEVELS = 200  # of nested objects: Python reads JSON nested about 1000 deep, and a level nests twice
 
 
 def taxonomy_to_dict(taxonomy: Taxonomy) -> dict[str, Any]:
@@ -66,7 +69,7 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
     Raises:
         TaxonomyError: naming every key that is missing or has a value of the wrong type, and every fault of the tree.
     """
-    if not is_flat(value):
+    if not isinstance(value, Mapping) or value.get("format") != FORMAT:
         raise TaxonomyError(f'expected an object with "format": "{FORMAT}"')
     if value.get("version") != VERSION:
         raise TaxonomyError(f"expected version {VERSION}, got {value.get('version')!r}")
@@ -75,17 +78,12 @@ def taxonomy_from_dict(value: object) -> Taxonomy:
     parents = value["parents"]
     lists = NodeLists.of(parents) if parents and isinstance(parents[0], list) else parents
     taxonomy = Taxonomy.from_arrays(value["names"], lists, value["leaves"], ids=value.get("ids", ()))
-    check_limits(taxonomy.num_nodes, taxonomy.height)
+    check_limits(taxonomy.num_nodes)
     return taxonomy.with_ranks(value.get("ranks", ()))
 
 
 def _parent_lists(taxonomy: Taxonomy) -> list[list[int]]:
     return [taxonomy.parent_lists.list(node).tolist() for node in range(taxonomy.num_nodes)]
-
-
-def is_flat(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether a parsed value is the flat form, of any version."""
-    return isinstance(value, Mapping) and value.get("format") == FORMAT
 
 
 def _list_faults(value: Mapping[str, Any]) -> Iterator[str]:
@@ -109,121 +107,76 @@ def _parent_list_faults(items: list[Any]) -> Iterator[str]:
             yield f"parents[{place}]: expected a list of distinct nodes, got {shortened(item)}"
 
 
-def flat_json_text(taxonomy: Taxonomy) -> str:
-    """The flat form of a taxonomy as JSON text."""
-    return json.dumps(taxonomy_to_dict(taxonomy), ensure_ascii=False) + "\n"
+def taxonomy_from_json(text: str) -> Taxonomy:
+    """Read a taxonomy from JSON text, nested objects or arrays."""
+    value = parsed_json(text)
+    has_arrays = isinstance(value, Mapping) and value.get("format") == FORMAT
+    return taxonomy_from_dict(value) if has_arrays else taxonomy_from_nested(value)
 
 
-ROOT = "root"
-MOST_LEVELS = 200  # limit for writing: Python reads JSON nested about 1000 deep, and a level nests twice
-Marks = Callable[[Collection[Any]], Sequence[str]]  # positions in the file of the items of a list or an object
-
-
-@dataclass(frozen=True)
-class _Entry:
+class _Item(NamedTuple):
     """A node of the file, not yet checked."""
 
-    name: Any
+    name: str
     children: Any = None
     given_id: Any = ""
     label: Any = None  # class index
-    mark: str = ""  # position in the file, "" if unknown
 
 
-def taxonomy_from_json(text: str) -> Taxonomy:
-    """Read a taxonomy from nested or flat JSON text."""
-    value = parsed_json(text)
-    return taxonomy_from_dict(value) if is_flat(value) else taxonomy_from_nested(value)
-
-
-def taxonomy_from_nested(value: object, marks: Marks | None = None) -> Taxonomy:
+def taxonomy_from_nested(value: object) -> Taxonomy:
     """Build the taxonomy of nested objects and lists.
 
     A single object named `root` at the top is the root. The classes are in file order, or in the order of the class
     indices `class` if the leaves have them.
-
-    Args:
-        value: parsed objects and lists.
-        marks: function that gives the file positions of the items of a list or the keys of an object, in order; None
-            if positions are unknown.
     """
     faults: list[str] = []
     nodes = NodeTable()
-    entries = _Entries(faults, marks)
-    pending = [(-1, entry) for entry in reversed(entries.top(value))]
+    pending = [(-1, item) for item in reversed(_top(value, faults))]
     while pending:
-        parent, entry = pending.pop()
-        node = _append(nodes, parent, entry, faults)
-        children = list(entries.of(entry.children, nodes.quoted_path(node))) if entry.children is not None else []
-        pending += [(node, child) for child in reversed(children)]
-    return nodes.tree(faults, None if marks is None else str)
+        parent, (name, children, given_id, label) = pending.pop()
+        if not name.strip():
+            faults.append(f"under {nodes.quoted_path(parent)}: a name is empty")
+        if not isinstance(given_id, str):
+            faults.append(f"{name!r} under {nodes.quoted_path(parent)}: expected a text id, got {given_id!r}")
+        node = nodes.add([parent], name, given_id, label=label)
+        if children is not None:
+            below = list(_items(children, nodes.quoted_path(node), faults))
+            pending += [(node, item) for item in reversed(below)]
+    return nodes.tree(faults)
 
 
-@dataclass(frozen=True)
-class _Entries:
-    """Finds the nodes in parsed values, and appends a fault for each value that is not a node.
-
-    Attributes:
-        faults: list to which faults are appended.
-        marks: function that gives file positions; None if they are unknown.
-    """
-
-    faults: list[str]
-    marks: Marks | None
-
-    def top(self, value: object) -> list[_Entry]:
-        """Nodes of level 1."""
-        top = list(self.of(value, "the top"))
-        if isinstance(value, Mapping) and len(top) == 1 and top[0].name == ROOT and top[0].children:
-            return list(self.of(top[0].children, "the root"))
-        return top
-
-    def of(self, value: object, parent: str) -> Iterator[_Entry]:
-        """Nodes of an object or a list; `parent` names their parent in messages."""
-        if isinstance(value, Mapping) and isinstance(value.get("name"), str):
-            (mark, *_) = self._marks(value)
-            yield _Entry(value["name"], value.get("children"), value.get("id", ""), value.get("class"), mark)
-        elif isinstance(value, Mapping):
-            for (name, children), mark in zip(value.items(), self._marks(value), strict=True):
-                yield _Entry(name, children, mark=mark)
-        elif isinstance(value, list):
-            for item, mark in zip(value, self._marks(value), strict=True):
-                if isinstance(item, str):
-                    yield _Entry(item, mark=mark)
-                elif isinstance(item, Mapping):
-                    yield from self.of(item, parent)
-                else:
-                    start = f"{mark}: " if mark else ""
-                    shown = "null" if item is None else shortened(item)
-                    self.faults.append(f"{start}under {parent}: expected a name in quotes or an object, got {shown}")
-        else:
-            self.faults.append(f"under {parent}: expected an object, a list or null, got {shortened(value)}")
-
-    def _marks(self, value: Collection[Any]) -> Sequence[str]:
-        return [""] * len(value) if self.marks is None else self.marks(value)
+def _top(value: object, faults: list[str]) -> list[_Item]:
+    """Nodes of level 1."""
+    top = list(_items(value, "the top", faults))
+    if isinstance(value, Mapping) and len(top) == 1 and top[0].name == ROOT and top[0].children:
+        return list(_items(top[0].children, "the root", faults))
+    return top
 
 
-def _append(nodes: NodeTable, parent: int, entry: _Entry, faults: list[str]) -> int:
-    if not isinstance(entry.name, str) or not entry.name.strip():
-        faults.append(f"under {nodes.quoted_path(parent)}: a name is empty")
-    if not isinstance(entry.given_id, str):
-        faults.append(f"{entry.name!r} under {nodes.quoted_path(parent)}: expected a text id, got {entry.given_id!r}")
-    return nodes.add(parent, entry.name or "", entry.given_id, entry.label, entry.mark)
+def _items(value: object, parent: str, faults: list[str]) -> Iterator[_Item]:
+    """Nodes of an object or a list; `parent` names their parent in the faults of values that are no nodes."""
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        yield _Item(value["name"], value.get("children"), value.get("id", ""), value.get("class"))
+    elif isinstance(value, Mapping):
+        yield from (_Item(name, children) for name, children in value.items())
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, str):
+                yield _Item(item)
+            elif isinstance(item, Mapping):
+                yield from _items(item, parent, faults)
+            else:
+                shown = "null" if item is None else shortened(item)
+                faults.append(f"under {parent}: expected a name in quotes or an object, got {shown}")
+    else:
+        faults.append(f"under {parent}: expected an object, a list or null, got {shortened(value)}")
 
 
-def nested_json_text(taxonomy: Taxonomy) -> str:
-    """Nested JSON: objects with name, id and children, and the class index of each leaf; a graph as flat JSON.
-
-    Raises:
-        TaxonomyError: if the tree is too deep to be read back.
-    """
-    if not taxonomy.is_tree:
-        return flat_json_text(taxonomy)
-    if taxonomy.height > MOST_LEVELS:
-        raise TaxonomyError(
-            f"the tree has {taxonomy.height} levels and nested JSON holds {MOST_LEVELS}; json-flat holds any number"
-        )
-    return json.dumps(nested_objects(taxonomy), ensure_ascii=False, indent=1) + "\n"
+def json_text(taxonomy: Taxonomy) -> str:
+    """JSON text that people can read: nested objects; arrays for a graph and for a tree of very many levels."""
+    if taxonomy.is_tree and taxonomy.height <= MOST_LEVELS:
+        return json.dumps(nested_objects(taxonomy), ensure_ascii=False, indent=1) + "\n"
+    return json.dumps(taxonomy_to_dict(taxonomy), ensure_ascii=False) + "\n"
 
 
 def nested_objects(taxonomy: Taxonomy) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ a blank, as the format says. An unquoted number after a closing parenthesis is a
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -26,44 +27,8 @@ LENGTH = re.compile(NUMBER)
 SUPPORT = re.compile(rf"{NUMBER}(?:/{NUMBER})*")  # values of several methods are separated by slashes
 TOKEN = re.compile(r"(?P<sign>[(),:;])|(?P<quoted>'(?:[^']|'')*')|(?P<plain>[^\s()\[\]',:;]+)")
 PLAIN = re.compile(r"[^\s()\[\]',:;_]+")  # names that are written without quotes
+NODE_NEXT = ("", "(", ",")  # signs before a node
 MOST_SHOWN = 20  # longest excerpt of the file in a message, in characters
-
-
-class _Token(NamedTuple):
-    """A token and its position.
-
-    Attributes:
-        kind: "sign", "quoted" or "plain" (a name), or "comment".
-        text: the sign, the unescaped name, or the content of the comment.
-        place: offset of its first character.
-    """
-
-    kind: str
-    text: str
-    place: int
-
-
-@dataclass
-class _ParserState:
-    """State of the parser between two tokens.
-
-    Attributes:
-        nodes: nodes found so far; an unnamed node has the name "".
-        open: nodes whose children are being read, the innermost last.
-        last: node just read, None if a new one is expected.
-        closed: whether `last` has children, so that its name may follow.
-        length: whether a branch length is expected next.
-        done: whether the tree has ended.
-        faults: faults of leaves without a name.
-    """
-
-    nodes: NodeTable = field(default_factory=NodeTable)
-    open: list[int] = field(default_factory=list)
-    last: int | None = None
-    closed: bool = False
-    length: bool = False
-    done: bool = False
-    faults: list[str] = field(default_factory=list)
 
 
 def read_newick(text: str) -> Taxonomy:
@@ -79,20 +44,29 @@ def read_newick(text: str) -> Taxonomy:
         raise TaxonomyError("the file is empty: expected a tree in parentheses, such as (cat,dog);")
     if text.lstrip()[: len(NEXUS)].upper() == NEXUS:
         raise TaxonomyError("NEXUS files are not supported: expected Newick, one tree in parentheses")
-    state = _ParserState()
+    parser = _Parser(NodeTable(where=partial(_where, text)))
     for token in _tokens(text):
-        if fault := _read_token(state, token, text):
+        if fault := parser.read(token):
             raise TaxonomyError(f"{_where(text, token.place)}: {fault}")
-    if not state.done:
-        missing = f"{len(state.open)} more ')' and ';'" if state.open else "';'"
+    if parser.before != ";":
+        missing = f"{len(parser.open)} more ')' and ';'" if parser.open else "';'"
         raise TaxonomyError(f"{_where(text, len(text))}: expected {missing}, got the end of the file")
-    _name_inner_nodes(state.nodes)
-    return state.nodes.tree(state.faults, lambda place: _where(text, place))
+    faults = [f"{_where(text, place)}: expected the name of a leaf before {sign!r}" for sign, place in parser.unnamed]
+    _name_inner_nodes(parser.nodes)
+    return parser.nodes.tree(faults)
 
 
 def _where(text: str, place: int) -> str:
     line = text.count("\n", 0, place) + 1
     return f"line {line}, column {place - text.rfind(chr(10), 0, place)}"
+
+
+class _Token(NamedTuple):
+    """A sign, a name ("quoted" or "plain", unescaped) or a comment, and the offset of its first character."""
+
+    kind: str
+    text: str
+    place: int
 
 
 def _tokens(text: str) -> Iterator[_Token]:
@@ -128,74 +102,78 @@ def _comment_end(text: str, start: int) -> int:
     raise TaxonomyError(f"{_where(text, start)}: not Newick: an open comment")
 
 
-def _read_token(state: _ParserState, token: _Token, text: str) -> str | None:
-    """Advance the state by one token; returns a fault if the token is not allowed here."""
-    if token.kind == "comment":
-        _read_comment(state, token.text)
+@dataclass
+class _Parser:
+    """Reads one token after the other.
+
+    Attributes:
+        nodes: nodes found so far; an unnamed node has the name "".
+        open: nodes whose children are being read, the innermost last.
+        last: node just read.
+        before: the sign just read, or "name" or "length"; "" at the start.
+        unnamed: leaves without a name, each by the sign after it and its offset.
+    """
+
+    nodes: NodeTable
+    open: list[int] = field(default_factory=list)
+    last: int = ROOT
+    before: str = ""
+    unnamed: list[tuple[str, int]] = field(default_factory=list)
+
+    def read(self, token: _Token) -> str | None:
+        """Advance by one token; returns a fault if the token is not allowed here."""
+        shown = repr(token.text[:MOST_SHOWN])
+        if token.kind == "comment":
+            number = CLASS_COMMENT.fullmatch(token.text)
+            if number and self.before not in NODE_NEXT and self.last != ROOT:
+                self.nodes.labels[self.last] = int(number[1])
+            return None
+        if self.before == ";":
+            return f"expected one tree, got {shown} after it"
+        if self.before == ":":
+            self.before = "length"
+            return None if LENGTH.fullmatch(token.text) else f"expected a branch length, got {shown}"
+        if token.kind == "sign":
+            return self._read_sign(token.text, token.place)
+        if self.before in NODE_NEXT:
+            self.last = self._add(token.text, token.place)
+        elif self.before != ")":
+            return f"expected ',' or ')' before {shown}; a name with blanks goes in quotes"
+        elif self.last != ROOT and not (token.kind == "plain" and SUPPORT.fullmatch(token.text)):
+            self.nodes.names[self.last] = token.text
+            self.nodes.places[self.last] = token.place
+        self.before = "name"
         return None
-    if state.done:
-        return f"expected one tree, got {token.text[:MOST_SHOWN]!r} after it"
-    if state.length:
-        state.length = False
-        return None if LENGTH.fullmatch(token.text) else f"expected a branch length, got {token.text[:MOST_SHOWN]!r}"
-    if token.kind != "sign":
-        return _read_name(state, token)
-    return _read_sign(state, token, text)
 
-
-def _read_comment(state: _ParserState, comment: str) -> None:
-    number = CLASS_COMMENT.fullmatch(comment)
-    if number and state.last is not None and state.last != ROOT:
-        state.nodes.labels[state.last] = int(number[1])
-
-
-def _read_name(state: _ParserState, token: _Token) -> str | None:
-    if state.last is None:
-        state.last = state.nodes.add(_parent(state), token.text, mark=token.place)
-    elif not state.closed:
-        return f"expected ',' or ')' before {token.text[:MOST_SHOWN]!r}; a name with blanks goes in quotes"
-    elif state.last != ROOT and not (token.kind == "plain" and SUPPORT.fullmatch(token.text)):
-        state.nodes.names[state.last] = token.text
-        state.nodes.marks[state.last] = token.place
-    state.closed = False
-    return None
-
-
-def _parent(state: _ParserState) -> int:
-    return state.open[-1] if state.open else ROOT
-
-
-def _read_sign(state: _ParserState, token: _Token, text: str) -> str | None:
-    sign = token.text
-    if sign == "(":
-        if state.last is not None:
-            return "expected ',' before '('"
-        state.open.append(state.nodes.add(_parent(state), "", mark=token.place) if state.open else ROOT)
+    def _read_sign(self, sign: str, place: int) -> str | None:
+        if sign == "(":
+            if self.before not in NODE_NEXT:
+                return "expected ',' before '('"
+            self.open.append(self._add("", place) if self.open else ROOT)
+        elif sign in ",)" and not self.open:
+            return f"expected ';', got {sign!r} outside of all parentheses"
+        elif sign == ";" and self.open:
+            return f"expected {len(self.open)} more ')' before ';'"
+        elif self.before in NODE_NEXT and self.open:
+            self.last = self._add("", place)
+            self.unnamed.append((sign, place))
+        if sign == ")":
+            self.last = self.open.pop()
+        self.before = sign
         return None
-    if sign in ",)" and not state.open:
-        return f"expected ';', got {sign!r} outside of all parentheses"
-    if sign == ";" and state.open:
-        return f"expected {len(state.open)} more ')' before ';'"
-    if state.last is None and state.open:
-        state.last = state.nodes.add(_parent(state), "", mark=token.place)
-        state.faults.append(f"{_where(text, token.place)}: expected the name of a leaf before {sign!r}")
-    state.length, state.done = sign == ":", sign == ";"
-    if sign == ",":
-        state.last, state.closed = None, False
-    elif sign == ")":
-        state.last, state.closed = state.open.pop(), True
-    return None
+
+    def _add(self, name: str, place: int) -> int:
+        return self.nodes.add(self.open[-1:], name, place=place)
 
 
 def _name_inner_nodes(nodes: NodeTable) -> None:
     """Give each unnamed inner node a numbered name that is not taken."""
-    taken, inner, number = set(nodes.names), set(nodes.parents), 0
-    for node, name in enumerate(nodes.names):
-        if not name and node in inner:
+    taken, number = set(nodes.names), 0
+    for node in sorted(node for node in nodes.inner_nodes() if not nodes.names[node]):
+        number += 1
+        while f"{UNNAMED} {number}" in taken:
             number += 1
-            while f"{UNNAMED} {number}" in taken:
-                number += 1
-            nodes.names[node] = f"{UNNAMED} {number}"
+        nodes.names[node] = f"{UNNAMED} {number}"
 
 
 def newick_text(taxonomy: Taxonomy) -> str:

@@ -9,8 +9,8 @@ from reprlib import repr as shortened
 
 import numpy as np
 
-from hiercos.files import csv_text
-from hiercos.limits import limit
+from hiercos.csv_text import csv_text
+from hiercos.limits import TEXT_CHARACTERS, limited
 from hiercos.taxonomy.checks import IDS_HINT, TaxonomyError, repeated
 from hiercos.taxonomy.rows import EdgeRow, PathRow, tree_from_edge_rows, tree_from_path_rows
 from hiercos.taxonomy.tree import PATH_SIGN, Taxonomy
@@ -18,7 +18,15 @@ from hiercos.taxonomy.tree import PATH_SIGN, Taxonomy
 FieldRow = tuple[str, dict[str, str]]  # position of the row, for messages, and its fields by column
 
 
-def parse_table(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], Iterator[FieldRow]]:
+def read_table(text: str, delimiter: str, *, is_edges: bool = False) -> Taxonomy:
+    """Read an edge table if there are columns `parent` and `child`, or if it has to be one, else a level table."""
+    faults: list[str] = []
+    columns, rows = _parsed(text, delimiter, faults)
+    from_rows = edges_from_rows if is_edges or {"parent", "child"} <= set(columns) else levels_from_rows
+    return from_rows(columns, rows, faults)
+
+
+def _parsed(text: str, delimiter: str, faults: list[str]) -> tuple[list[str], Iterator[FieldRow]]:
     """Read the columns and rows of a table.
 
     Args:
@@ -56,7 +64,7 @@ def separator_fault(columns: Sequence[str], delimiter: str) -> str | None:
 
 def _lines(text: str, delimiter: str, faults: list[str]) -> Iterator[tuple[int, list[str]]]:
     """Each row that is not blank, with the line number of its start."""
-    csv.field_size_limit(limit("text_characters"))
+    csv.field_size_limit(limited(TEXT_CHARACTERS))
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     number = 1
     try:

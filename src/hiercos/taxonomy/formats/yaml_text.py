@@ -1,90 +1,68 @@
 """YAML with the structure of nested JSON. All values are read as text, so that 06.10 and `no` stay names."""
 
-from collections.abc import Collection, Hashable
 from typing import Any
 
 import yaml
 
-from hiercos.taxonomy.checks import TaxonomyError
+from hiercos.taxonomy.checks import TaxonomyError, repeated
 from hiercos.taxonomy.formats.json_trees import nested_objects, taxonomy_from_nested
 from hiercos.taxonomy.tree import Taxonomy
 
 MOST_LEVELS = 80  # limit for writing: a level nests twice, about six calls in PyYAML, and Python allows 1000
-NULL = "tag:yaml.org,2002:null"
+BLANK = ("", "~", "null")  # values of a node without children
 TEXT = "tag:yaml.org,2002:str"
 
 
 class _TextLoader(yaml.BaseLoader):  # type: ignore[misc]  # PyYAML comes without types
-    """Loader that reads scalars except null as text, and rejects aliases, repeated keys and keys that are not text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.faults: list[str] = []
-        self.inner_marks: dict[int, list[Any]] = {}  # marks of a mapping's keys or a list's items, by its id()
+    """Loader of texts, lists and mappings; refuses aliases, by which a small file could be a huge tree."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Compose a node; an alias is an error, since a subtree has one parent."""
+        """Compose a node; an alias is an error."""
         if self.check_event(yaml.AliasEvent):
             event = self.peek_event()
-            raise TaxonomyError(
-                f"{_where(event.start_mark)}: expected the nodes themselves, got the alias *{event.anchor}"
-            )
+            raise TaxonomyError(f"{_line(event)}: expected the nodes themselves, got the alias *{event.anchor}")
         return super().compose_node(parent, index)
 
-    def construct_sequence(self, node: Any, deep: bool = False) -> list[Any]:
-        """Construct a list and keep the positions of its items."""
-        found = [self.construct_object(item, deep=deep) for item in node.value]
-        self.inner_marks[id(found)] = [item.start_mark for item in node.value]
-        return found
-
-    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
-        """Construct a mapping; repeated keys and keys that are not text are faults."""
-        found: dict[Hashable, Any] = {}
-        for key_node, value_node in node.value:
-            key = self.construct_object(key_node, deep=True)
-            place = _where(key_node.start_mark)
-            if not isinstance(key, str):
-                self.faults.append(f"{place}: expected a name, got {'null' if key is None else 'a list or mapping'}")
-                continue
-            if key in found:
-                self.faults.append(f"{place}: key {key!r} occurs twice in one mapping")
-            found[key] = self.construct_object(value_node, deep=deep)
-        if isinstance(found.get("name"), str) and str(found.get("class", "")).isdecimal():
-            found["class"] = int(found["class"])
-        self.inner_marks[id(found)] = [key.start_mark for key, _ in node.value]
-        return found
-
-    def places(self, value: Collection[Any]) -> list[str]:
-        """Positions of the keys of a mapping or the items of a list, for messages."""
-        return [_where(mark) for mark in self.inner_marks[id(value)]]
-
-
-_TextLoader.add_constructor(NULL, lambda _loader, _node: None)
-for _first, _forms in yaml.SafeLoader.yaml_implicit_resolvers.items():
-    for _tag, _pattern in _forms:
-        if _tag == NULL:
-            _TextLoader.add_implicit_resolver(NULL, _pattern, [_first])
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[str, Any]:
+        """Construct a mapping in the form of JSON: None for a blank value, a number for a class index."""
+        pairs = self.construct_pairs(node, deep=deep)
+        faults = [f"{_line(node)}: expected a name, got {key!r}" for key, _ in pairs if not isinstance(key, str)]
+        faults = faults or [
+            f"{_line(node)}: key {key!r} occurs {count} times in one mapping"
+            for key, count in repeated(key for key, _ in pairs)
+        ]
+        if faults:
+            raise TaxonomyError(faults)
+        values = dict(pairs)
+        is_node = isinstance(values.get("name"), str)
+        for key in ("children",) if is_node else list(values):
+            values[key] = None if values.get(key) in BLANK else values.get(key)
+        if is_node and str(values.get("class")).isdecimal():
+            values["class"] = int(values["class"])
+        return values
 
 
 def read_yaml(text: str) -> Taxonomy:
     """Read a taxonomy from nested mappings and lists; see `hiercos.taxonomy.formats.json_trees`.
 
     Raises:
-        TaxonomyError: for malformed YAML, several documents or an alias, with line and column, else every fault.
+        TaxonomyError: for malformed YAML, several documents, an alias or a repeated key, with its line, else every
+            fault.
     """
     try:
-        loader = _TextLoader(text)
-        value = loader.get_single_data()
+        value = _TextLoader(text).get_single_data()
     except yaml.MarkedYAMLError as error:
         words = ", ".join(part for part in (error.context, error.problem) if part)
-        raise TaxonomyError(f"{_where(error.problem_mark)}: not YAML: {words}") from error
+        raise TaxonomyError(f"line {error.problem_mark.line + 1}: not YAML: {words}") from error
     except yaml.YAMLError as error:  # a character that YAML does not allow
         raise TaxonomyError(f"not YAML: {' '.join(str(error).split())}") from error
     except RecursionError as error:
-        raise TaxonomyError("nested deeper than YAML can be read; json-flat holds trees of any depth") from error
-    if loader.faults:
-        raise TaxonomyError(loader.faults)
-    return taxonomy_from_nested(value, loader.places) if value is not None else taxonomy_from_nested([])
+        raise TaxonomyError("nested deeper than YAML can be read; json and edges hold trees of any depth") from error
+    return taxonomy_from_nested([] if value is None else value)
+
+
+def _line(position: Any) -> str:
+    return f"line {position.start_mark.line + 1}"
 
 
 class _QuotingDumper(yaml.SafeDumper):  # type: ignore[misc]  # PyYAML comes without types
@@ -97,10 +75,6 @@ _QuotingDumper.add_representer(
 )
 
 
-def _where(mark: Any) -> str:
-    return f"line {mark.line + 1}, column {mark.column + 1}"
-
-
 def yaml_text(taxonomy: Taxonomy) -> str:
     """YAML text: mappings with name, id and children, and the class index of each leaf.
 
@@ -109,7 +83,7 @@ def yaml_text(taxonomy: Taxonomy) -> str:
     """
     if taxonomy.height > MOST_LEVELS:
         raise TaxonomyError(
-            f"the tree has {taxonomy.height} levels and YAML holds {MOST_LEVELS}; json-flat holds any number"
+            f"the tree has {taxonomy.height} levels and YAML holds {MOST_LEVELS}; json and edges hold any number"
         )
     objects = nested_objects(taxonomy)
     return str(yaml.dump(objects, Dumper=_QuotingDumper, allow_unicode=True, sort_keys=False, width=float("inf")))

@@ -1,92 +1,187 @@
-"""Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to label indices and back."""
+"""Arrays of labels in the user's own form (names, ids, paths, numbers, columns by level), to label indices and back.
 
+With columns by level there is one row per sample, blank on the right beyond the label's depth. hiclass takes and
+returns labels in this form; they are plain arrays, so hiclass is not imported.
+"""
+
+import math
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from hiercos.errors import DataError, HiercosWarning, UnknownLabelError, row_name
-from hiercos.taxonomy.labels.paths import (
-    are_paths,
-    label_indices,
-    label_paths,
-    level_names,
-    nodes_from_levels,
-    nodes_of_labels,
-    other_path_sign,
-    taxonomy_from_levels,
-    taxonomy_of_labels,
-)
-from hiercos.taxonomy.labels.reader import LabelReader
-from hiercos.taxonomy.tree import PATH_SEPARATOR, AnyArray, IntArray, Taxonomy
+from hiercos.errors import DataError, HiercosWarning, RowName, UnknownLabelError, row_name
+from hiercos.taxonomy.labels.reader import ROOT_LABEL, LabelReader, label_indices, nodes_of_labels, path_parts
+from hiercos.taxonomy.tree import PATH_SEPARATOR, PATH_SIGN, AnyArray, IntArray, Taxonomy
 
 SOURCE = "y"  # what messages call the labels
 FORMS = {1: "of shape (samples,)", 2: "of shape (samples, levels)"}
+OTHER_SIGNS = ("/", "\\", "|", "::", ";")  # signs that other programs put between the names of a path
+PANDAS_BLANKS = ("NAType", "NaTType")  # type names of pandas.NA and NaT, so that pandas is not imported
 
 
-class LabelConverter(Protocol):
-    """Converter of labels in one form to label indices; an unknown label is an error that names its row."""
+def are_paths(labels: Iterable[object]) -> bool:
+    """Whether some label is a text with a name on both sides of a `>`; `>50K` is a name.
 
-    def __call__(self, y: AnyArray) -> IntArray:
-        """Labels of M samples to label indices, shape (M,)."""
-
-
-@dataclass(frozen=True, eq=False)
-class LabelCodec:
-    """Converts between labels in the user's form and the classes of a taxonomy.
-
-    Attributes:
-        taxonomy: the tree.
-        reader: converter of labels to label indices.
-        labels: label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level.
-        classes: the labels sorted as scikit-learn sorts them, shape (C,).
-        columns: class index of each entry of `classes`, shape (C,).
-        flat: whether the taxonomy has one level with all labels because there was no tree.
+    Example:
+        >>> are_paths(["pet>cat", "car"]), are_paths([">50K", "<=50K"])
+        (True, False)
     """
+    return any(
+        isinstance(label, str) and PATH_SIGN in label and sum(map(bool, path_parts(label))) > 1 for label in labels
+    )
 
-    taxonomy: Taxonomy
-    reader: LabelConverter
-    labels: AnyArray
-    classes: AnyArray
-    columns: IntArray
-    flat: bool = False
 
-    def read(self, y: AnyArray) -> IntArray:
-        """Label indices (see `label_indices`) of M labels: classes, inner nodes or the root, shape (M,).
+def other_path_sign(labels: Iterable[object]) -> str | None:
+    """A sign other than `>` that splits every label into names, some labels sharing the first; None if there is none.
 
-        Raises:
-            DataError: for labels with another number of dimensions than in the first fit.
-            UnknownLabelError: for each unknown label.
-        """
-        if y.ndim != self.labels.ndim:
-            raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
-        return self.reader(y)
+    Example:
+        >>> other_path_sign(["pet/cat", "pet/dog", "vehicle/car"]), other_path_sign(["cat", "dog/wolf"])
+        ('/', None)
+    """
+    texts = {label for label in labels if isinstance(label, str)}
+    for sign in OTHER_SIGNS:
+        split = [[part.strip() for part in text.split(sign)] for text in texts]
+        are_split = split and all(len(parts) > 1 and all(parts) for parts in split)
+        if are_split and len({parts[0] for parts in split}) < len(split):
+            return sign
+    return None
 
-    def read_or(self, y: AnyArray, default: int) -> IntArray:
-        """Label indices of M labels as by `read`, shape (M,), but `default` for unknown ones."""
-        try:
-            return self.read(y)
-        except DataError:
-            found: dict[Any, int] = {}
-            for row, key in enumerate(keys := [str(label) for label in y.tolist()]):
-                if key not in found:
-                    found[key] = self._single(y[row : row + 1], default)
-            return np.array([found[key] for key in keys], dtype=np.int64)
 
-    def _single(self, y: AnyArray, default: int) -> int:
-        try:
-            return int(self.read(y)[0])
-        except DataError:
-            return default
+def taxonomy_of_labels(
+    labels: Sequence[str] | AnyArray, *, source: str, row_name: RowName, path_form: str = "labels such as 'a > b > c'"
+) -> Taxonomy:
+    """Build the tree of the distinct paths among the labels; its leaves are the classes, in sorted order.
 
-    def agrees_with(self, other: "LabelCodec") -> bool:
-        """Whether both have the same tree and the same labels, in the same order."""
-        return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
+    A path that continues in another label is an inner node.
+
+    Args:
+        labels: M paths such as `a > b > c`.
+        source: name of the data, for messages.
+        row_name: function from the index of a sample to its name in messages.
+        path_form: description of labels that are paths, for the message if there are none.
+
+    Raises:
+        DataError: if no label is a path, or for each one that has an empty name.
+    """
+    first_rows: dict[tuple[str, ...], int] = {}
+    for row, label in enumerate(labels):
+        first_rows.setdefault(path_parts(str(label)), row)
+    if not are_paths(map(str, labels)):
+        raise DataError(
+            f"{source}: the labels (such as {str(labels[0])!r}) are not paths: "
+            f"expected a taxonomy (--taxonomy FILE), or {path_form}"
+        )
+    faults = [
+        f"{source}: {row_name(row)}: expected a name at every step of the path, got {str(labels[row])!r}"
+        for path, row in first_rows.items()
+        if not all(path)
+    ]
+    if faults:
+        raise DataError(faults)
+    return Taxonomy.from_paths(_longest(first_rows.keys() - {(ROOT_LABEL,)}))
+
+
+def _longest(paths: Set[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """Paths that do not continue in another, in sorted order."""
+    return sorted(paths - {path[:end] for path in paths for end in range(len(path))} - {()})
+
+
+# A column per level.
+
+
+def taxonomy_from_levels(y: ArrayLike, *, source: str = "") -> Taxonomy:
+    """Build the tree of the distinct rows of 2-D labels; its leaves are the classes, in sorted order of their paths.
+
+    Args:
+        y: names by level, shape (M, L), "", None or nan to the right of a sample's last level; numbers are converted
+            to text.
+        source: name of the labels, for messages; none by default.
+
+    Raises:
+        DataError: for another shape, for every distinct row that has a blank in between, and if all rows are blank.
+
+    Example:
+        >>> taxonomy_from_levels([["pet", "dog"], ["pet", "cat"], ["plant", ""], ["pet", "dog"]]).class_names
+        ('cat', 'dog', 'plant')
+    """
+    leaves = _longest(set(label_paths(y, source=source)))
+    if not leaves:
+        raise DataError(_prefix(source) + "expected a name in at least one row of the labels, got blanks only")
+    return Taxonomy.from_paths(leaves)
+
+
+def nodes_from_levels(y: ArrayLike, taxonomy: Taxonomy, *, inner: bool = False, source: str = "") -> IntArray:
+    """Node of each row of 2-D labels, shape (M,); -1, the root, for a blank row.
+
+    Args:
+        y: names by level, as in `taxonomy_from_levels`.
+        taxonomy: the tree.
+        inner: whether a row may end at an inner node, or be blank.
+        source: name of the labels, for messages; none by default.
+
+    Raises:
+        DataError: as `taxonomy_from_levels` and `LabelReader.read`.
+    """
+    texts = [PATH_SEPARATOR.join(path) for path in label_paths(y, source=source)]
+    return LabelReader(taxonomy).read_paths(texts, source=source, inner=inner)
+
+
+def level_names(nodes: ArrayLike, taxonomy: Taxonomy) -> AnyArray:
+    """Names along the path of each node, shape (M, H), "" beyond its depth.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])
+        >>> level_names([3, 1, 0], toy).tolist()
+        [['pet', 'dog'], ['plant', ''], ['pet', '']]
+    """
+    names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 is ""
+    labels: AnyArray = names[taxonomy.path_table(nodes)]
+    return labels
+
+
+def label_paths(y: ArrayLike, *, source: str = "") -> list[tuple[str, ...]]:
+    """Path of each row of 2-D labels.
+
+    Raises:
+        DataError: for another shape, and for every distinct row that has a blank in between.
+    """
+    cells = np.asarray(y, dtype=object)
+    if cells.ndim != 2 or not cells.size:
+        raise DataError(f"{_prefix(source)}expected labels of shape (samples, levels), got shape {cells.shape}")
+    paths: list[tuple[str, ...]] = []
+    faults: dict[tuple[str, ...], str] = {}
+    for row, values in enumerate(cells.tolist()):
+        names = [_text(value) for value in values]
+        depth = max((level for level, name in enumerate(names, 1) if name), default=0)
+        paths.append(tuple(names[:depth]))
+        if not all(paths[-1]):
+            fault = f"{_prefix(source)}{row_name(row)}: expected names from the left without a blank, got {names}"
+            faults.setdefault(paths[-1], fault)
+    if faults:
+        raise DataError(faults.values())
+    return paths
+
+
+def _prefix(source: str) -> str:
+    return f"{source}: " if source else ""
+
+
+def _text(value: object) -> str:
+    """A cell as text, "" for a missing value (None, nan, pandas.NA or NaT)."""
+    missing = value is None or (isinstance(value, float) and math.isnan(value)) or type(value).__name__ in PANDAS_BLANKS
+    return "" if missing else str(value).strip()
+
+
+def path_texts(y: AnyArray) -> AnyArray:
+    """Names by level, shape (M, L), as paths such as `a > b > c`, shape (M,)."""
+    return np.array([PATH_SEPARATOR.join(path) for path in label_paths(y)], dtype=object)
 
 
 def label_array(y: Any) -> AnyArray:
@@ -115,9 +210,52 @@ def _single_type(labels: AnyArray) -> AnyArray:
     return labels
 
 
-def path_texts(y: AnyArray) -> AnyArray:
-    """Names by level, shape (M, L), as paths such as `a > b > c`, shape (M,)."""
-    return np.array([PATH_SEPARATOR.join(path) for path in label_paths(y)], dtype=object)
+@dataclass(frozen=True, eq=False)
+class LabelCodec:
+    """Converts between labels in the user's form and the classes of a taxonomy.
+
+    Attributes:
+        taxonomy: the tree.
+        reader: function from labels to label indices; an unknown label is an error that names its row.
+        labels: label of each class in the user's form, shape (C,), or (C, L) for labels with one column per level.
+        classes: the labels sorted as scikit-learn sorts them, shape (C,).
+        columns: class index of each entry of `classes`, shape (C,).
+        flat: whether the taxonomy has one level with all labels because there was no tree.
+    """
+
+    taxonomy: Taxonomy
+    reader: Callable[[AnyArray], IntArray]
+    labels: AnyArray
+    classes: AnyArray
+    columns: IntArray
+    flat: bool = False
+
+    def read(self, y: AnyArray) -> IntArray:
+        """Label indices (see `label_indices`) of M labels: classes, inner nodes or the root, shape (M,).
+
+        Raises:
+            DataError: for labels with another number of dimensions than in the first fit.
+            UnknownLabelError: for each unknown label.
+        """
+        if y.ndim != self.labels.ndim:
+            raise DataError(f"{SOURCE}: expected labels {FORMS[self.labels.ndim]} as in the first fit, got {y.shape}")
+        return self.reader(y)
+
+    def read_or(self, y: AnyArray, default: int) -> IntArray:
+        """Label indices of M labels as by `read`, shape (M,), but `default` for unknown ones."""
+        try:
+            return self.read(y)
+        except DataError:
+            if len(y) == 1:
+                return np.array([default])
+            keys = [str(label) for label in y.tolist()]
+            first = {key: row for row, key in reversed(list(enumerate(keys)))}
+            found = {key: int(self.read_or(y[row : row + 1], default)[0]) for key, row in first.items()}
+            return np.array([found[key] for key in keys], dtype=np.int64)
+
+    def agrees_with(self, other: "LabelCodec") -> bool:
+        """Whether both have the same tree and the same labels, in the same order."""
+        return self.taxonomy == other.taxonomy and np.array_equal(self.classes, other.classes)
 
 
 def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
@@ -131,8 +269,7 @@ def label_codec(y: AnyArray, taxonomy: Taxonomy | None) -> LabelCodec:
         DataError: for labels that cannot be read, with every fault.
     """
     if y.ndim == 2:
-        with _prefixed_faults():
-            return _by_level(y, taxonomy or taxonomy_from_levels(y))
+        return _by_level(y, taxonomy or taxonomy_from_levels(y, source=SOURCE))
     if y.ndim != 1:
         raise DataError(f"{SOURCE}: expected labels of shape (samples,) or (samples, levels), got shape {y.shape}")
     if taxonomy is None and are_paths(y.tolist()):
@@ -166,33 +303,28 @@ def _flat(classes: AnyArray) -> LabelCodec:
     if not all(name.strip() for name in names) or len(set(names)) < len(names):
         names = [f"class {number}: {name}" for number, name in enumerate(names)]
     taxonomy = Taxonomy.from_paths([(name,) for name in names])
-    return LabelCodec(taxonomy, KnownLabels(classes), classes, classes, np.arange(len(classes)), flat=True)
+    return LabelCodec(
+        taxonomy, partial(_read_known, known=classes), classes, classes, np.arange(len(classes)), flat=True
+    )
 
 
-@dataclass(frozen=True, eq=False)
-class KnownLabels:
-    """Converts labels by looking them up among sorted known ones.
+def _read_known(y: AnyArray, known: AnyArray, order: IntArray | None = None) -> IntArray:
+    """Labels (M,) to label indices (M,) by looking them up among sorted known ones.
 
-    Attributes:
+    Args:
+        y: labels.
         known: sorted labels, shape (C,).
         order: label index of each known label, shape (C,) or larger; its position by default.
     """
-
-    known: AnyArray
-    order: IntArray | None = None
-
-    def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M,) to label indices (M,)."""
-        places = np.searchsorted(self.known, y).clip(max=len(self.known) - 1)
-        if (wrong := np.flatnonzero(self.known[places] != y)).size:
-            _, first = np.unique(y[wrong], return_index=True)
-            raise UnknownLabelError(self._fault(y, row) for row in wrong[np.sort(first)])
-        return places if self.order is None else self.order[places]
-
-    def _fault(self, y: AnyArray, row: int) -> str:
-        label = y[row : row + 1].tolist()[0]
-        known = f"{len(self.known)} labels from {self.known[0]} to {self.known[-1]}"
-        return f"{SOURCE}: {row_name(row)}: unknown label {label!r}; expected one of the {known}"
+    places = np.searchsorted(known, y).clip(max=len(known) - 1)
+    if (wrong := np.flatnonzero(known[places] != y)).size:
+        _, first = np.unique(y[wrong], return_index=True)
+        labels = f"{len(known)} labels from {known[0]} to {known[-1]}"
+        raise UnknownLabelError(
+            f"{SOURCE}: {row_name(row)}: unknown label {y[row : row + 1].tolist()[0]!r}; expected one of the {labels}"
+            for row in wrong[np.sort(first)].tolist()
+        )
+    return places if order is None else order[places]
 
 
 # Whole numbers: the ids or names of the classes if these are numbers, else class indices.
@@ -206,7 +338,8 @@ def _whole_numbers(kind: np.dtype[Any], taxonomy: Taxonomy) -> LabelCodec:
     labels = known.astype(kind if known.max() <= _largest(kind) else np.int64)
     order = np.argsort(labels, kind="stable")
     columns = np.argsort(labels[:count], kind="stable")
-    reader = KnownLabels(labels[order], label_indices(nodes_of_labels(order, taxonomy), taxonomy))
+    indices = label_indices(nodes_of_labels(order, taxonomy), taxonomy)
+    reader = partial(_read_known, known=labels[order], order=indices)
     return LabelCodec(taxonomy, reader, labels[:count], labels[:count][columns], columns)
 
 
@@ -227,7 +360,7 @@ def _largest(kind: np.dtype[Any]) -> int:
 
 
 def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
-    reader = TextLabels(taxonomy)
+    reader = partial(_read_texts, taxonomy=taxonomy)
     texts = [str(label) for label in y]
     indices = reader(np.array(texts, dtype=object)).tolist()
     spelled = {label: text for label, text in zip(indices, texts, strict=True) if label < taxonomy.num_classes}
@@ -239,16 +372,10 @@ def _texts(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     return LabelCodec(taxonomy, reader, labels, labels[columns], columns)
 
 
-@dataclass(frozen=True, eq=False)
-class TextLabels:
-    """Converts names, ids and paths, with `LabelReader`."""
-
-    taxonomy: Taxonomy
-
-    def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M,) to label indices (M,)."""
-        nodes = LabelReader(self.taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
-        return label_indices(nodes, self.taxonomy)
+def _read_texts(y: AnyArray, taxonomy: Taxonomy) -> IntArray:
+    """Names, ids and paths (M,) to label indices (M,)."""
+    nodes = LabelReader(taxonomy).read([str(label) for label in y], source=SOURCE, inner=True)
+    return label_indices(nodes, taxonomy)
 
 
 def _label_forms(taxonomy: Taxonomy, spelled: dict[int, str]) -> Iterator[Sequence[str]]:
@@ -272,11 +399,11 @@ def _paths(taxonomy: Taxonomy) -> list[str]:
     return [taxonomy.path_text(int(leaf)) for leaf in taxonomy.leaves]
 
 
-# A column per level.
+# Names by level.
 
 
 def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
-    reader = LevelLabels(taxonomy)
+    reader = partial(_read_levels, taxonomy=taxonomy)
     labels = level_names(taxonomy.leaves, taxonomy)
     labels = np.pad(labels, ((0, 0), (0, max(0, y.shape[1] - taxonomy.height))), constant_values="")
     indices = reader(y)
@@ -291,22 +418,6 @@ def _by_level(y: AnyArray, taxonomy: Taxonomy) -> LabelCodec:
     return LabelCodec(taxonomy, reader, labels, paths[columns], columns)
 
 
-@dataclass(frozen=True, eq=False)
-class LevelLabels:
-    """Converts labels with one column per level."""
-
-    taxonomy: Taxonomy
-
-    def __call__(self, y: AnyArray) -> IntArray:
-        """Labels (M, L) to label indices (M,)."""
-        with _prefixed_faults():
-            return label_indices(nodes_from_levels(y, self.taxonomy, inner=True), self.taxonomy)
-
-
-@contextmanager
-def _prefixed_faults() -> Iterator[None]:
-    """Prefix faults of labels by level with the name of the labels, once."""
-    try:
-        yield
-    except DataError as error:
-        raise type(error)(f"{SOURCE}: {fault.removeprefix(f'{SOURCE}: ')}" for fault in error.faults) from error
+def _read_levels(y: AnyArray, taxonomy: Taxonomy) -> IntArray:
+    """Labels with one column per level (M, L) to label indices (M,)."""
+    return label_indices(nodes_from_levels(y, taxonomy, inner=True, source=SOURCE), taxonomy)

@@ -2,28 +2,119 @@
 
 import difflib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from hiercos.errors import MOST_FAULTS, DataError, RowName, UnknownLabelError, listed, row_name
 from hiercos.taxonomy.checks import same_form
-from hiercos.taxonomy.labels.paths import (
-    ROOT_LABEL,
-    inner_label_notes,
-    label_indices,
-    node_classes,
-    nodes_of_labels,
-    path_parts,
-)
 from hiercos.taxonomy.operations import ancestor_sums, descendant_sums
 from hiercos.taxonomy.tree import PATH_SIGN, AnyArray, IntArray, Taxonomy
 
+ROOT_LABEL = "root"  # label of a sample that may be of any class, unless a node has this name
+SET_SIGN = "|"  # between the labels of a sample
 MOST_SHOWN = 3  # nodes of one name in a message
 MOST_CANDIDATES = 5000  # labels compared with an unknown one, so that a suggestion takes milliseconds
+
+
+def label_indices(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
+    """Nodes as label indices, same shape: the class index of a leaf, C + node for an inner node, C + N for the root.
+
+    Data sets, losses and metrics take labels in this form, which leaves class indices unchanged.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> label_indices([4, 2, 0, -1], t).tolist()  # car, cat, pet, and the root
+        [2, 0, 3, 8]
+    """
+    of_node = taxonomy.num_classes + np.arange(taxonomy.num_nodes + 1)  # the last entry is the root's, index -1
+    of_node[taxonomy.leaves] = np.arange(taxonomy.num_classes)
+    indices: IntArray = of_node[np.asarray(nodes, dtype=np.int64)]
+    return indices
+
+
+def nodes_of_labels(labels: ArrayLike, taxonomy: Taxonomy) -> IntArray:
+    """Node of each label index, same shape: the inverse of `label_indices`, -1 for the root.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> nodes_of_labels([2, 0, 3, 8], t).tolist()
+        [4, 2, 0, -1]
+    """
+    of_label = np.concatenate([taxonomy.leaves, np.arange(taxonomy.num_nodes), [-1]])
+    nodes: IntArray = of_label[np.asarray(labels, dtype=np.int64)]
+    return nodes
+
+
+def node_classes(nodes: ArrayLike, taxonomy: Taxonomy) -> IntArray:
+    """Class index of each node, same shape.
+
+    Raises:
+        ValueError: naming the first node that is not a class.
+
+    Example:
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> node_classes([4, 2], t).tolist()
+        [2, 0]
+    """
+    indices = label_indices(nodes, taxonomy)
+    inner = indices[indices >= taxonomy.num_classes] - taxonomy.num_classes
+    if inner.size:
+        raise ValueError(f"{taxonomy.path_text(int(inner[0]))!r} is an inner node: expected a class, which is a leaf")
+    return indices
+
+
+def inner_label_notes(nodes: IntArray, taxonomy: Taxonomy, *, source: str) -> list[str]:
+    """A note about how many nodes (M,) that label a source are inner ones or the root; none if all are classes."""
+    inner = int((~np.isin(nodes, taxonomy.leaves)).sum())
+    if not inner:
+        return []
+    return [
+        f"{source}: {inner} of {len(nodes)} samples are labelled with an inner node; "
+        "metrics of a ranking of the classes leave them out."
+    ]
+
+
+def path_parts(text: str) -> tuple[str, ...]:
+    """Names of a path such as `a > b > c`, with any space around the separators, in NFC.
+
+    Example:
+        >>> path_parts("pet>  cat")
+        ('pet', 'cat')
+    """
+    return tuple(part.strip() for part in same_form(text).split(PATH_SIGN))
+
+
+class PathIndex:
+    """Finds nodes by their path, in a graph by any of their paths.
+
+    A name that contains the separator is split into several steps, so that its path as text is still found.
+    """
+
+    def __init__(self, taxonomy: Taxonomy) -> None:
+        self._steps: dict[tuple[Any, str], list[Any]] = defaultdict(list)  # (place, name) -> places one step below
+        lists = taxonomy.parent_lists
+        tops = np.flatnonzero(np.diff(lists.starts) == 0).tolist()
+        edges = zip(lists.nodes.tolist(), lists.owners.tolist(), strict=True)
+        for parent, node in [*((-1, top) for top in tops), *edges]:
+            place: Any = parent  # a node, or a place within its child's name
+            *before, last = path_parts(taxonomy.names[node])
+            for part in before:
+                within = (place, part)
+                if within not in self._steps[within]:
+                    self._steps[within].append(within)
+                place = within
+            self._steps[place, last].append(node)
+
+    def nodes(self, text: str) -> list[int]:
+        """Nodes that have a path equal to the text."""
+        places: list[Any] = [-1]
+        for part in path_parts(text):
+            places = [below for place in places for below in self._steps.get((place, part), ())]
+        return [place for place in dict.fromkeys(places) if isinstance(place, int)]
 
 
 class _LabelFault(NamedTuple):
@@ -55,7 +146,7 @@ class LabelReader:
 
     def __init__(self, taxonomy: Taxonomy, tree_name: str = "") -> None:
         self.taxonomy, self.tree_name = taxonomy, tree_name
-        self._paths: _PathIndex | _GraphPaths = _PathIndex(taxonomy) if taxonomy.is_tree else _GraphPaths(taxonomy)
+        self._paths = PathIndex(taxonomy)
         self._leaves = frozenset(taxonomy.leaves.tolist())
         self._by_id: dict[str, list[int]] = defaultdict(list)
         self._by_name: dict[str, list[int]] = defaultdict(list)
@@ -79,7 +170,7 @@ class LabelReader:
         Args:
             labels: M texts, or an array of M integers: class indices y < C or, where inner nodes are allowed, C + node
                 for a node and C + N for the root.
-            source: name of the data, for messages.
+            source: name of the data, for messages; "" for no name.
             row_name: function from the index of a sample to its name in messages; "row 1" for the first by default;
                 None to name no sample.
             inner: whether labels may be inner nodes.
@@ -102,13 +193,18 @@ class LabelReader:
         if isinstance(labels, np.ndarray) and labels.dtype.kind in "iu":
             nodes, faults = self._from_indices(labels, inner=inner)
         else:
-            texts = [str(label) for label in labels]
-            nodes, faults = self._from_texts(texts, inner=inner, paths_first=paths_first)
-        if faults:
-            error = UnknownLabelError if any(fault.is_unknown for fault in faults) else DataError
-            places = [f"{source}: {row_name(fault.row)}" if row_name else source for fault in faults]
-            raise error(f"{place}: {fault.sentence}" for place, fault in zip(places, faults, strict=True))
-        return nodes
+            matches = self._nodes_by_path_first if paths_first else self._nodes
+            nodes, faults = self._from_texts([str(label) for label in labels], matches, inner=inner)
+        return _checked(nodes, faults, source, row_name)
+
+    def read_paths(self, paths: Sequence[str], *, source: str, inner: bool = False) -> IntArray:
+        """Find the node of each path; as `read`, but names and ids do not count, and "" is the root.
+
+        Raises:
+            DataError: as by `read`.
+        """
+        nodes, faults = self._from_texts(paths, self._nodes_of_path, inner=inner)
+        return _checked(nodes, faults, source, row_name)
 
     def parts(self, text: str, sign: str) -> list[str]:
         """Labels in a text that a sign separates; the text alone if it is a label itself or lacks the sign."""
@@ -133,16 +229,14 @@ class LabelReader:
         return known[values.astype(np.int64).clip(0, len(known) - 1)], faults
 
     def _from_texts(
-        self, texts: Sequence[str], *, inner: bool, paths_first: bool
+        self, texts: Sequence[str], matches: Callable[[str], list[int]], *, inner: bool
     ) -> tuple[IntArray, list[_LabelFault]]:
         found = np.full(len(texts), -1, dtype=np.int64)
         known: dict[str, int] = {}
         faults: dict[str, _LabelFault] = {}  # by label: a repeated mistake is reported once
         for row, text in enumerate(texts):
             if text not in known and text not in faults:
-                nodes = self._nodes(text, paths_first=paths_first) or (
-                    [-1] if inner and text.strip() == ROOT_LABEL else []
-                )
+                nodes = matches(text) or ([-1] if inner and text.strip() == ROOT_LABEL else [])
                 if len(nodes) == 1 and (inner or nodes[0] in self._leaves):
                     known[text] = nodes[0]
                 else:
@@ -151,19 +245,24 @@ class LabelReader:
             found[row] = known.get(text, -1)
         return found, list(faults.values())
 
-    def _nodes(self, text: str, *, paths_first: bool = False) -> list[int]:
-        """Classes that match the text by id, else by path, else by name; else the inner nodes that match.
-
-        With `paths_first`, the node of this path before classes of this name, if there is exactly one.
-        """
+    def _nodes(self, text: str) -> list[int]:
+        """Classes that match the text by id, else by path, else by name; else the inner nodes that match."""
         label = same_form(text.strip())
         matches = (self._by_id.get(label, []), self._paths.nodes(label), self._by_name.get(label, []))
-        if paths_first and not matches[0] and len(matches[1]) == 1:
-            return matches[1]
         for nodes in matches:
             if leaves := [node for node in nodes if node in self._leaves]:
                 return leaves
         return next((nodes for nodes in matches if nodes), [])
+
+    def _nodes_by_path_first(self, text: str) -> list[int]:
+        """The node of this path before classes of this name, if there is exactly one, else as `_nodes`."""
+        nodes = [] if same_form(text.strip()) in self._by_id else self._paths.nodes(text)
+        return nodes if len(nodes) == 1 else self._nodes(text)
+
+    def _nodes_of_path(self, text: str) -> list[int]:
+        """Classes with this path, else inner nodes; the root for an empty one."""
+        nodes = self._paths.nodes(text) if text else [-1]
+        return [node for node in nodes if node in self._leaves] or nodes
 
     def _fault(self, text: str, nodes: Sequence[int], *, inner: bool, suggest: bool) -> str:
         if not text.strip():
@@ -199,68 +298,35 @@ class LabelReader:
         return folded[close[0]] if close else None
 
 
-class _PathIndex:
-    """Prefix tree of the paths: O(N) memory at any depth.
-
-    A name that contains the separator is split into several steps, so that its path as text is still found.
-    """
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        self._steps: dict[tuple[int, str], int] = {}
-        self._at: dict[int, list[int]] = defaultdict(list)
-        places: list[int] = []
-        for node, (name, parent) in enumerate(zip(taxonomy.names, taxonomy.parents, strict=True)):
-            place = 0 if parent < 0 else places[parent]
-            for part in path_parts(name):
-                place = self._steps.setdefault((place, part), len(self._steps) + 1)
-            places.append(place)
-            self._at[place].append(node)
-
-    def nodes(self, text: str) -> list[int]:
-        """Nodes whose path equals the text."""
-        place = 0
-        for part in path_parts(text):
-            place = self._steps.get((place, part), -1)
-        return self._at.get(place, [])
-
-
-class _GraphPaths:
-    """Search of paths in a graph, from the top down: a node may have very many paths, so they are not listed."""
-
-    def __init__(self, taxonomy: Taxonomy) -> None:
-        self._names = [name.strip() for name in taxonomy.names]
-        self._tops = np.flatnonzero(np.diff(taxonomy.parent_lists.starts) == 0).tolist()
-        self._children = taxonomy.parent_lists.reversed()
-
-    def nodes(self, text: str) -> list[int]:
-        """Nodes that have a path equal to the text."""
-        found: list[int] = []
-        for place, part in enumerate(path_parts(text)):
-            below = (child for node in found for child in self._children.list(node).tolist()) if place else self._tops
-            found = list(dict.fromkeys(node for node in below if self._names[node] == part))
-        return found
-
-
-SET_SIGN = "|"  # between the labels of a sample
+def _checked(nodes: IntArray, faults: Sequence[_LabelFault], source: str, row_name: RowName | None) -> IntArray:
+    """The nodes, or an error with every fault and its place."""
+    if not faults:
+        return nodes
+    error = UnknownLabelError if any(fault.is_unknown for fault in faults) else DataError
+    rows = (row_name(fault.row) if row_name else "" for fault in faults)
+    raise error(
+        ": ".join(part for part in (source, row, fault.sentence) if part)
+        for row, fault in zip(rows, faults, strict=True)
+    )
 
 
 class SampleLabels(NamedTuple):
     """Labels of M samples.
 
     Attributes:
-        labels: label index of each sample, shape (M,); the root's for a sample with several labels.
+        nodes: node of each sample's label, shape (M,); -1, the root, for a sample with several labels.
         sets: nodes of the labels of each sample, shape (M, K), -1 for none; None if every sample has one label.
         notes: sentences for the user about inner nodes and several labels.
     """
 
-    labels: IntArray
+    nodes: IntArray
     sets: IntArray | None
     notes: tuple[str, ...]
 
     def take(self, rows: IntArray, taxonomy: Taxonomy, *, source: str) -> "SampleLabels":
         """Labels at these rows, with notes of their own."""
         sets = None if self.sets is None else self.sets[rows]
-        return SampleLabels(self.labels[rows], sets, _notes(self.labels[rows], sets, taxonomy, source))
+        return SampleLabels(self.nodes[rows], sets, _notes(self.nodes[rows], sets, taxonomy, source))
 
 
 def read_sample_labels(
@@ -284,28 +350,25 @@ def read_sample_labels(
     reader = LabelReader(taxonomy, tree_name)
     several = _split(labels, reader)
     if several is None:
-        found, sets = label_indices(reader.read(labels, source=source, row_name=row_name, inner=True), taxonomy), None
+        nodes, sets = reader.read(labels, source=source, row_name=row_name, inner=True), None
     else:
         values, rows, columns = several
-        nodes = reader.read(values, source=source, row_name=lambda place: row_name(int(rows[place])), inner=True)
         sets = np.full((len(labels), int(columns.max(initial=0)) + 1), -1, dtype=np.int64)
-        sets[rows, columns] = nodes
-        found = single_labels(sets, taxonomy)
-    return SampleLabels(found, sets, _notes(found, sets, taxonomy, source))
+        sets[rows, columns] = reader.read(
+            values, source=source, row_name=lambda place: row_name(int(rows[place])), inner=True
+        )
+        nodes = single_nodes(sets)
+    return SampleLabels(nodes, sets, _notes(nodes, sets, taxonomy, source))
 
 
-class _SplitLabels(NamedTuple):
-    values: list[str] | AnyArray  # all labels, one after the other
-    rows: IntArray
-    columns: IntArray
-
-
-def _split(labels: Sequence[str] | AnyArray, reader: LabelReader) -> _SplitLabels | None:
-    """Every label of every sample with its row and column; None if each sample has one label."""
+def _split(
+    labels: Sequence[str] | AnyArray, reader: LabelReader
+) -> tuple[Sequence[str] | AnyArray, IntArray, IntArray] | None:
+    """All labels one after the other, with their rows and columns; None if each sample has one label."""
     if isinstance(labels, np.ndarray) and labels.ndim == 2 and labels.dtype.kind in "iuUO":
         present = labels >= 0 if labels.dtype.kind in "iu" else np.char.strip(labels.astype(str)) != ""
         rows, columns = np.nonzero(present)
-        return _SplitLabels(labels[present], rows, columns)
+        return labels[present], rows, columns
     if isinstance(labels, np.ndarray) and labels.dtype.kind not in "UO":
         return None
     parts = {text: reader.parts(text, SET_SIGN) for text in {str(label) for label in labels}}
@@ -314,37 +377,29 @@ def _split(labels: Sequence[str] | AnyArray, reader: LabelReader) -> _SplitLabel
     lists = [parts[str(label)] for label in labels]
     rows = np.repeat(np.arange(len(lists)), [len(each) for each in lists])
     columns = np.concatenate([np.arange(len(each)) for each in lists])
-    return _SplitLabels([part for each in lists for part in each], rows, columns)
+    return [part for each in lists for part in each], rows, columns
 
 
-def _notes(labels: IntArray, sets: IntArray | None, taxonomy: Taxonomy, source: str) -> tuple[str, ...]:
+def _notes(nodes: IntArray, sets: IntArray | None, taxonomy: Taxonomy, source: str) -> tuple[str, ...]:
     if sets is None:
-        return tuple(inner_label_notes(labels, taxonomy, source=source))
+        return tuple(inner_label_notes(nodes, taxonomy, source=source))
     several = (sets >= 0).sum(axis=1) > 1
     note = f"{source}: {several.sum()} of {len(sets)} samples have several labels; only average precision counts them."
-    return (note, *inner_label_notes(labels[~several], taxonomy, source=source))
+    return (note, *inner_label_notes(nodes[~several], taxonomy, source=source))
 
 
-def single_labels(sets: IntArray, taxonomy: Taxonomy) -> IntArray:
-    """Label index of each sample with one label, and the root's for the others: (M, K) to (M,).
+def single_nodes(sets: IntArray) -> IntArray:
+    """Node of each sample with one label, and -1, the root, for the others: (M, K) to (M,).
 
     Example:
-        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
-        >>> single_labels(np.array([[2, -1], [2, 4], [0, -1], [-1, -1]]), t).tolist()  # cat, two labels, pet, none
-        [0, 8, 3, 8]
+        >>> single_nodes(np.array([[2, -1], [2, 4], [0, -1], [-1, -1]])).tolist()
+        [2, -1, 0, -1]
     """
-    nodes = np.where((sets >= 0).sum(axis=1) == 1, sets.max(axis=1, initial=-1), -1)
-    return label_indices(nodes, taxonomy)
+    nodes: IntArray = np.where((sets >= 0).sum(axis=1) == 1, sets.max(axis=1, initial=-1), -1)
+    return nodes
 
 
-class SetTargets(NamedTuple):
-    """Nodes of sets of labels; see `set_targets`."""
-
-    right: NDArray[np.bool_]
-    known: NDArray[np.bool_]
-
-
-def set_targets(sets: IntArray, taxonomy: Taxonomy) -> SetTargets:
+def set_targets(sets: IntArray, taxonomy: Taxonomy) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Nodes that are right, and nodes of which it is known whether they are, for sets of labels.
 
     Right is a node at or above a label. Unknown are nodes strictly below a label that are not right themselves, and all
@@ -367,4 +422,4 @@ def set_targets(sets: IntArray, taxonomy: Taxonomy) -> SetTargets:
     np.put_along_axis(own, sets, 1.0, axis=1)  # the last column is for -1
     right = descendant_sums(own[:, :-1], taxonomy) > 0
     below = ancestor_sums(own[:, :-1], taxonomy) > 0
-    return SetTargets(right, (right | ~below) & (sets.max(axis=1, initial=-1) >= 0)[:, None])
+    return right, (right | ~below) & (sets.max(axis=1, initial=-1) >= 0)[:, None]

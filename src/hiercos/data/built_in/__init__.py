@@ -1,0 +1,1 @@
+"""Data sets known by name, two of them from installed packages."""

@@ -1,1 +1,0 @@
-"""Data sets known by name, and downloads of those that need files."""

@@ -1,0 +1,297 @@
+"""Data sets, test samples and inputs from one argument: a built-in name, or a source that a registered reader takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import product
+from pathlib import Path
+from typing import Any, NoReturn
+
+import numpy as np
+
+from hiercos.data.built_in.table import BUILT_IN
+from hiercos.data.checked_rows import (
+    SourceRows,
+    faults_and_notes,
+    labels_and_split,
+    taxonomy_of,
+    text_faults,
+    usable_rows_of,
+    without,
+)
+from hiercos.data.dataset import Dataset, completed, data_fingerprint
+from hiercos.data.images.decoding import usable_rows
+from hiercos.data.inputs import Kind, vector_faults
+from hiercos.data.readers.registry import STANDARD_INPUT, existing_suffix, known_suffixes, prefix_of, reader_of
+from hiercos.data.readers.table_files import SAMPLE_TABLES
+from hiercos.data.rows import InputBatch, Source, SourceOptions, UnlabelledInputs, in_batches
+from hiercos.data.splits import Purpose, TextArray, completed_split
+from hiercos.errors import DataError, reading, suggestion
+from hiercos.taxonomy import (
+    SampleLabels,
+    Taxonomy,
+    label_indices,
+    open_taxonomy,
+)
+
+CHECKED_AT_ONCE = 1024  # rows checked at a time
+
+
+def load_dataset(
+    source: str | Path,
+    *,
+    taxonomy: str | Path | Taxonomy | None = None,
+    purpose: Purpose = "compare",
+    test: bool = True,
+    **options: Any,
+) -> Dataset:
+    """Load a data set by its built-in name, path or Hugging Face name.
+
+    Args:
+        source: a built-in name (`icd10cm`, or `icd10cm:9,10` for some chapters), a folder of images, a .csv, .tsv,
+            .parquet or .jsonl table, an .npz of vectors, or a data set of Hugging Face (`hf:NAME`, or a folder that
+            its `save_to_disk` left).
+        taxonomy: taxonomy of the user's own data, its file or a catalogue name; without one, the folders or the labels
+            must be paths `a > b > c`.
+        purpose: purpose of the data, see `Dataset`.
+        test: whether to choose test samples, too, if the data have no split.
+        **options: attributes of `SourceOptions`, such as `input_column="title"`.
+
+    Raises:
+        DataError: for unusable data, with every fault by file, row and value.
+        TaxonomyError: for an unusable taxonomy.
+    """
+    chosen = SourceOptions(**options)
+    name, _, rest = str(source).partition(":")
+    if name in BUILT_IN:
+        if taxonomy is not None:
+            raise DataError(f"{name} brings its own taxonomy: expected no other, got {taxonomy}")
+        found = BUILT_IN[name].load(rest, None if chosen.root is None else Path(chosen.root))
+        return dataset_of_usable_images(found, chosen)
+    given, tree_name = (open_taxonomy(taxonomy), str(taxonomy)) if isinstance(taxonomy, str | Path) else (taxonomy, "")
+    rows = _labelled_rows(source, chosen)
+    if given is not None and rows.source.taxonomy not in (None, given):
+        raise DataError(f"{rows.source.name} brings another taxonomy: expected that one or none, got {given!r}")
+    tree, notes = taxonomy_of(rows, given)
+    labels, split = labels_and_split(rows, tree, tree_name)
+    if split is None:
+        split = np.full(len(rows.batch), "")
+    dataset = _dataset(rows, tree, labels, split=split, notes=notes, purpose=purpose)
+    return completed(dataset, test=test)
+
+
+def _dataset(
+    rows: SourceRows,
+    taxonomy: Taxonomy,
+    labels: SampleLabels,
+    *,
+    split: TextArray,
+    notes: tuple[str, ...],
+    purpose: Purpose,
+) -> Dataset:
+    source = rows.source
+    return Dataset(
+        name=dataset_name(source.name),
+        taxonomy=taxonomy,
+        inputs=rows.batch.inputs,
+        nodes=labels.nodes,
+        label_sets=labels.sets,
+        split=split,
+        notes=(*notes, *labels.notes),
+        source=source.name,
+        origin=source.origin,
+        purpose=purpose,
+    )
+
+
+def check_source(source: str | Path) -> None:
+    """Raise a `DataError` for an unknown name or a missing file, with the nearest name; nothing is read."""
+    path, name = Path(source), str(source).partition(":")[0]
+    if name in BUILT_IN or reader_of(str(source)) is not None:
+        return
+    if not path.exists() and not path.suffix and path.name == str(source):
+        missing = "there is no such file or folder, and no built-in data set of that name"
+        raise DataError(f"{source}: {missing}{suggestion(name, BUILT_IN)}")
+    existing_suffix(path, known_suffixes(), f", a folder of images or a built-in name ({', '.join(BUILT_IN)})")
+
+
+def source_name(source: str | Path) -> str:
+    """Name of a source in messages; a path has no slash at its end."""
+    return str(source) if prefix_of(str(source)) else str(Path(source))
+
+
+def dataset_of_usable_images(dataset: Dataset, options: SourceOptions) -> Dataset:
+    """A data set without the images that cannot be decoded, with a note; other kinds of data are unchanged.
+
+    Args:
+        dataset: data set of any kind.
+        options: what to do with faulty images, and the progress callback of the check.
+
+    Raises:
+        DataError: with every faulty image.
+    """
+    rows, notes = usable_rows(
+        dataset.inputs, source=dataset.source, on_error=options.on_error, callback=options.callback
+    )
+    return replace(dataset.take(rows), notes=(*dataset.notes, *notes)) if notes else dataset
+
+
+def _labelled_rows(source: str | Path, options: SourceOptions, kinds: Sequence[Kind] = ()) -> SourceRows:
+    """Labelled rows of any source but a built-in data set, of one of these kinds; any by default."""
+    check_source(source)
+    name = source_name(source)
+    reader = reader_of(name)
+    assert reader is not None  # as checked
+    with reading(f"{source}: the data cannot be read", DataError):
+        found = reader.rows(name, options, kinds[0] if kinds else None)
+        if kinds and found.kind not in kinds:  # first: its labels would all be unknown
+            taken = f"{EXPECTED[kinds[0]]} because this model takes {kinds[0]}"
+            raise DataError(f"expected {taken}, got {name} with {found.kind}")
+        return usable_rows_of(found, options)
+
+
+def dataset_name(source: str) -> str:
+    """Name of a source in tables: without its prefix, a file without its extension, or a folder."""
+    if prefix := prefix_of(source):
+        return source.removeprefix(prefix)
+    path = Path(source)
+    return path.stem if path.suffix.lower() in known_suffixes() else path.resolve().name
+
+
+EXPECTED_TABLE = f"a table ({', '.join(SAMPLE_TABLES)})"
+EXPECTED = {
+    "vectors": "an .npz of vectors",
+    "texts": f"{EXPECTED_TABLE} of texts",
+    "images": f"an image, a folder of images or {EXPECTED_TABLE} of their paths",
+}
+
+
+def read_inputs(path: str | Path, *, kind: Kind, **options: Any) -> UnlabelledInputs:
+    """Vectors of an .npz file, texts of a table, or images of a folder, a file or a table of paths.
+
+    A file is read twice: a first pass finds every fault, a second one gives the batches. Texts on standard input are
+    checked as they are read.
+
+    Args:
+        path: file or folder, or "-" for standard input, where every line is a text or the path of an image. A folder
+            gives every image below it, sorted by path.
+        kind: kind of inputs that the model takes.
+        **options: attributes of `SourceOptions`, such as `keep_columns=["sku"]`.
+
+    Raises:
+        DataError: for another kind of file, an empty text, a number that is not finite, or faulty images.
+    """
+    chosen = SourceOptions(**options, label_column=None)
+    name = source_name(path)
+    reader = reader_of(name, kind)
+    if reader is None:
+        _refuse_inputs(path, kind)
+    if chosen.keep_columns and Path(path).suffix.lower() not in SAMPLE_TABLES:
+        raise DataError(f"--keep-columns: expected {EXPECTED_TABLE} as input, got {path}")
+    with reading(f"{path}: the inputs cannot be read", DataError):
+        return _checked_inputs(reader.rows(name, chosen, kind), chosen)
+
+
+def _checked_inputs(source: Source, options: SourceOptions) -> UnlabelledInputs:
+    """Usable inputs of a source, after a first pass over it that finds every fault."""
+    if source.is_stream:
+        return UnlabelledInputs(source.kind, None, source.read, source.notes)
+    if source.kind == "images":
+        found = usable_rows_of(source, options)
+        return UnlabelledInputs(source.kind, len(found.batch), in_batches(found.batch), found.notes)
+    count = 0
+
+    def counting() -> Iterator[InputBatch]:
+        nonlocal count
+        for batch in source.read(CHECKED_AT_ONCE):
+            count += len(batch)
+            yield batch
+
+    if source.kind == "vectors":
+        if wrong := vector_faults(np.asarray(batch.inputs) for batch in counting()):
+            raise DataError(f"{source.name}: {fault}" for fault in wrong)
+        return UnlabelledInputs(source.kind, count, source.read, source.notes)
+    faults = text_faults(source, counting())
+    fatal, notes = faults_and_notes(source, faults, count, options.on_error)
+    if fatal:
+        raise DataError(fatal)
+
+    def read(size: int) -> Iterator[InputBatch]:
+        return (usable for batch in source.read(size) if len(usable := without(batch, faults)))
+
+    return UnlabelledInputs(source.kind, count - len(faults), read, (*source.notes, *notes))
+
+
+def _refuse_inputs(path: str | Path, kind: Kind) -> NoReturn:
+    """Raise a DataError for inputs that no reader takes."""
+    file = Path(path)
+    if str(path) == STANDARD_INPUT:
+        raise DataError("this model takes vectors: expected an .npz file, got texts on standard input")
+    if not file.exists() or file.is_dir():
+        folder = " or a folder" * (kind == "images")
+        existing_suffix(file, known_suffixes(kind), f"{folder} because this model takes {kind}")
+    raise DataError(f"expected {EXPECTED[kind]} because this model takes {kind}, got {file}")
+
+
+def load_test_samples(
+    source: str | Path,
+    taxonomy: Taxonomy,
+    *,
+    trained_on: str | None = None,
+    embedded_from: str | None = None,
+    kinds: Sequence[Kind] = (),
+    **options: Any,
+) -> Dataset:
+    """Samples to test a model on: the rows of the test split, or every row of a file without splits.
+
+    A file without splits that the model was trained on was split by hash, so it is split by hash again; if no test rows
+    were set aside, it is refused.
+
+    Args:
+        source: built-in name, path or Hugging Face name, see `load_dataset`.
+        taxonomy: taxonomy of the model, whose classes the labels name.
+        trained_on: fingerprint of the data set the model was trained on, from its record.
+        embedded_from: fingerprint of the images or texts whose features it was trained on; None for other models.
+        kinds: kinds of inputs that the model takes, its own first; any by default.
+        **options: attributes of `SourceOptions`.
+
+    Raises:
+        DataError: for unusable data, another kind of inputs or taxonomy than the model's, or a split without test
+            rows.
+    """
+    if str(source).partition(":")[0] in BUILT_IN:
+        dataset = load_dataset(source, **options)
+        if dataset.taxonomy != taxonomy:
+            raise DataError(f"{source} has another taxonomy than the model")
+        return replace(dataset, purpose="test", notes=()).take(dataset.rows("test"))
+    found = _labelled_rows(source, SourceOptions(**options), kinds)
+    name = found.source.name
+    if found.source.taxonomy not in (None, taxonomy):
+        raise DataError(f"{name} has another taxonomy than the model")
+    labels, split = labels_and_split(found, taxonomy)
+    notes = found.notes
+    if split is None:
+        split, note = _test_split(found, labels, taxonomy, {trained_on, embedded_from})
+        notes = (*notes, note)
+    rows = np.flatnonzero(split == "test")
+    if not len(rows):
+        raise DataError(f"{name}: no row belongs to the split 'test'; expected test rows, or no splits at all")
+    tested = labels.take(rows, taxonomy, source=name)
+    part = found._replace(batch=found.batch.take(rows))
+    return _dataset(part, taxonomy, tested, split=split[rows], notes=notes, purpose="test")
+
+
+def _test_split(
+    rows: SourceRows, labels: SampleLabels, taxonomy: Taxonomy, trained_on: set[str | None]
+) -> tuple[TextArray, str]:
+    """The split of rows without one: that of the training, if a model was trained on them, else all are for testing."""
+    name, inputs, indices = rows.source.name, rows.batch.inputs, label_indices(labels.nodes, taxonomy)
+    keys, none = inputs.split_keys(), np.full(len(inputs), "")
+    for test, targets in product((True, False), repeat=2):
+        split = completed_split(keys, indices, none, classes=taxonomy.num_classes, test=test, targets=targets)
+        if data_fingerprint(taxonomy, inputs, indices, split, labels.sets) not in trained_on:
+            continue
+        if not test:
+            raise DataError(f"{name}: the model was trained on these rows, without test rows; expected other rows")
+        count = np.count_nonzero(split == "test")
+        return split, f"{name} is what the model was trained on: only its {count} test rows are used."
+    return np.full(len(inputs), "test"), f"{name} has no split: all {len(inputs)} rows are used."

@@ -1,0 +1,5 @@
+"""Backbones: images or texts in, features out, behind one small interface."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,270 @@
+"""Encoders of raw inputs for a model: TF-IDF, a frozen backbone, both, or the model's own backbone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.sparse import csr_matrix, hstack
+from torch import Tensor
+
+from hiercos.data import Inputs, Kind, ProgressCallback
+from hiercos.encoders.backbones import Backbone, BackboneError, blank_sample, load_backbone
+from hiercos.encoders.batches import RAW_AT_ONCE, VECTORS_AT_ONCE, RawSamples, ReportedSamples, Samples, VectorSamples
+from hiercos.encoders.device import DeviceContext
+from hiercos.encoders.tfidf import TextFeatures
+from hiercos.methods import SparseMatrix
+
+TFIDF = "tfidf"  # name of the text features that may stand beside those of a backbone
+CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
+
+
+@dataclass(frozen=True)
+class ReadConfig:
+    """Settings for reading and encoding inputs.
+
+    Attributes:
+        context: device and precision: a launched Fabric, or a `SingleDevice`.
+        batch_size: number of inputs in a batch; None for a size that suits their kind.
+        workers: number of processes that read and prepare inputs; 0 for a thread of this process.
+        callback: progress callback; None for no reports.
+    """
+
+    context: DeviceContext
+    batch_size: int | None = None
+    workers: int = 0
+    callback: ProgressCallback | None = None
+
+    def raw_samples(self, backbone: Backbone, inputs: Inputs) -> RawSamples:
+        """Samples prepared for a backbone."""
+        at_once = self.batch_size or suitable_batch(backbone, self.context.device)
+        return RawSamples(inputs, backbone.preprocess, workers=self.workers, at_once=at_once)
+
+    def reported(self, samples: Samples, already: int = 0) -> Samples:
+        """Samples that report their progress to the callback, if there is one."""
+        return samples if self.callback is None else ReportedSamples(samples, self.callback, already)
+
+
+def suitable_batch(backbone: Backbone, device: torch.device) -> int:
+    """Batch size at which a backbone is fastest.
+
+    On a CPU, few images at a time: the output of a layer should stay below 32 MB. Above, the C library requests memory
+    from the system for every layer, which makes EfficientNet-Lite0 twice as slow.
+    """
+    if device.type != "cpu" or backbone.kind == "texts":
+        return RAW_AT_ONCE
+    numbers: int = backbone.preprocess([blank_sample("images")]).numel()
+    return max(1, min(RAW_AT_ONCE, CPU_NUMBERS // numbers))
+
+
+class Encoder(Protocol):
+    """Map from raw inputs to the samples of a model, stored with the model."""
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of inputs that the encoder takes."""
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> Samples:
+        """Samples for the model.
+
+        Args:
+            inputs: M inputs of the encoder's kind.
+            config: settings for reading inputs.
+        """
+
+
+@dataclass(frozen=True)
+class TfidfEncoder:
+    """Encoder of texts by fitted TF-IDF vectors."""
+
+    features: TextFeatures
+    kind: Kind = "texts"
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
+        """Sparse vectors of the texts."""
+        vectors = self.features.transform(inputs.values(range(len(inputs))))
+        return VectorSamples(vectors, config.batch_size or VECTORS_AT_ONCE)
+
+
+@dataclass(frozen=True)
+class FrozenEncoder:
+    """Encoder of images or texts by a frozen backbone.
+
+    Attributes:
+        backbone: backbone that computes the features.
+        found_by_name: whether `load_backbone` finds its weights by name and options.
+    """
+
+    backbone: Backbone
+    found_by_name: bool = True
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of inputs that the backbone takes."""
+        return self.backbone.kind
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> EmbeddedSamples:
+        """Features of the inputs, computed batch by batch."""
+        return EmbeddedSamples(config.raw_samples(self.backbone, inputs), self.backbone, config.context)
+
+
+@dataclass(frozen=True)
+class JoinedEncoder:
+    """Encoder of texts by TF-IDF vectors with the features of a frozen backbone beside them.
+
+    N-grams know rare words, a sentence model knows paraphrases; linear heads use both.
+
+    Attributes:
+        tfidf: encoder of the first columns.
+        frozen: encoder of the last columns.
+    """
+
+    tfidf: TfidfEncoder
+    frozen: FrozenEncoder
+    kind: Kind = "texts"
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> VectorSamples:
+        """Sparse vectors of the texts."""
+        embedded = self.frozen.samples(inputs, config)
+        parts = torch.split(torch.arange(len(inputs)), embedded.at_once) if len(inputs) else ()
+        blocks = [batch.cpu().numpy() for batch in embedded.batches(parts)]
+        features = np.concatenate([np.empty((0, self.frozen.backbone.num_features), np.float32), *blocks])
+        return VectorSamples(self.joined(inputs, features), config.batch_size or VECTORS_AT_ONCE)
+
+    def joined(self, inputs: Inputs, features: NDArray[np.float32]) -> SparseMatrix:
+        """TF-IDF vectors beside backbone features, shape (M, F); each part of a row has the length 1, or is empty."""
+        vectors = self.tfidf.features.transform(inputs.values(range(len(inputs))))
+        lengths = np.maximum(np.linalg.norm(features, axis=1, keepdims=True), 1e-12)
+        return csr_matrix(hstack([vectors, csr_matrix(features / lengths)]), dtype=np.float32)
+
+
+def frozen_encoder(name: str, options: Mapping[str, Any]) -> FrozenEncoder:
+    """Encoder of a pretrained backbone by its name.
+
+    Weights that are random all the same, such as a stem, are equal on every call.
+
+    Args:
+        name: name for `load_backbone`.
+        options: options of the backbone by name.
+    """
+    return FrozenEncoder(seeded_backbone(name, options), found_by_name="weights" not in options)
+
+
+def check_backbone_source(name: object, options: Mapping[str, Any], *, from_file: bool) -> None:
+    """Refuse a backbone that a file names, if it would be loaded from a local path or from the Hub.
+
+    A built-in backbone has its weights in this package or in the file. Anything else is loaded only if the user trusts
+    the file.
+
+    Args:
+        name: name of the backbone in the file.
+        options: options of the backbone in the file.
+        from_file: whether the weights come with the file, so that the name is only that of an architecture.
+
+    Raises:
+        BackboneError: for another source, naming --trust-backbone.
+    """
+    prefix, _, model = str(name).rpartition(":")
+    is_architecture = from_file and prefix == "timm" and not {":", "/"} & set(model)
+    paths = [f"{key}={value}" for key, value in options.items() if key == "weights" and not from_file]
+    if (prefix and not is_architecture) or paths:
+        raise BackboneError(
+            f"its backbone {' '.join([str(name), *paths])!r} would be loaded from a path or the Hub; "
+            "expected --trust-backbone (in Python, trust_backbone=True) if you trust the source of this file"
+        )
+
+
+def encoder_of_identity(identity: Mapping[str, Any], width: int, *, trust_backbone: bool = False) -> FrozenEncoder:
+    """Encoder that computed features, from the backbone identity stored with them.
+
+    Args:
+        identity: value of `Backbone.identity`.
+        width: number of features F.
+        trust_backbone: whether the backbone may be loaded from a path or the Hub.
+
+    Raises:
+        BackboneError: if the backbone cannot be loaded, is not trusted, or differs in any weight.
+    """
+    if not trust_backbone:
+        check_backbone_source(identity["name"], identity["options"], from_file=False)
+    backbone = seeded_backbone(identity["name"], identity["options"])
+    changed = [*identity_changes(backbone, identity), *["num_features"] * (backbone.num_features != width)]
+    if changed:
+        raise BackboneError(f"the backbone {backbone.name!r} found here has other {' and '.join(changed)}")
+    return FrozenEncoder(backbone)
+
+
+def identity_changes(backbone: Backbone, expected: Mapping[str, Any]) -> list[str]:
+    """Keys in which the identity of a backbone differs from one that was stored as JSON."""
+    found = json.loads(json.dumps(backbone.identity()))
+    return sorted(key for key in found if found[key] != expected.get(key))
+
+
+def seeded_backbone(name: str, options: Mapping[str, Any], *, pretrained: bool = True) -> Backbone:
+    """`load_backbone` with a fixed seed, without changing torch's random state."""
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(0)
+        return load_backbone(name, pretrained=pretrained, **options)
+
+
+@dataclass(frozen=True)
+class FineTunedEncoder:
+    """Encoder of images or texts for a model that contains its backbone."""
+
+    backbone: Backbone
+
+    @property
+    def kind(self) -> Kind:
+        """Kind of inputs that the backbone takes."""
+        return self.backbone.kind
+
+    def samples(self, inputs: Inputs, config: ReadConfig) -> RawSamples:
+        """Inputs prepared for the backbone."""
+        return config.raw_samples(self.backbone, inputs)
+
+
+@dataclass(frozen=True)
+class EmbeddedSamples:
+    """Samples as features of a frozen backbone, computed batch by batch."""
+
+    raw: RawSamples
+    backbone: Backbone
+    context: DeviceContext
+
+    @property
+    def at_once(self) -> int:
+        """See `Samples`."""
+        return self.raw.at_once
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def to(self, device: torch.device) -> EmbeddedSamples:  # noqa: ARG002  # features are on the device of the context
+        """The same samples."""
+        return self
+
+    def batches(self, parts: Sequence[Tensor], *, seed: int = 0) -> Iterator[Tensor]:
+        """Features of each part, shape (B, F), float32."""
+        self.backbone.to(self.context.device).eval()
+        channels_last(self.backbone)
+        for batch in self.raw.batches(parts, seed=seed):
+            yield backbone_features(self.context, self.backbone, batch)
+
+
+def channels_last(backbone: Backbone) -> None:
+    """Convert an image backbone to the memory format channels-last, which is faster."""
+    if backbone.kind == "images":
+        backbone.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # a documented form of `to`
+
+
+@torch.inference_mode()
+def backbone_features(context: DeviceContext, backbone: Backbone, batch: Any) -> Tensor:
+    """Features of a prepared batch, shape (B, F), float32, computed in the precision of the context."""
+    with context.autocast():
+        features: Tensor = backbone(context.to_device(batch))
+    return features.float()

@@ -1,0 +1,384 @@
+"""Answers of a model, and their explanations, as columns of a table and as dicts with class names and paths."""
+
+import json
+import re
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hiercos.data import InputBatch, Inputs
+from hiercos.decisions import Decision, NodeRule, Posterior, Rule, ShortList
+from hiercos.options import check_count
+from hiercos.taxonomy import Floats, IntArray, Taxonomy, best_children, is_at_or_above
+
+Answer = dict[str, Any]
+AnswerColumns = dict[str, list[Any]]
+# Columns of a table of answers other than the levels and the explanations: of every answer, and of rules that stop.
+ANSWER_COLUMNS = ("row", "text", "image", "rank", "ancestors", "class", "id", "score", "confidence")
+EXPLANATION = re.compile(
+    r"(runner_up_)?(probability|energy)_\d+|runner_up_\d+"
+)  # names of columns, see `explanation_columns`
+PROBABILITY = "probability"  # criterion of rules whose value of an answer is its probability
+STOP_COLUMNS = ("level", "next", "next_confidence", "criterion")
+
+
+def runner_up_classes(posterior: Posterior, decision: Decision) -> IntArray:
+    """The likeliest class that is not at or below each answer, shape (M,); -1 if there is none, as for the root."""
+    taxonomy, scores = posterior.taxonomy, np.array(posterior.scores, dtype=np.float64)
+    for node in np.unique(decision.nodes):
+        inside = is_at_or_above(np.full((taxonomy.num_classes, 1), node), taxonomy.leaves, taxonomy)[:, 0]
+        scores[np.ix_(decision.nodes == node, inside)] = -np.inf
+    best = scores.argmax(axis=1)
+    return np.where(np.take_along_axis(scores, best[:, None], axis=1)[:, 0] == -np.inf, -1, best)
+
+
+def nodes_down_to(node: int, taxonomy: Taxonomy) -> Sequence[int]:
+    """Nodes from level 1 down to a node; in a graph its ancestors, the shallowest first; none for the root."""
+    if node < 0 or taxonomy.is_tree:
+        return taxonomy.path(node)
+    above: list[int] = taxonomy.ancestors.list(node).tolist()
+    return above
+
+
+def explanations(posterior: Posterior, decision: Decision) -> list[dict[str, Any]]:
+    """The reason for each answer: what the rule chose it by, and the probabilities along its path and the runner-up's.
+
+    Args:
+        posterior: probabilities of M samples, and their energies for Hier-COS.
+        decision: their answers.
+
+    Returns:
+        One dict per sample: `criterion` and `value` of the answer; `path` and `runner_up`, lists of `node`,
+        `probability` and, for Hier-COS, `energy` (its share on the axis of the node) from level 1 down. The runner-up
+        is the likeliest class that is not at or below the answer.
+
+    Example:
+        >>> from hiercos.decisions import rule
+        >>> from hiercos.taxonomy import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> posterior = Posterior([[0.5, 0.125, 0.375]], t)
+        >>> explanations(posterior, rule("none")(posterior))[0]["runner_up"]
+        [{'node': 'vehicle', 'probability': 0.375}, {'node': 'car', 'probability': 0.375}]
+    """
+    rivals = runner_up_classes(posterior, decision)
+    return [
+        {
+            "criterion": decision.criterion,
+            "value": float(decision.values[row]),
+            "path": _steps(posterior, row, node),
+            "runner_up": _steps(posterior, row, int(posterior.taxonomy.leaves[rival]) if rival >= 0 else -1),
+        }
+        for row, (node, rival) in enumerate(zip(decision.nodes.tolist(), rivals.tolist(), strict=True))
+    ]
+
+
+def _steps(posterior: Posterior, row: int, node: int) -> list[dict[str, Any]]:
+    taxonomy, energies = posterior.taxonomy, posterior.energies
+    return [
+        {
+            "node": taxonomy.names[step],
+            "probability": min(float(posterior.nodes[row, step]), 1.0),
+            **({} if energies is None else {"energy": float(energies[row, step])}),
+        }
+        for step in nodes_down_to(node, taxonomy)
+    ]
+
+
+def explanation_columns(posterior: Posterior, decision: Decision) -> dict[str, list[Any]]:
+    """The explanations as columns: `criterion`, `probability_1` …, `runner_up_1` … and `runner_up_probability_1` …
+
+    Energies are `energy_1` … and `runner_up_energy_1` …. The numbers are levels, in a graph places among the ancestors;
+    "" and None beyond the end of a path.
+    """
+    found, levels = explanations(posterior, decision), range(int(posterior.taxonomy.ancestor_counts.max()))
+    columns: dict[str, list[Any]] = {"criterion": [decision.criterion] * len(found)}
+    keys = ("probability",) if posterior.energies is None else ("probability", "energy")
+    for key in keys:
+        columns |= {f"{key}_{level + 1}": [_cell(each["path"], level, key) for each in found] for level in levels}
+    for level in levels:
+        columns[f"runner_up_{level + 1}"] = [_cell(each["runner_up"], level, "node") or "" for each in found]
+    for key in keys:
+        name = f"runner_up_{key}_"
+        columns |= {f"{name}{level + 1}": [_cell(each["runner_up"], level, key) for each in found] for level in levels}
+    return columns
+
+
+def _cell(steps: list[dict[str, Any]], level: int, key: str) -> Any:
+    if level >= len(steps):
+        return None
+    value = steps[level][key]
+    return round(value, 6) if isinstance(value, float) else value
+
+
+def answer_columns(
+    batch: InputBatch,
+    posterior: Posterior,
+    rule: Rule,
+    *,
+    top: int | None = None,
+    explain: bool = False,
+) -> AnswerColumns:
+    """Answers to a batch of inputs as columns of a table.
+
+    The columns are `row`, the row number of the input; `text` or `image`; `rank` with `top`; one for each level, see
+    `level_columns`, with the names on the path ("" beyond its end), or for a graph `ancestors`, their names as a list
+    in JSON; `class`, "" for an inner node; `id` if the taxonomy has ids; `score`, the rule's value; `confidence`, the
+    probability of the answer, None for the root, "cannot say" (and so is a score that is a probability). A rule that
+    answers with nodes of any depth adds `level`, where it stopped (0 for the root), `next`, the likeliest node below,
+    and `next_confidence`.
+
+    Args:
+        batch: B inputs.
+        posterior: probabilities of the inputs.
+        rule: decision rule that chooses the answers.
+        top: number of classes for each input; None for the answer alone, without the column `rank`.
+        explain: whether to add the columns of `explanation_columns`; only without `top`.
+    """
+    levels = level_columns(posterior.taxonomy)
+    if top is not None:
+        return _listed_columns(batch, posterior, rule.short_list(posterior, top), levels)
+    decision = rule(posterior)
+    return {
+        "row": list(batch.numbers),
+        **_shown(batch.inputs, np.arange(len(batch))),
+        **_named(posterior.taxonomy, decision.nodes, levels),
+        "score": rounded_values(decision.values, decision.nodes >= 0 if decision.criterion == PROBABILITY else None),
+        "confidence": rounded_values(decision.probabilities, decision.nodes >= 0),
+        **(_stop_columns(posterior, decision) if isinstance(rule, NodeRule) else {}),
+        **(explanation_columns(posterior, decision) if explain else {}),
+    }
+
+
+def with_kept_columns(columns: AnswerColumns, batch: InputBatch) -> AnswerColumns:
+    """A table of answers to a batch, with the columns of the input table that are kept, after the row number.
+
+    A kept column that has the name of another column is called `input_NAME`.
+
+    Args:
+        columns: columns of `answer_columns`, `probability_columns` or `node_value_columns`.
+        batch: the inputs.
+    """
+    if not batch.kept:
+        return columns
+    places = {number: place for place, number in enumerate(batch.numbers)}
+    rows = [places[number] for number in columns["row"]]
+    names = kept_names(list(batch.kept), columns)
+    kept = {names[name]: [cells[row] for row in rows] for name, cells in batch.kept.items()}
+    return {"row": columns["row"], **kept, **columns}
+
+
+def kept_names(kept: Sequence[str], others: Collection[str]) -> dict[str, str]:
+    """Name of each kept column in a table of answers: its own, after `input_` if another column is called so.
+
+    Args:
+        kept: names of the columns in the input table.
+        others: names of the columns of the answers.
+
+    Example:
+        >>> kept_names(["shop", "id"], ["row", "class", "id"])
+        {'shop': 'shop', 'id': 'input_id'}
+    """
+    taken, names = {*others, *kept}, {}
+    for name in kept:
+        names[name] = name
+        while names[name] in others or (names[name] != name and names[name] in taken):
+            names[name] = f"input_{names[name]}"
+        taken.add(names[name])
+    return names
+
+
+def level_columns(taxonomy: Taxonomy) -> list[str]:
+    """Names of the columns of the levels: those of the taxonomy's levels, else level_1, level_2, ….
+
+    A name that another column has is followed by the number of its level.
+
+    Args:
+        taxonomy: tree of the answers.
+
+    Example:
+        >>> tree = Taxonomy.from_paths([("mammals", "cats"), ("mammals", "dogs")])
+        >>> level_columns(tree), level_columns(tree.with_ranks(["class", "family"]))
+        (['level_1', 'level_2'], ['class_1', 'family'])
+    """
+    numbers = [f"level_{level}" for level in range(1, taxonomy.height + 1)]
+    if not taxonomy.ranks:
+        return numbers
+    taken = {*ANSWER_COLUMNS, *STOP_COLUMNS}
+    pairs = enumerate(taxonomy.ranks, start=1)
+    names = [f"{rank}_{level}" if rank.casefold() in taken else rank for level, rank in pairs]
+    return names if len({*names}) == len(names) else numbers
+
+
+def is_level_column(name: str) -> bool:
+    """Whether a column of a table of answers is that of a level."""
+    return name not in {*ANSWER_COLUMNS, *STOP_COLUMNS} and not EXPLANATION.fullmatch(name)
+
+
+def _listed_columns(batch: InputBatch, posterior: Posterior, listed: ShortList, levels: Sequence[str]) -> AnswerColumns:
+    """Columns of short lists, one row for each listed class."""
+    rows, ranks = np.nonzero(listed.classes >= 0)
+    return {
+        "row": [batch.numbers[row] for row in rows.tolist()],
+        **_shown(batch.inputs, rows),
+        "rank": (ranks + 1).tolist(),
+        **_named(posterior.taxonomy, posterior.taxonomy.leaves[listed.classes[rows, ranks]], levels),
+        "score": rounded_values(listed.values[rows, ranks]),
+        "confidence": rounded_values(listed.probabilities[rows, ranks]),
+    }
+
+
+def _stop_columns(posterior: Posterior, decision: Decision) -> AnswerColumns:
+    """Level at which each answer stopped, and the likeliest node below it with its probability."""
+    below = next_nodes(posterior, decision)
+    names = np.array([*posterior.taxonomy.names, ""], dtype=object)
+    return {
+        "level": decision.levels.tolist(),
+        "next": names[below].tolist(),
+        "next_confidence": rounded_values(posterior.of_nodes(below), below >= 0),
+    }
+
+
+def next_nodes(posterior: Posterior, decision: Decision) -> IntArray:
+    """The likeliest child of each answer, shape (M,); -1 for a class."""
+    children = best_children(posterior.nodes, posterior.taxonomy)
+    found: IntArray = np.take_along_axis(children, decision.nodes[:, None], axis=1)[:, 0]
+    return found
+
+
+def _shown(inputs: Inputs, rows: IntArray) -> AnswerColumns:
+    """Column that identifies the inputs of the given rows; none for vectors."""
+    shown = [inputs.shown(row) for row in range(len(inputs))] if inputs.kind != "vectors" else []
+    return {name: [shown[row][name] for row in rows] for name in shown[0]} if shown else {}
+
+
+def _named(taxonomy: Taxonomy, nodes: IntArray, levels: Sequence[str]) -> AnswerColumns:
+    """Names of nodes and their ancestors, one column a level; the class, if it is one; ids if the taxonomy has ids."""
+    names = np.array([*taxonomy.names, ""], dtype=object)  # index -1 gives ""
+    if taxonomy.is_tree:
+        paths = taxonomy.path_table(nodes)
+        columns: AnswerColumns = {column: names[paths[:, level]].tolist() for level, column in enumerate(levels)}
+    else:
+        listed = {node: json.dumps(_ancestor_names(taxonomy, node), ensure_ascii=False) for node in {*nodes.tolist()}}
+        columns = {"ancestors": [listed[node] for node in nodes.tolist()]}
+    columns["class"] = names[np.where(np.isin(nodes, taxonomy.leaves), nodes, -1)].tolist()
+    if taxonomy.ids:
+        columns["id"] = np.array([*taxonomy.ids, ""], dtype=object)[nodes].tolist()
+    return columns
+
+
+def _ancestor_names(taxonomy: Taxonomy, node: int) -> list[str]:
+    """Names of a node's ancestors, the shallowest first, without its own."""
+    return [taxonomy.names[above] for above in taxonomy.ancestors.list(node)[:-1].tolist()]
+
+
+def _without_root(decision: Decision) -> list[float | None]:
+    """Probability of each answer; None for the root, "cannot say": that it is 1 there says nothing."""
+    return [
+        None if node < 0 else value
+        for node, value in zip(decision.nodes.tolist(), decision.probabilities.tolist(), strict=True)
+    ]
+
+
+def rounded_values(values: NDArray[np.floating], shown: NDArray[np.bool_] | None = None) -> list[float | None]:
+    """Each value with at most six decimals, the same float as from `round`; None where it is not shown.
+
+    The nearest multiple of a millionth is that of the product with a million, unless the product is so close to the
+    middle between two integers that its own rounding could matter.
+
+    Args:
+        values: values, shape (M,).
+        shown: whether each value is shown, shape (M,); all by default.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):  # infinity, which is rounded below
+        scaled = np.asarray(values, dtype=np.float64) * 1e6
+        whole = np.rint(scaled)
+        is_clear = (np.abs(np.abs(scaled - whole) - 0.5) > 1e-3) & (np.abs(scaled) < 2.0**40)  # false for nan
+    rounded: list[float | None] = (whole / 1e6).tolist()
+    for row in np.flatnonzero(~is_clear).tolist():
+        rounded[row] = round(float(values[row]), 6)
+    if shown is not None:
+        for row in np.flatnonzero(~shown).tolist():
+            rounded[row] = None
+    return rounded
+
+
+def named_answers(posterior: Posterior, rule: Rule, *, top_k: int | None = None, explain: bool = False) -> list[Answer]:
+    """Answer to each of M samples as a dict, with the probabilities of its path and an optional short list.
+
+    Args:
+        posterior: probabilities of the samples.
+        rule: decision rule that chooses the answers.
+        top_k: number of classes to list as `top_k`, the answer first; None for no list.
+        explain: whether to add the explanation as `explanation`; see `explanations`.
+    """
+    decision = rule(posterior)
+    values = _without_root(decision) if decision.criterion == PROBABILITY else decision.values.tolist()
+    answers = [
+        _named_node(posterior, row, node, value)
+        for row, (node, value) in enumerate(zip(decision.nodes.tolist(), values, strict=True))
+    ]
+    if isinstance(rule, NodeRule):
+        below = next_nodes(posterior, decision)
+        for row, (answer, node) in enumerate(zip(answers, below.tolist(), strict=True)):
+            answer["level"] = int(decision.levels[row])
+            answer["next"] = posterior.taxonomy.names[node] if node >= 0 else None
+            answer["next_probability"] = min(float(posterior.nodes[row, node]), 1.0) if node >= 0 else None
+    if explain:
+        for answer, explanation in zip(answers, explanations(posterior, decision), strict=True):
+            answer["explanation"] = explanation
+    if top_k is None:
+        return answers
+    listed = rule.short_list(posterior, top_k)
+    return [{**answer, "top_k": _named_list(posterior, listed, row)} for row, answer in enumerate(answers)]
+
+
+def _named_list(posterior: Posterior, listed: ShortList, row: int) -> list[Answer]:
+    """Listed classes of one sample."""
+    pairs = zip(listed.classes[row].tolist(), listed.values[row].tolist(), strict=True)
+    return [
+        _named_node(posterior, row, int(posterior.taxonomy.leaves[label]), value)
+        for label, value in pairs
+        if label >= 0
+    ]
+
+
+def _named_node(posterior: Posterior, row: int, node: int, value: float | None) -> Answer:
+    """One answer: name, id, path, score and probabilities; the root has no name, no path and no probability.
+
+    In a graph `path` and `path_probabilities` are those of the ancestors, the shallowest first and the node last.
+    """
+    taxonomy = posterior.taxonomy
+    path = list(nodes_down_to(node, taxonomy))
+    along = np.minimum(posterior.nodes[row, path], 1).tolist()  # sums can exceed 1 by rounding
+    return {
+        "label": taxonomy.names[node] if path else None,
+        **({"id": taxonomy.ids[node] if path else None} if taxonomy.ids else {}),
+        "path": [taxonomy.names[step] for step in path],
+        "score": value,
+        "probability": along[-1] if path else None,
+        "path_probabilities": along,
+    }
+
+
+def check_top_k(top_k: int | None) -> None:
+    """Raise a ValueError for a `top_k` below 1."""
+    if top_k is not None:
+        check_count("top_k", top_k)
+
+
+def probability_columns(batch: InputBatch, posterior: Posterior) -> AnswerColumns:
+    """Probabilities of a batch of inputs, one column for each node, level by level; its heading is the path.
+
+    Args:
+        batch: B inputs.
+        posterior: probabilities of the inputs.
+    """
+    return node_value_columns(batch, np.minimum(posterior.nodes, 1.0), posterior.taxonomy)
+
+
+def node_value_columns(batch: InputBatch, values: Floats, taxonomy: Taxonomy) -> AnswerColumns:
+    """Values of all nodes for a batch of inputs, shape (B, N), as columns; see `probability_columns`."""
+    nodes = {taxonomy.path_text(node): values[:, node].tolist() for node in range(taxonomy.num_nodes)}
+    return {"row": list(batch.numbers), **nodes}

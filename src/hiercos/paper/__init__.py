@@ -1,0 +1,5 @@
+"""What only the paper needs: published tables, recipes, reproduction, ablations and pruning."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

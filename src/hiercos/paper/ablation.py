@@ -1,0 +1,115 @@
+"""Ablation of Hier-COS: one setting changed at a time, on the same features, splits and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from hiercos.benchmark import Observer, Task, run_tasks
+from hiercos.encoders import LabelledSamples
+from hiercos.methods import LeafScores, Model, NodeScores
+from hiercos.model import evaluate, load_model
+from hiercos.paper.axes import SCORING, Setting
+from hiercos.paper.subspaces import subspace_cosine
+from hiercos.records import RUNS, Record
+from hiercos.training import AnyFeatures, Settings, final_features
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+COSINE = "subspace_cosine"
+
+
+def scored_record(
+    fabric: Fabric, record: Record, model: Model, test: LabelledSamples, scoring: Mapping[str, Any]
+) -> Record:
+    """The record of a run with the mean cosine added to its metrics, scored again if options of the scores changed.
+
+    Args:
+        fabric: launched Fabric.
+        record: record of the run.
+        model: trained model of the run; its scores are replaced.
+        test: test split.
+        scoring: changed options of the scores.
+    """
+    metrics, spans = dict(record.metrics), {**dict.fromkeys(SCORING, True), **scoring}
+    if scoring:
+        model.class_scores = LeafScores(model.taxonomy, ancestors=spans["ancestors"])
+        model.node_scores = NodeScores(model.taxonomy, **spans)
+        metrics = evaluate(fabric, model, test)
+    metrics[COSINE] = mean_cosine(fabric, model, test, ancestors=spans["ancestors"])
+    return replace(record, config={**record.config, "options": {**model.options, **scoring}}, metrics=metrics)
+
+
+@torch.inference_mode()
+def mean_cosine(fabric: Fabric, model: Model, samples: LabelledSamples, *, ancestors: bool = True) -> float:
+    """Mean over the samples labelled with a class of the cosine between embedding and projection onto its subspace."""
+    model.to(fabric.device).eval()
+    total = torch.zeros((), dtype=torch.float64)
+    known = torch.nonzero(samples.labels.cpu() < model.taxonomy.num_classes).squeeze(1)
+    parts = torch.split(known, samples.at_once)
+    for part, inputs in zip(parts, samples.batches(parts), strict=True):
+        with fabric.autocast():
+            z = model(fabric.to_device(inputs))  # (B, N)
+        labels = samples.labels[part].to(fabric.device)
+        total += subspace_cosine(z.float(), labels, model.taxonomy, ancestors=ancestors).double().sum().cpu()
+    return float(total) / len(known)
+
+
+def ablate(
+    fabric: Fabric,
+    features: AnyFeatures,
+    config: Settings,
+    settings: Sequence[Setting],
+    seeds: Sequence[int],
+    *,
+    folder: Path,
+    jobs: int = 1,
+    observer: Observer | None = None,
+) -> list[list[Record]]:
+    """Train and test Hier-COS with every setting; settings with the same training options are trained once.
+
+    Args:
+        fabric: launched Fabric.
+        features: features that all settings share.
+        config: training settings of the published method (the seed is replaced).
+        settings: settings to compare, from `axis_settings`.
+        seeds: random seeds, one run each.
+        folder: folder that receives one subfolder per run; finished runs in it are not repeated.
+        jobs: number of parallel runs, as in a comparison.
+        observer: progress callback; None by default.
+
+    Returns:
+        For each setting one record per seed, with `subspace_cosine` among the metrics of the test split.
+    """
+    by_method: dict[str, list[Setting]] = {}
+    for setting in settings:
+        by_method.setdefault(setting.method, []).append(setting)
+    tasks = [
+        Task(
+            method,
+            f"seed {seed}",
+            features,
+            replace(config, options={**config.options, **served[0].trained}, seed=seed),
+            folder / RUNS / method / f"seed-{seed}",
+        )
+        for method, served in by_method.items()
+        for seed in seeds
+    ]
+    trained = {
+        task: outcome.records["none"]
+        for task, outcome in run_tasks(fabric, tasks, folder, jobs=jobs, observer=observer)
+    }
+    records: dict[tuple[str, str], list[Record]] = {}
+    test = final_features(features, config).samples("test")
+    for task in tasks:
+        assert task.folder is not None
+        model = load_model(task.folder, trust_backbone=True).model
+        for setting in by_method[task.method]:
+            record = scored_record(fabric, trained[task], model, test, setting.scoring)
+            records.setdefault((setting.axis, setting.name), []).append(record)
+    return [records[setting.axis, setting.name] for setting in settings]

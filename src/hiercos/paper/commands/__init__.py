@@ -1,0 +1,1 @@
+"""The commands of the paper: `hiercos reproduce` and `hiercos ablate`."""

@@ -1,0 +1,498 @@
+"""The scikit-learn estimators: any registered method, and Hier-COS as published; `train` trains them."""
+
+import math
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import replace
+from os import PathLike
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.metrics import accuracy_score
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from hiercos.data import completed
+from hiercos.decisions import AnswerRequest, Decision, Posterior
+from hiercos.decisions import rule as named_rule
+from hiercos.encoders import ReadConfig, SingleDevice, launched
+from hiercos.errors import HiercosWarning
+from hiercos.losses import BelowLabel, Direction, Grouping, Penalty
+from hiercos.methods import DEFAULT, Basis
+from hiercos.model import ModelError, StoredModel, explanations, posterior_of
+from hiercos.sklearn.inputs import (
+    ParameterError,
+    TaxonomyArgument,
+    check_parameters,
+    hiclass_labels,
+    known_inputs,
+    labelled_dataset,
+    taxonomy_argument,
+    training_inputs,
+    warn_of_names,
+)
+from hiercos.sklearn.storage import StoredEstimator, load_estimator, save_estimator
+from hiercos.taxonomy import AnyArray, IntArray, LabelCodec, label_array, label_codec, path_texts, taxonomy_change
+from hiercos.training import (
+    RunProgress,
+    Settings,
+    Trained,
+    encoded,
+    extension_settings,
+    grown_features,
+    train,
+    with_options,
+)
+
+MAX_SEED = 2**31 - 1
+
+
+class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """A classifier over a taxonomy, trained by any registered method: the model of `hiercos train` on the same samples.
+
+    The default method is a committee of linear and wide heads, with and without the tree, weighted by held-out
+    log-loss. Under its rule the likeliest class answers, and the others are ranked for the highest expected HOPS.
+
+    A tenth of the samples, chosen by hash of their content, or cross-fitting where that is fewer than 32, chooses what
+    the method leaves open and calibrates the probabilities; then the model learns from all samples.
+
+    Args:
+        taxonomy: `Taxonomy`, file, or list of paths or of edges (see `taxonomy_argument`); None to build it from
+            labels that are paths or have a column for each level, and for other labels a flat one.
+        method: name of a method in `METHODS`.
+        options: options of the method, and settings that are no parameters, by name; see `Settings`.
+        rule: decision rule, see the page on decision rules; None for that of the method.
+        encoder: encoder of texts or images: "tfidf", a backbone, or "tfidf+NAME"; None for the usual one.
+        epochs: exact number of passes over the samples; None to train until held-out samples stop improving.
+        batch_size: number of samples in a batch; None for 256, fewer for small data.
+        learning_rate: peak of the learning rate; None for 0.003.
+        weight_decay: weight decay of AdamW; None for 0.01. Methods with a solver choose their own penalty.
+        width: width of the hidden layers; None for 512.
+        dropout: dropout rate of the hidden layers; None for 0.1, or the method's own choice.
+        effort: effort of the default method: "quick", "normal" or "best"; None for "normal".
+        memory: number of samples of each label that are kept, as features, for `extend`.
+        random_state: seed, from 0 to 2^31 - 1, or generator for the initial weights, the order of the samples and
+            dropout; None for 0.
+        device: device for training and prediction: "cpu", "cuda", "mps" or "auto".
+        verbose: whether to print every epoch to standard error, and at the end what the method chose.
+
+    Attributes:
+        classes_: sorted labels, shape (C,): those of the taxonomy, or those seen in `fit` if there was none.
+        taxonomy_: taxonomy of the classes.
+        labels_: converter between labels and classes.
+        model_: trained `hiercos.methods.Model`.
+        temperature_: calibration temperature of the probabilities.
+        rule_: decision rule, fitted on held-out samples.
+        history_: one entry per epoch, with loss, and top-1 and HOPS on the validation samples.
+        best_epoch_: number of the epoch whose weights were kept.
+        choice_: what the method's solver chose and why, as a sentence; "" without one.
+        n_iter_: number of epochs.
+        n_features_in_: number of columns of X; not for texts.
+        feature_names_in_: names of the columns, if X had any.
+
+    Example:
+        >>> import numpy as np
+        >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 3 * np.eye(4)[np.arange(60) % 3]
+        >>> y = np.array(["pet > cat", "pet > dog", "vehicle > car"])[np.arange(60) % 3]
+        >>> classifier = HierarchicalClassifier().fit(X, y)
+        >>> classifier.predict(X[:2]).tolist(), classifier.predict_path(X[2:3]).tolist()
+        (['pet > cat', 'pet > dog'], [['vehicle', 'car']])
+    """
+
+    def __init__(
+        self,
+        taxonomy: TaxonomyArgument | None = None,
+        *,
+        method: str = DEFAULT,
+        options: Mapping[str, Any] | None = None,
+        rule: str | None = None,
+        encoder: str | None = None,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        width: int | None = None,
+        dropout: float | None = None,
+        effort: str | None = None,
+        memory: int = 0,
+        random_state: Any = None,
+        device: str = "cpu",
+        verbose: bool = False,
+    ) -> None:
+        self.taxonomy = taxonomy
+        self.method = method
+        self.options = options
+        self.rule = rule
+        self.encoder = encoder
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.weight_decay = weight_decay
+        self.width = width
+        self.dropout = dropout
+        self.effort = effort
+        self.memory = memory
+        self.random_state = random_state
+        self.device = device
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Train on labelled samples.
+
+        Args:
+            X: dense or sparse samples, shape (M, F); or M texts; or a DataFrame with a column `text`, or `path` of
+                images, or of numbers alone.
+            y: labels, shape (M,): names or ids of classes or inner nodes, paths such as `a > b > c`, or label indices
+                (see `label_indices`); or (M, L): one name per level with "", None or nan to the right of a sample's
+                last level. A sample labelled "root", or by a blank row, may be of any class and is not used.
+            sample_weight: weight of each sample, shape (M,), >= 0.
+        """
+        settings = self._checked_settings()
+        inputs, y = training_inputs(self, X, y)
+        codec = self._codec(y)
+        dataset = completed(labelled_dataset(inputs, y, codec, sample_weight), test=False, targets=settings.targets)
+        features = encoded(dataset, self._reading(), encoder=self.encoder)
+        return self._keep(codec, self._train(features, settings))
+
+    def extend(self, X: Any, y: Any, taxonomy: TaxonomyArgument | None = None) -> Self:
+        """Grow to a larger taxonomy with new, renamed or moved nodes, and train on samples labelled with it.
+
+        Nodes are matched by id, then by path, and keep their weights. Samples that `fit` kept (`memory`) are learned
+        from again; without any, X needs samples of the old classes, too, or the model forgets them.
+
+        Args:
+            X: samples as in `fit`.
+            y: labels as in `fit`.
+            taxonomy: new taxonomy; None for the one that labels of the old and the new classes make.
+        """
+        check_is_fitted(self, "model_")
+        settings = extension_settings(self.classifier_, self._checked_settings())
+        inputs, y = training_inputs(self, X, y, reset=False)
+        codec = label_codec(y, self.taxonomy_ if taxonomy is None else taxonomy_argument(taxonomy))
+        dataset = completed(labelled_dataset(inputs, y, codec, None, purpose="extend"), test=False)
+        change, stored = taxonomy_change(self.taxonomy_, codec.taxonomy), self.classifier_
+        features = grown_features(stored, dataset, change, stored.memory, self._reading())
+        self._keep(codec, self._train(features, settings))
+        self.taxonomy = codec.taxonomy
+        return self
+
+    def _train(self, features: Any, settings: Settings) -> Trained:
+        """Train on features by the settings."""
+        callback = EpochLines() if self.verbose else None
+        return train(features, settings, fabric=launched(self.device), callback=callback)
+
+    def predict(self, X: Any) -> AnyArray:
+        """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
+        labels: AnyArray = self.labels_.labels[self._answers(X)]
+        return labels
+
+    def predict_path(self, X: Any) -> AnyArray:
+        """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
+        return hiclass_labels(self._answers(X), self.taxonomy_)
+
+    def predict_node(self, X: Any, **request: Any) -> Decision:
+        """The answer to each sample at any level, only as deep as it is sure: a class, an inner node or the root.
+
+        Args:
+            X: samples as in `fit`.
+            **request: arguments of `AnswerRequest`: `confidence=0.9` (the default), `target_containment=0.95`,
+                `within=["fungi"]`, `rule="majority"` and so on. A target has a guarantee if `fit` set samples aside
+                for it, with `options={"targets": True}`.
+
+        Returns:
+            Nodes and their probabilities, `decision.nodes` and `decision.probabilities`, shape (M,), -1 for the root;
+            `decision.guarantee` is the guarantee of a target as a sentence, "" where none holds.
+
+        Raises:
+            RuleError: for a target that the calibration samples do not support.
+        """
+        check_is_fitted(self, "model_")
+        wanted = AnswerRequest.of(request)
+        rule = wanted.chosen_rule(named_rule("back-off"), self.classifier_.calibration)
+        return rule(wanted.restricted(self._posterior(X)))
+
+    def explain(self, X: Any, **request: Any) -> list[dict[str, Any]]:
+        """The reason for each answer of the rule: probabilities, and energies of Hier-COS, along its path.
+
+        Args:
+            X: samples as in `fit`.
+            **request: arguments of `AnswerRequest`; by default the answers of `predict`.
+
+        Returns:
+            One dict per sample, see `hiercos.model.explanations`.
+        """
+        check_is_fitted(self, "model_")
+        wanted = AnswerRequest.of(request)
+        rule = wanted.chosen_rule(self.rule_, self.classifier_.calibration)
+        posterior = wanted.restricted(self._posterior(X, energies=True))
+        return explanations(posterior, rule(posterior))
+
+    def predict_proba(self, X: Any) -> AnyArray:
+        """Calibrated probabilities of the classes, shape (M, C), columns as in `classes_`; each row sums to 1."""
+        posterior = self._posterior(X)
+        probabilities: AnyArray = posterior.classes[:, self.labels_.columns]
+        return probabilities
+
+    def predict_log_proba(self, X: Any) -> AnyArray:
+        """Log-probabilities of the classes, shape (M, C), columns as in `classes_`."""
+        posterior = self._posterior(X)
+        logs: AnyArray = posterior.logs[:, self.labels_.columns]
+        return logs
+
+    def predict_node_proba(self, X: Any) -> AnyArray:
+        """Probabilities of all nodes, shape (M, N), columns as in `taxonomy_.names`."""
+        return self._posterior(X).nodes
+
+    def decision_function(self, X: Any) -> AnyArray:
+        """Scores by which the rule ranks the classes, higher is better, columns as in `classes_`.
+
+        The highest score belongs to the class that `predict` returns. With rules that rank for HOPS this takes
+        milliseconds per sample, unlike `predict`.
+
+        Returns:
+            Scores, shape (M, C); for two classes shape (M,), above 0 for the second class.
+        """
+        posterior = self._posterior(X)
+        scores: AnyArray = self.rule_.ranking(posterior)[:, self.labels_.columns]
+        return scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The share of samples whose class is right (top-1); y has labels of the kind passed to `fit`.
+
+        A label that was unknown in `fit` counts as a mistake, as everywhere in scikit-learn. Samples labelled with an
+        inner node or the root are left out, and a `HiercosWarning` says how many.
+
+        Raises:
+            ValueError: if all samples are labelled with inner nodes.
+        """
+        true, answers = label_array(y), self.predict(X)
+        known = self._may_be_classes(true)
+        if not known.any():
+            raise ValueError("y: every sample is labelled with an inner node; expected some labelled with a class")
+        if not known.all():
+            left = f"{(~known).sum()} of {len(known)} samples are labelled with an inner node"
+            warnings.warn(f"y: {left}; the score leaves them out", HiercosWarning, stacklevel=2)
+        if answers.ndim == 2:
+            true, answers = path_texts(true), path_texts(answers)
+        weights = None if sample_weight is None else np.asarray(sample_weight)[known]
+        return float(accuracy_score(true[known], answers[known], sample_weight=weights))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the fitted estimator to a folder that `load` and `hiercos predict` read.
+
+        Parameters that JSON cannot represent, such as a generator or a taxonomy, are left out; the fitted state is not.
+        """
+        check_is_fitted(self, "model_")
+        names = getattr(self, "feature_names_in_", None)
+        columns = getattr(self, "n_features_in_", None)
+        stored = StoredEstimator(
+            self.classifier_, self.labels_, self.get_params(deep=False), columns, None if names is None else list(names)
+        )
+        save_estimator(Path(folder), stored, flat=self.labels_.flat)
+
+    @classmethod
+    def load(cls, folder: str | PathLike[str]) -> Self:
+        """Load an estimator from a folder that `save` or `hiercos train` wrote.
+
+        Raises:
+            ModelError: a folder that is not a model.
+        """
+        stored = load_estimator(Path(folder))
+        if unknown := sorted(set(stored.parameters) - set(cls._get_param_names())):
+            raise ModelError(
+                f"{folder}: saved by another estimator than {cls.__name__}: it has the parameter {unknown[0]!r}"
+            )
+        estimator = cls(**stored.parameters) if stored.parameters else cls._of_model(stored.model)
+        if "taxonomy" not in stored.parameters and not stored.codec.flat:
+            estimator.taxonomy = stored.codec.taxonomy
+        if stored.columns is not None:
+            estimator.n_features_in_ = stored.columns
+        if stored.column_names is not None:
+            estimator.feature_names_in_ = np.array(stored.column_names, dtype=object)
+        return estimator._keep(stored.codec, Trained(stored.model, {}, RunProgress()))
+
+    @classmethod
+    def _of_model(cls, stored: StoredModel) -> Self:
+        """An estimator with the method, options and rule of a stored model."""
+        return cls(method=stored.model.method, options={**stored.model.options}, rule=stored.rule.name)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.string = True
+        return tags
+
+    def _settings(self) -> Settings:
+        """The settings of the parameters."""
+        rates = {"learning_rate": self.learning_rate, "weight_decay": self.weight_decay}
+        names = ("method", "rule", "epochs", "batch_size", "width", "dropout", "effort", "memory")
+        given = {name: getattr(self, name) for name in names}
+        given |= {name: value for name, value in rates.items() if value is not None}
+        return with_options(Settings(**given, seed=self._seed()), self.options or {})
+
+    def _checked_settings(self) -> Settings:
+        """The settings of the parameters, which are checked before the samples."""
+        if not isinstance(self.options, Mapping | None):
+            raise ParameterError(f"options: expected a dict, got {self.options!r}")
+        check_parameters(self.get_params(deep=False))
+        settings = self._settings()
+        named_rule(settings.rule or "none")  # raises for an unknown rule
+        return settings
+
+    def _reading(self) -> ReadConfig:
+        """Settings for reading inputs."""
+        return ReadConfig(SingleDevice(self.device))
+
+    def _may_be_classes(self, y: AnyArray) -> NDArray[np.bool_]:
+        """Mask of the labels that are not known to be inner nodes, shape (M,)."""
+        if y.ndim == self.labels_.labels.ndim:
+            return self.labels_.read_or(y, 0) < self.taxonomy_.num_classes
+        return np.ones(len(y), dtype=bool)
+
+    def _codec(self, y: AnyArray) -> LabelCodec:
+        codec = label_codec(y, None if self.taxonomy is None else taxonomy_argument(self.taxonomy))
+        if self.taxonomy is None and codec.flat:
+            warn_of_names(codec.classes)
+        return codec
+
+    def _seed(self) -> int:
+        """The seed: that of `random_state`, 0 for None, or a number that a generator draws."""
+        if self.random_state is None:
+            return 0
+        if isinstance(self.random_state, int | np.integer) and 0 <= self.random_state <= MAX_SEED:
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(MAX_SEED))
+
+    def _keep(self, codec: LabelCodec, trained: Trained) -> Self:
+        """Set the fitted attributes."""
+        self.classifier_, progress = trained.classifier, trained.progress
+        self.classifier_.model.cpu().eval()
+        self.labels_, self.classes_, self.taxonomy_ = codec, codec.classes, codec.taxonomy
+        self.model_, self.temperature_ = self.classifier_.model, self.classifier_.temperature
+        self.rule_ = self.classifier_.rule
+        self.history_, self.best_epoch_, self.choice_ = progress.history, progress.best_epoch, progress.choice
+        self.n_iter_ = len(self.history_)
+        if self.verbose and self.choice_:
+            sys.stderr.write(f"{self.model_.method}: {self.choice_}.\n")
+        return self
+
+    def _posterior(self, X: Any, *, energies: bool = False) -> Posterior:
+        """Calibrated probabilities of M samples, in the order of the taxonomy's classes, with energies on request."""
+        check_is_fitted(self, "model_")
+        return posterior_of(self.classifier_, known_inputs(self, X), self._reading(), energies=energies)
+
+    def _answers(self, X: Any) -> IntArray:
+        """The class of each sample, shape (M,)."""
+        classes = self.rule_(self._posterior(X)).classes
+        if (classes < 0).any():
+            raise ValueError(f"rule {self.rule_.name!r}: expected a class for every sample, got an inner node")
+        return classes
+
+
+class HierCOSClassifier(HierarchicalClassifier):
+    """Hier-COS as published: one orthonormal axis for each node, energy on the path of the class [sani2026].
+
+    Args:
+        taxonomy: see `HierarchicalClassifier`.
+        alpha: weight of the regulariser, see `HierCOSLoss`.
+        exponent: see `HierCOSLoss`.
+        direction: see `HierCOSLoss`.
+        penalty: see `HierCOSLoss`.
+        grouping: see `HierCOSLoss`.
+        below_label: see `HierCOSLoss`.
+        basis: see `HierCOSHead`.
+        rule: "none" (the published ranking), or another decision rule.
+        encoder: see `HierarchicalClassifier`.
+        width: width of the transformation module; None for the number of nodes, as published.
+        dropout: see `HierCOSHead`.
+        epochs: see `HierarchicalClassifier`.
+        batch_size: see `HierarchicalClassifier`.
+        learning_rate: see `HierarchicalClassifier`.
+        weight_decay: see `HierarchicalClassifier`.
+        memory: see `HierarchicalClassifier`.
+        random_state: see `HierarchicalClassifier`.
+        device: see `HierarchicalClassifier`.
+        verbose: see `HierarchicalClassifier`.
+
+    Example:
+        >>> import numpy as np
+        >>> from hiercos import Taxonomy
+        >>> t = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("vehicle", "car")])
+        >>> y = np.array(["cat", "dog", "car"])[np.arange(60) % 3]
+        >>> X = np.random.default_rng(0).normal(size=(60, 4)) + 3 * np.eye(4)[np.arange(60) % 3]
+        >>> HierCOSClassifier(t, epochs=20).fit(X, y).predict_path(X[:1]).tolist()
+        [['pet', 'cat']]
+    """
+
+    def __init__(
+        self,
+        taxonomy: TaxonomyArgument | None = None,
+        *,
+        alpha: float = 0.05,
+        exponent: float = 2.0,
+        direction: Direction = "leaf",
+        penalty: Penalty = "published",
+        grouping: Grouping = "published",
+        below_label: BelowLabel = "left-out",
+        basis: Basis = "identity",
+        rule: str = "none",
+        encoder: str | None = None,
+        width: int | None = None,
+        dropout: float = 0.0,
+        epochs: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        weight_decay: float | None = None,
+        memory: int = 0,
+        random_state: Any = None,
+        device: str = "cpu",
+        verbose: bool = False,
+    ) -> None:
+        shared: dict[str, Any] = {
+            "rule": rule,
+            "encoder": encoder,
+            "width": width,
+            "dropout": dropout,
+            "epochs": epochs,
+        }
+        shared |= {"batch_size": batch_size, "learning_rate": learning_rate, "weight_decay": weight_decay}
+        super().__init__(taxonomy, **shared, memory=memory, random_state=random_state, device=device, verbose=verbose)
+        self.alpha = alpha
+        self.exponent = exponent
+        self.direction = direction
+        self.penalty = penalty
+        self.grouping = grouping
+        self.below_label = below_label
+        self.basis = basis
+
+    def _settings(self) -> Settings:
+        names = ("alpha", "exponent", "direction", "penalty", "grouping", "below_label", "basis")
+        own = {name: getattr(self, name) for name in names}
+        return with_options(replace(super()._settings(), method="hier-cos", published=True, effort=None), own)
+
+    @classmethod
+    def _of_model(cls, stored: StoredModel) -> Self:
+        if stored.model.method != "hier-cos":
+            raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
+        return cls(rule=stored.rule.name, **stored.model.options)
+
+
+class EpochLines:
+    """Progress callback that prints a line per epoch to standard error, with the name of the part or member."""
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """Ignore single batches."""
+
+    def epoch(self, progress: RunProgress, config: Settings) -> None:
+        """Print the loss, and top-1 if samples were held out."""
+        last = progress.history[-1]
+        top1 = "" if math.isnan(last.top1) else f", top-1 {last.top1:.4f} on validation"
+        member = f"{progress.member}: " * bool(progress.member)
+        sys.stderr.write(f"{member}epoch {last.number}/{config.most_epochs}: loss {last.loss:.4f}{top1}\n")
+
+    def close(self) -> None:
+        """Do nothing."""

@@ -1,0 +1,259 @@
+"""What users pass to the estimators: parameters, samples, labels and weights, checked and converted."""
+
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.sparse import csr_matrix, issparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, validate_data
+
+from hiercos.data import PATH_COLUMN, Dataset, Inputs, Purpose, SparseVectors, Vectors, as_inputs, check_inputs
+from hiercos.errors import FaultsError, HiercosWarning
+from hiercos.options import kind_fault
+from hiercos.taxonomy import (
+    AnyArray,
+    IntArray,
+    LabelCodec,
+    Taxonomy,
+    TaxonomyError,
+    label_array,
+    level_names,
+    node_classes,
+    nodes_from_levels,
+    nodes_of_labels,
+    open_taxonomy,
+    other_path_sign,
+    path_parts,
+)
+
+TaxonomyArgument = Taxonomy | str | PathLike[str] | Sequence[str | Sequence[str]]
+VALIDATION_OPTIONS = {"accept_sparse": "csr", "dtype": (np.float64, np.float32)}  # other types become float64
+NUMPY_ON_TEXTS = "could not convert string to float"  # start of NumPy's message
+TEXT_COLUMN = "text"
+MIN_SAMPLES = 2  # for training
+MAX_VALUE = float(np.finfo(np.float32).max)  # models are trained in float32
+
+
+def taxonomy_argument(source: TaxonomyArgument) -> Taxonomy:
+    """The taxonomy described by an argument.
+
+    Pairs whose second names all differ are read as edges (parent, child); for a tree of two levels that is the same.
+
+    Args:
+        source: `Taxonomy`; file, or name in the catalogue; list of paths in class order, each a tuple of names or a
+            text such as `a > b > c`; or list of edges (parent, child).
+
+    Raises:
+        TaxonomyError: a value of another type, or a tree that cannot be built.
+
+    Example:
+        >>> taxonomy_argument(["pet > cat", "pet > dog", "vehicle > car"]).class_names
+        ('cat', 'dog', 'car')
+        >>> taxonomy_argument([("animal", "pet"), ("pet", "cat"), ("pet", "dog")]).height
+        3
+    """
+    if isinstance(source, Taxonomy):
+        return source
+    if isinstance(source, str | PathLike):
+        return open_taxonomy(Path(source))
+    if not isinstance(source, Sequence) or not len(source):
+        raise TaxonomyError(f"expected a Taxonomy, a file, or a list of paths or edges, got {source!r}")
+    for row, path in enumerate(source, 1):
+        if not isinstance(path, Sequence) or not all(isinstance(name, str) for name in path):
+            raise TaxonomyError(f"row {row}: expected a path, a text or a tuple of names, got {path!r}")
+    paths = [path_parts(path) if isinstance(path, str) else tuple(path) for path in source]
+    if _are_edges(paths):
+        return Taxonomy.from_edges(cast(list[tuple[str, str]], paths))
+    return Taxonomy.from_paths(paths)
+
+
+def _are_edges(paths: Sequence[tuple[str, ...]]) -> bool:
+    pairs = all(len(path) == 2 for path in paths)
+    return pairs and len({child for _, child in paths}) == len(paths)
+
+
+KINDS: dict[str, Any] = {"method": str, "encoder": str | None, "verbose": bool | int, "device": str}
+
+
+class ParameterError(FaultsError):
+    """All parameters of a wrong type or out of range."""
+
+
+def check_parameters(values: dict[str, Any]) -> None:
+    """Raise a `ParameterError` if a parameter that is no setting has a wrong type; `Settings` checks the others.
+
+    Example:
+        >>> check_parameters({"device": 2})
+        Traceback (most recent call last):
+        hiercos.sklearn.inputs.ParameterError: device: expected a text, got 2
+    """
+    found = [kind_fault(name, values[name], kind) for name, kind in KINDS.items() if name in values]
+    if faults := [fault for fault in found if fault]:
+        raise ParameterError(faults)
+
+
+def training_inputs(estimator: Any, X: Any, y: Any, *, reset: bool = True) -> tuple[Inputs, AnyArray]:
+    """Training samples and labels, validated as scikit-learn does.
+
+    Args:
+        estimator: estimator that stores the number and names of the features.
+        X: dense or sparse samples, shape (M, F), M texts, or a DataFrame.
+        y: labels of the samples, see `label_array`.
+        reset: whether the estimator's number and names of features are set from X, or X is checked against them.
+
+    Returns:
+        Samples, and labels of shape (M,) or (M, L).
+
+    Raises:
+        ValueError: input that scikit-learn rejects, fewer than two samples, an empty text, or values beyond float32.
+    """
+    labels = None if y is None else label_array(y)
+    raw = raw_inputs(X)
+    if raw is not None and labels is not None:
+        check_inputs(raw, source="X")
+        check_consistent_length(raw, labels)
+        if len(raw) < MIN_SAMPLES:
+            raise ValueError(f"X: expected at least {MIN_SAMPLES} samples, got {len(raw)}")
+        return raw, labels
+    options = {**VALIDATION_OPTIONS, "ensure_min_samples": MIN_SAMPLES, "reset": reset}
+    if labels is not None and labels.ndim == 2 and labels.shape[1] > 1:
+        X = validated(estimator, X, **options)
+        check_consistent_length(X, labels)
+    else:
+        X, labels = validated(estimator, X, labels, **options)
+        check_classification_targets(labels)
+    return vectors(X), labels
+
+
+def known_inputs(estimator: Any, X: Any) -> Inputs:
+    """Samples for a fitted estimator, of the kind that it was trained on; see `training_inputs`."""
+    raw = raw_inputs(X)
+    if raw is not None:
+        check_inputs(raw, source="X")
+        return raw
+    return vectors(validated(estimator, X, **VALIDATION_OPTIONS, reset=False))
+
+
+def raw_inputs(X: Any) -> Inputs | None:
+    """Texts, or images by path, from a list or an array of texts, or a DataFrame with such a column; None for numbers.
+
+    Example:
+        >>> raw_inputs(["a cat", "a dog"]).kind, raw_inputs([[1.0, 2.0]])
+        ('texts', None)
+    """
+    columns = getattr(X, "columns", None)
+    if columns is not None:
+        named = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in list(columns)]
+        if not named:
+            return None
+        items = list(X[named[0]])
+        return as_inputs(items, "texts" if named[0] == TEXT_COLUMN else "images")
+    if issparse(X) or isinstance(X, str) or getattr(X, "ndim", 1) != 1 or not hasattr(X, "__iter__"):
+        return None
+    items = list(X)
+    return as_inputs(items, "texts") if items and all(isinstance(item, str) for item in items) else None
+
+
+def vectors(X: Any) -> Inputs:
+    """Vectors from an array or a SciPy matrix, shape (M, F), as float32; a ValueError for values beyond it."""
+    if (largest := max(X.max(), -X.min())) > MAX_VALUE:
+        raise ValueError(f"X: expected values of a size up to {MAX_VALUE:.1e} (float32), got {largest:.1e}")
+    return SparseVectors(csr_matrix(X)) if issparse(X) else Vectors(np.array(X, dtype=np.float32))
+
+
+def validated(estimator: Any, *arrays: Any, **options: Any) -> Any:
+    """Samples, and labels if given, as `validate_data` of scikit-learn returns them, with a hint for texts.
+
+    Raises:
+        ValueError: input that scikit-learn rejects.
+    """
+    try:
+        return validate_data(estimator, *arrays, **options)
+    except ValueError as error:
+        if NUMPY_ON_TEXTS not in str(error):
+            raise
+        raise ValueError(
+            "X: expected numbers, got texts; put a TfidfVectorizer before this estimator in a scikit-learn Pipeline "
+            "(sparse X is taken as it is) or an encoder before columns of categories, or use hiercos train for texts"
+        ) from error
+
+
+def _warn_of_labels_from_one(labels: IntArray, taxonomy: Taxonomy) -> None:
+    """Warn of label indices from 1 to C, which are probably classes counted from 1."""
+    largest = taxonomy.num_classes
+    if labels.min(initial=largest) == 1 and labels.max(initial=0) == largest:
+        warnings.warn(
+            f"labels from 1 to {largest}: label indices count from 0, so {largest} means the node "
+            f"{taxonomy.path_text(0)!r}; subtract 1 if these are classes",
+            HiercosWarning,
+            stacklevel=4,
+        )
+
+
+def warn_of_names(classes: AnyArray) -> None:
+    """Warn of names without a taxonomy, which make a flat tree; of two classes there is no other, and numbers say so.
+
+    Args:
+        classes: sorted labels of the classes, shape (C,).
+    """
+    is_warned = other_path_sign(classes.tolist()) is not None  # by `label_codec`
+    if len(classes) > 2 and isinstance(classes[0], str) and not is_warned:
+        warnings.warn(
+            f"y: labels such as {str(classes[0])!r} are names, and there is no taxonomy, so the tree is flat; pass a "
+            "taxonomy, or write paths such as 'pet > cat'",
+            HiercosWarning,
+            stacklevel=4,  # the caller of `fit`
+        )
+
+
+def labelled_dataset(
+    inputs: Inputs, y: AnyArray, codec: LabelCodec, sample_weight: Any, *, purpose: Purpose = "train"
+) -> Dataset:
+    """Training samples without a split; those of weight 0 are left out.
+
+    Args:
+        inputs: M samples.
+        y: labels of the samples, shape (M,) or (M, L).
+        codec: converter between labels and classes.
+        sample_weight: weights, shape (M,), one number for all, or None.
+        purpose: purpose of the data, see `Dataset`.
+
+    Raises:
+        ValueError: an unknown label, a weight below 0, or fewer than two samples of a class with a weight above 0.
+    """
+    labels = codec.read(y)
+    if y.dtype.kind in "iu" and np.array_equal(labels, y):
+        _warn_of_labels_from_one(labels, codec.taxonomy)
+    weights, kept = None, np.ones(len(labels), dtype=bool)
+    if sample_weight is not None:
+        weights = _check_sample_weight(
+            sample_weight, np.empty((len(labels), 1)), dtype=np.float64, ensure_non_negative=True
+        )
+        kept = weights > 0
+    known = kept & (labels < codec.taxonomy.num_classes + codec.taxonomy.num_nodes)
+    if known.sum() < MIN_SAMPLES:
+        raise ValueError(f"expected at least {MIN_SAMPLES} samples of a weight above 0, got {known.sum()} of any class")
+    nodes, split = nodes_of_labels(labels, codec.taxonomy), np.full(len(labels), "")
+    dataset = Dataset("X", codec.taxonomy, inputs, nodes, split, weights=weights, purpose=purpose)
+    return dataset if kept.all() else dataset.take(np.flatnonzero(kept))
+
+
+def classes_from_hiclass(y: ArrayLike, taxonomy: Taxonomy) -> IntArray:
+    """The class index of each row of 2-D labels, shape (M,); faults as in `nodes_from_levels`."""
+    return node_classes(nodes_from_levels(y, taxonomy), taxonomy)
+
+
+def hiclass_labels(classes: ArrayLike, taxonomy: Taxonomy) -> AnyArray:
+    """Class indices as labels of hiclass: the names along each path, shape (M, H), "" beyond a class's depth.
+
+    Example:
+        >>> toy = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("plant",)])
+        >>> hiclass_labels([1, 2], toy).tolist()
+        [['pet', 'dog'], ['plant', '']]
+    """
+    return level_names(taxonomy.leaves[np.asarray(classes, dtype=np.int64)], taxonomy)

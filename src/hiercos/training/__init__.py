@@ -1,0 +1,5 @@
+"""Training: settings, the training loop, calibration and records of a run."""
+
+import lazy_loader
+
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,302 @@
+"""State of a run after each epoch, and its checkpoints: one safetensors file, written atomically and with a checksum.
+
+The checkpoint of the epoch before is kept beside it, and is used if the last one is damaged.
+"""
+
+from __future__ import annotations
+
+import copy
+import csv
+import hashlib
+import io
+import json
+import math
+import os
+import time
+import warnings
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError, safe_open
+from torch import Tensor
+
+from hiercos import storage
+from hiercos.errors import FaultsError, HiercosWarning
+from hiercos.methods import Model
+from hiercos.metrics import AVERAGE_PRECISION
+from hiercos.records import CHECKPOINT, PREVIOUS_CHECKPOINT
+from hiercos.training.schedule import Plateau
+from hiercos.training.settings import Settings
+
+LOG = "log.csv"
+SECONDS = 60.0  # between two checkpoints; an end may cost the epochs of this time
+SHA256 = "sha256"  # metadata key of the checksum
+
+
+class CheckpointError(FaultsError):
+    """A checkpoint that cannot be read, or belongs to another run."""
+
+
+class DamagedCheckpointError(CheckpointError):
+    """A checkpoint that was changed after it was written."""
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """State that a run resumes from after an epoch. The random state is a function of seed and epoch.
+
+    Attributes:
+        model: weights after the last epoch.
+        best: weights of the best epoch so far; empty if that is the last one.
+        optimizer: tensors of the optimiser, as `optimizer_tensors` names them.
+        progress: finished epochs, their history and the time spent, as JSON values.
+        config: settings, data and taxonomy of the run, as JSON values.
+    """
+
+    model: Mapping[str, Tensor]
+    best: Mapping[str, Tensor]
+    optimizer: Mapping[str, Tensor]
+    progress: Mapping[str, Any]
+    config: Mapping[str, Any]
+
+
+def write_checkpoint(path: Path, checkpoint: Checkpoint) -> None:
+    """Write a checkpoint atomically; the one before is kept as `PREVIOUS_CHECKPOINT` in the same folder."""
+    groups = {"model": checkpoint.model, "best": checkpoint.best, "optimizer": checkpoint.optimizer}
+    tensors = {
+        f"{group}/{name}": tensor.detach().cpu().contiguous().clone()
+        for group, members in groups.items()
+        for name, tensor in members.items()
+    }
+    texts = {"progress": json.dumps(checkpoint.progress), "config": json.dumps(checkpoint.config, sort_keys=True)}
+    content = safetensors.torch.save(tensors, metadata={**texts, SHA256: _checksum(tensors, texts)})
+    if path.exists():
+        storage.check_regular(path, CheckpointError)  # a pipe would be written to, and wait for a reader
+        os.replace(path, path.with_name(PREVIOUS_CHECKPOINT))
+    storage.write(path, content)
+
+
+def _checksum(tensors: Mapping[str, Tensor], texts: Mapping[str, str]) -> str:
+    """SHA-256 of the names, types, shapes and numbers of tensors, and of texts by name."""
+    digest = hashlib.sha256(json.dumps(sorted(texts.items())).encode())
+    for name in sorted(tensors):
+        tensor = tensors[name]
+        digest.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        digest.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
+
+
+def find_checkpoint(folder: Path, config: Mapping[str, Any]) -> Checkpoint | None:
+    """The last undamaged checkpoint of a run in a folder; None if there is none.
+
+    Raises:
+        CheckpointError: if all checkpoints are damaged, or they belong to a run with other settings.
+    """
+    faults: list[str] = []
+    for path in (folder / CHECKPOINT, folder / PREVIOUS_CHECKPOINT):
+        if path.is_file():
+            try:
+                found = read_checkpoint(path, config)
+            except DamagedCheckpointError as error:
+                faults += error.faults
+                continue
+            if faults:
+                warnings.warn(f"{faults[0]}; resuming from {path.name}", HiercosWarning, stacklevel=2)
+            return found
+    if faults:
+        raise CheckpointError(f"{fault}; remove it to train from the beginning" for fault in faults)
+    return None
+
+
+def remove_checkpoints(folder: Path) -> None:
+    """Remove the checkpoints of a finished run."""
+    for name in (CHECKPOINT, PREVIOUS_CHECKPOINT):
+        (folder / name).unlink(missing_ok=True)
+
+
+def read_checkpoint(path: Path, config: Mapping[str, Any]) -> Checkpoint:
+    """Read the checkpoint of the run with these settings.
+
+    Raises:
+        DamagedCheckpointError: if the file is not a checkpoint, or was changed after it was written.
+        CheckpointError: if it names settings that differ from these.
+    """
+    groups: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}}
+    try:
+        with safe_open(path, framework="pt") as file:
+            texts = dict(file.metadata())
+            tensors = {key: file.get_tensor(key) for key in file.keys()}  # noqa: SIM118  # not a dict
+        if texts.pop(SHA256) != _checksum(tensors, texts):
+            raise ValueError("its checksum differs")
+        for key, tensor in tensors.items():
+            group, _, name = key.partition("/")
+            groups[group][name] = tensor
+        progress, written = json.loads(texts["progress"]), json.loads(texts["config"])
+    except (SafetensorError, OSError, KeyError, TypeError, ValueError, RuntimeError) as error:
+        raise DamagedCheckpointError(f"{path}: not a checkpoint of hiercos, or damaged ({error})") from error
+    expected = json.loads(json.dumps(config))
+    changed = sorted(key for key in {*written, *expected} if written.get(key) != expected.get(key))
+    if changed:
+        values = ", ".join(
+            key if key in ("data", "taxonomy") else f"{key} was {written.get(key)!r}, now {expected.get(key)!r}"
+            for key in changed
+        )
+        raise CheckpointError(f"{path}: cannot resume, the settings differ: {values}")
+    return Checkpoint(**groups, progress=progress, config=written)
+
+
+def optimizer_tensors(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """State of an optimiser as named tensors, without its learning rates and options."""
+    return {
+        f"{parameter}/{name}": torch.as_tensor(value)
+        for parameter, state in optimizer.state_dict()["state"].items()
+        for name, value in state.items()
+        if value is not None
+    }
+
+
+def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    """Restore the state of an optimiser from `optimizer_tensors`."""
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        parameter, _, name = key.partition("/")
+        state.setdefault(int(parameter), {})[name] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """Results of one epoch.
+
+    Attributes:
+        number: number of the epoch, from 1.
+        loss: mean training loss.
+        top1: top-1 accuracy on validation; nan without validation data.
+        hops: HOPS on validation; nan without validation data.
+        seconds: time spent in the run up to the end of the epoch.
+        log_loss: log-loss on validation at the temperature that suits it best; nan without validation data.
+        average_precision: average precision of the nodes on validation; nan unless samples have several labels.
+    """
+
+    number: int
+    loss: float
+    top1: float
+    hops: float
+    seconds: float
+    log_loss: float = math.nan
+    average_precision: float = math.nan
+
+
+@dataclass
+class RunProgress:
+    """Progress of a run: the part of its state that is not tensors.
+
+    Attributes:
+        history: finished epochs in order.
+        best_epoch: number of the best epoch, from 1; 0 before the first.
+        seconds: time spent in training and validation.
+        choice: what a solver chose and why, as a sentence; "" without one.
+        member: name of the inner model that is trained, for progress displays; "" for the model itself.
+    """
+
+    history: list[Epoch] = field(default_factory=list)
+    best_epoch: int = 0
+    seconds: float = 0.0
+    choice: str = ""
+    member: str = ""
+
+    @property
+    def best(self) -> Epoch:
+        """The epoch whose weights are kept, see `fit`; the first of equals, and without validation the last."""
+        return self.history[self.best_epoch - 1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Progress as JSON values, without the name of an inner model."""
+        return {name: value for name, value in asdict(self).items() if name != "member"}
+
+    def to_csv(self) -> str:
+        """History as CSV text, one row per epoch; average precision only where samples have several labels."""
+        stream = io.StringIO()
+        several = any(not math.isnan(epoch.average_precision) for epoch in self.history)  # labels of a sample
+        names = [entry.name for entry in fields(Epoch) if several or entry.name != AVERAGE_PRECISION]
+        writer = csv.DictWriter(stream, names, extrasaction="ignore", lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(asdict(epoch) for epoch in self.history)
+        return stream.getvalue()
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> RunProgress:
+        """Progress from the JSON values of `to_dict`."""
+        history = [Epoch(**epoch) for epoch in values["history"]]
+        return cls(history, values["best_epoch"], values["seconds"], values.get("choice", ""))
+
+
+class RunState:
+    """State of a run: current and best weights, optimiser and history."""
+
+    def __init__(
+        self,
+        model: Model,
+        optimizer: torch.optim.Optimizer,
+        config: Settings,
+        identity: Mapping[str, Any],
+        course: int | None = None,
+    ) -> None:
+        self.model, self.optimizer, self.config, self.identity, self.course = model, optimizer, config, identity, course
+        self.progress = RunProgress()
+        self.best: Mapping[str, Tensor] = model.state_dict()
+        self._last_write = time.monotonic()
+
+    @property
+    def plateau(self) -> Plateau:
+        """Course of the schedule "plateau" after the finished epochs."""
+        if self.course is not None:
+            return Plateau(self.course)
+        history = self.progress.history
+        measures = [(epoch.top1, epoch.hops, -epoch.log_loss, epoch.average_precision) for epoch in history]
+        patience = self.config.patience
+        return Plateau() if patience is None else Plateau.after(measures, patience, self.config.most_epochs)
+
+    @property
+    def finished(self) -> bool:
+        """Whether all epochs are done."""
+        most = self.config.most_epochs
+        return len(self.progress.history) >= min(most, self.plateau.end or most)
+
+    def add(self, epoch: Epoch) -> None:
+        """Add an epoch to the history; the weights of the best epoch, without validation of the last, are kept."""
+        earlier = self.progress
+        is_best = not earlier.history or self._is_better(epoch, earlier.best)
+        if is_best:
+            self.best = copy.deepcopy(self.model.state_dict())
+        number = epoch.number if is_best else earlier.best_epoch
+        self.progress = RunProgress([*earlier.history, epoch], number, epoch.seconds)
+
+    def _is_better(self, epoch: Epoch, best: Epoch) -> bool:
+        if self.config.patience is not None or math.isnan(epoch.average_precision):
+            return self.config.patience is not None or not epoch.top1 <= best.top1
+        return epoch.average_precision > best.average_precision
+
+    def write_if_due(self, folder: Path) -> None:
+        """Write a checkpoint if the last one is `SECONDS` old, and after the last epoch."""
+        if self.finished or time.monotonic() - self._last_write >= SECONDS:
+            self.write(folder)
+
+    def write(self, folder: Path) -> None:
+        """Write the log and a checkpoint."""
+        storage.write(folder / LOG, self.progress.to_csv())
+        best = {} if self.progress.best_epoch == len(self.progress.history) else self.best
+        tensors = optimizer_tensors(self.optimizer)
+        state = Checkpoint(self.model.state_dict(), best, tensors, self.progress.to_dict(), self.identity)
+        write_checkpoint(folder / CHECKPOINT, state)
+        self._last_write = time.monotonic()
+
+    def restore(self, checkpoint: Checkpoint) -> None:
+        """Restore the state of a checkpoint."""
+        self.progress, self.best = RunProgress.from_dict(checkpoint.progress), checkpoint.best or checkpoint.model
+        self.model.load_state_dict(checkpoint.model)
+        restore_optimizer(self.optimizer, checkpoint.optimizer)

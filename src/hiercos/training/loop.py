@@ -1,0 +1,282 @@
+"""Training loop for all methods, on one CPU, on GPUs, or on many nodes."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+from torch import Tensor
+
+from hiercos.decisions import fit_temperature
+from hiercos.encoders import LabelledSamples, LabelledVectors, epoch_batches
+from hiercos.methods import METHODS, Model
+from hiercos.metrics import AVERAGE_PRECISION
+from hiercos.model import evaluate_scores, log_probabilities
+from hiercos.training.checkpoint import Epoch, RunProgress, RunState, find_checkpoint
+from hiercos.training.members import MemberRuns, labelled_features
+from hiercos.training.schedule import Plateau, learning_rate, make_optimizer, parameter_groups, set_learning_rate
+from hiercos.training.settings import Settings, enough_epochs
+
+if TYPE_CHECKING:
+    from lightning_fabric import Fabric
+
+UNKNOWN = {"top1": math.nan, "hops": math.nan, "log_loss": math.nan}  # metrics without validation data
+MEASURES = (*UNKNOWN, AVERAGE_PRECISION)  # metrics of an epoch; the last one only for samples with several labels
+
+
+class TrainingError(ValueError):
+    """Training that cannot continue."""
+
+
+class TrainingCallback(Protocol):
+    """Training callback, such as a progress display or a log."""
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """Report that `done` of `total` batches of an epoch are finished."""
+
+    def epoch(self, progress: RunProgress, config: Settings) -> None:
+        """Report a finished epoch, the last of the history."""
+
+    def close(self) -> None:
+        """End the training, whether it finished or failed."""
+
+
+def fit(
+    fabric: Fabric,
+    model: Model,
+    train: LabelledSamples,
+    val: LabelledSamples | None,
+    config: Settings,
+    *,
+    weights: Tensor | None = None,
+    chosen: Model | None = None,
+    course: int | None = None,
+    folder: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    resume: bool = False,
+    callback: TrainingCallback | None = None,
+) -> RunProgress:
+    """Train a model in place; it ends with the weights of its best epoch.
+
+    With `patience` that is the last epoch, in which the rate has fallen to 0 (see `Plateau`). For a given number of
+    epochs it is the one with the highest top-1 on validation, as published; where samples have several labels, with the
+    highest average precision.
+
+    Every epoch seeds its own order and dropout, so on a CPU a resumed run ends with the same weights, bit for bit, as
+    one that was never interrupted.
+
+    Args:
+        fabric: launched Fabric with the device and precision.
+        model: new model on the CPU.
+        train: M training samples.
+        val: validation samples; None to keep the weights of the last epoch. Then patience needs a `course`; without
+            one, about 300 steps are made at a cosine rate.
+        config: training settings.
+        weights: weight of each training sample, shape (M,), >= 0; equal weights by default.
+        chosen: model whose solver has chosen the settings that are used again; None to choose them.
+        course: number of epochs at the constant rate of an earlier training with patience, to follow without `val`.
+        folder: folder for the checkpoint and the log (see `RunState.write_if_due`); None for neither.
+        identity: settings, data and taxonomy as JSON values, which must equal those of a checkpoint to resume from it.
+        resume: whether to resume from the checkpoint in the folder, if there is one.
+        callback: progress callback of the training; None for no reports.
+
+    Returns:
+        Progress of the run with the history of its epochs.
+
+    Raises:
+        MethodError: if labels are inner nodes and the method cannot learn from them.
+        TrainingError: if there are fewer than two samples, or the loss is no longer finite.
+        CheckpointError: if the checkpoint belongs to another run.
+    """
+    config = config.resolved(len(train), trains_backbone=model.backbone is not None)
+    METHODS.check_label_sets(model.method, train.label_sets)
+    METHODS.check_labels(model.method, train.labels, model.taxonomy)
+    if len(train) < 2:
+        raise TrainingError(f"expected at least 2 training samples, got {len(train)}")
+    if model.backbone is None and not model.raw_inputs:
+        (features,) = train.batches([torch.arange(len(train))])
+        set_scale = model.standardize.fit if config.standardize else model.standardize.fit_unvaried
+        set_scale(features)
+        check_scale(model)
+    model.prepare(train.labels, weights)
+    if model.solver is not None:
+        with _closing(callback):
+            members = MemberRuns(partial(fit, fabric), callback, config, folder, identity or {}, resume)
+            return _solve(fabric, model, train, val, members, weights, chosen)
+    if val is None and config.patience is not None and course is None:
+        epochs = enough_epochs(len(train), config.batch_size or 1)
+        config = replace(config, epochs=epochs, patience=None, max_epochs=None, schedule="cosine")
+    optimizer = make_optimizer(parameter_groups(model, config), config)
+    state = RunState(model, optimizer, config, identity or {}, None if val is not None else course)
+    wrapped, optimizer = fabric.setup(model, state.optimizer)
+    if resume and folder is not None and (earlier := find_checkpoint(folder, state.identity)):
+        state.restore(earlier)  # onto the device of the model
+    step = partial(train_epoch, fabric, wrapped, optimizer, train.to(fabric.device), config)
+    own = folder if fabric.is_global_zero else None  # one process writes
+    with _closing(callback):
+        while not state.finished:
+            start = time.perf_counter()
+            number = len(state.progress.history) + 1
+            loss = step(number=number, plateau=state.plateau, weights=weights, callback=callback)
+            check_weights(model, number)
+            metrics = UNKNOWN if val is None else validate(fabric, model, val, number)
+            seconds = state.progress.seconds + time.perf_counter() - start
+            measured = {name: metrics[name] for name in MEASURES if name in metrics}
+            state.add(Epoch(number=number, loss=loss, seconds=seconds, **measured))
+            if own is not None:
+                state.write_if_due(own)
+            if callback:
+                callback.epoch(state.progress, config)
+    model.load_state_dict(state.best)
+    model.course = state.plateau.constant
+    return state.progress
+
+
+def _closing(callback: TrainingCallback | None) -> AbstractContextManager[object]:
+    """Context that closes a callback at its end, if there is one."""
+    return nullcontext() if callback is None else closing(callback)
+
+
+def _solve(  # noqa: PLR0917  # all are needed, and it is called once
+    fabric: Fabric,
+    model: Model,
+    train: LabelledSamples,
+    val: LabelledSamples | None,
+    members: MemberRuns,
+    weights: Tensor | None,
+    chosen: Model | None,
+) -> RunProgress:
+    """Train by the method's solver; the history has one entry."""
+    if not isinstance(train, LabelledVectors) or not isinstance(val, LabelledVectors | None):
+        raise TrainingError(f"method {model.method!r} needs fixed features: freeze the backbone or take another method")
+    start, seed = time.perf_counter(), members.config.seed
+    if chosen is not None:
+        model.solve_again(labelled_features(train, weights), chosen, seed=seed, train_member=members)
+        return RunProgress([Epoch(1, math.nan, math.nan, math.nan, time.perf_counter() - start)], 1)
+    held_out = None if val is None else labelled_features(val)
+    if held_out is not None:
+        held_out = held_out.rows(held_out.labels < model.taxonomy.num_classes)
+    learned = labelled_features(train, weights)
+    solved = model.solve(learned, held_out if held_out else None, seed=seed, train_member=members)
+    metrics = UNKNOWN if val is None else validate(fabric, model, val, 1)
+    seconds = members.earlier_seconds + time.perf_counter() - start
+    only = Epoch(1, math.nan, metrics["top1"], metrics["hops"], seconds, metrics["log_loss"])
+    return RunProgress([only], 1, seconds, solved.choice)
+
+
+def validate(fabric: Fabric, model: Model, val: LabelledSamples, number: int) -> dict[str, float]:
+    """Default metrics on validation after an epoch, with the log-loss at the temperature that suits the classes best.
+
+    Raises:
+        TrainingError: if a weight is not finite.
+    """
+    if not all(weight.isfinite().all() for weight in model.parameters()):
+        raise TrainingError(f"epoch {number}: a weight is not finite; try a smaller learning rate or weight decay")
+    from hiercos.metrics.functional import log_loss
+
+    found = evaluate_scores(fabric, model, val)
+    labels = val.labels.cpu()
+    known = labels < model.taxonomy.num_classes
+    temperature = fit_temperature(found.scores[known], labels[known]) if known.any() else 1.0
+    losses = log_loss(log_probabilities(found.scores, temperature), labels, model.taxonomy)  # (M,), nan for the root
+    return {**found.metrics, "log_loss": float(losses.nanmean())}
+
+
+def train_epoch(
+    fabric: Fabric,
+    model: Any,
+    optimizer: Any,
+    train: LabelledSamples,
+    config: Settings,
+    *,
+    number: int,
+    plateau: Plateau | None = None,
+    weights: Tensor | None = None,
+    callback: TrainingCallback | None = None,
+) -> float:
+    """Train for one epoch.
+
+    Args:
+        fabric: launched Fabric with the device and precision.
+        model: model as returned by `fabric.setup`.
+        optimizer: optimiser as returned by `fabric.setup`.
+        train: M training samples on the device of the fabric.
+        config: training settings.
+        number: number of the epoch, from 1.
+        plateau: course of the schedule "plateau" known so far; None for other schedules.
+        weights: weight of each sample, shape (M,), equal by default; a batch has the total weight of its samples.
+        callback: progress callback of the training; None for no reports.
+
+    Returns:
+        Mean loss of the batches.
+    """
+    seed = epoch_seed(config.seed, number)
+    torch.manual_seed(seed + fabric.global_rank)
+    batches = epoch_batches(
+        len(train), config.batch_size or 1, seed=seed, rank=fabric.global_rank, world_size=fabric.world_size
+    )
+    model.train()
+    losses: list[Tensor] = []
+    targets = train.labels if train.label_sets is None else train.label_sets
+    stream = train.batches([batch.rows for batch in batches], seed=seed + fabric.global_rank)
+    for index, (batch, inputs) in enumerate(zip(batches, stream, strict=True)):
+        step = (number - 1) * len(batches) + index
+        rate = learning_rate(config, step, config.most_epochs * len(batches), plateau=plateau)
+        set_learning_rate(optimizer, rate)
+        labels = targets[batch.rows.to(fabric.device)]
+        own = None if weights is None else fabric.to_device(weights[batch.rows])
+        share = batch.weight if weights is None else batch.weight * float(weights[batch.rows].mean() / weights.mean())
+        optimizer.zero_grad(set_to_none=True)
+        loss = share * model.module.loss(model(fabric.to_device(inputs)), labels, own)
+        fabric.backward(loss)
+        if config.gradient_clip is not None:
+            fabric.clip_gradients(model, optimizer, max_norm=config.gradient_clip)
+        optimizer.step()
+        losses.append(loss.detach())
+        if callback:
+            callback.batch(number, index + 1, len(batches))
+    return _mean_loss(fabric, torch.stack(losses), number)
+
+
+def _mean_loss(fabric: Fabric, losses: Tensor, number: int) -> float:
+    """Mean over batches and processes; a `TrainingError` with the first batch whose loss is not finite."""
+    total = torch.zeros((), device=losses.device)
+    for loss in losses:
+        total += loss  # one after the other, as in earlier versions: the sum has the same bits
+    mean = float(torch.as_tensor(fabric.all_reduce(total / len(losses), reduce_op="mean")))
+    if math.isfinite(mean):
+        return mean
+    wrong = (~losses.isfinite()).nonzero().flatten().tolist()
+    place = f" in batch {wrong[0] + 1} of {len(losses)}" if wrong else ""
+    found = float(losses[wrong[0]]) if wrong else mean
+    raise TrainingError(f"epoch {number}: the loss is {found}{place}; try a smaller learning rate or weight decay")
+
+
+def check_scale(model: Model) -> None:
+    """Raise a `TrainingError` if features are so large that their mean or deviation overflows."""
+    scaling = model.standardize
+    wrong = (~(scaling.mean.isfinite() & scaling.scale.isfinite())).nonzero().flatten().tolist()
+    if wrong:
+        raise TrainingError(
+            f"feature {wrong[0] + 1} (column {wrong[0]}) has values near the limit of float32 (3.4e38): "
+            "its mean or deviation overflows; divide the features by a constant"
+        )
+
+
+def check_weights(model: Model, epoch: int) -> None:
+    """Raise a `TrainingError` if a weight overflowed to infinity or became NaN, with its name."""
+    for name, tensor in model.state_dict().items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise TrainingError(f"epoch {epoch}: the weights {name} are no longer finite; try a smaller learning rate")
+
+
+def epoch_seed(seed: int, epoch: int) -> int:
+    """Seed of an epoch, different for every epoch of a run."""
+    return (seed * 1_000_003 + epoch * 7919) % 2**31

@@ -1,0 +1,116 @@
+"""Training by a method's own solver, which finds the weights from all features and labels at once."""
+
+import math
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hiercos.encoders import LabelledVectors
+from hiercos.methods import LabelledFeatures, Model
+from hiercos.records import MEMBERS
+from hiercos.training.settings import LEAST_STEPS, Settings
+
+
+@dataclass
+class MemberRuns:
+    """Training of the inner models of a solver, one after the other, with the settings of the run.
+
+    Attributes:
+        fit: `hiercos.training.fit` with the Fabric.
+        callback: progress callback of the run; None for no reports.
+        config: training settings of the run.
+        folder: folder of the run; inner models have their checkpoints in a subfolder. None for no checkpoints.
+        identity: settings, data and taxonomy of the run, for the checkpoints.
+        resume: whether to resume inner models from their checkpoints.
+        finished: number of models that are trained.
+        earlier_seconds: time that processes before this one spent on the models, from their checkpoints.
+    """
+
+    fit: Callable[..., Any]
+    callback: Any
+    config: Settings
+    folder: Path | None
+    identity: Mapping[str, Any]
+    resume: bool
+    finished: int = 0
+    earlier_seconds: float = 0.0
+
+    def __call__(
+        self,
+        member: Model,
+        train: LabelledFeatures,
+        val: LabelledFeatures | None,
+        *,
+        name: str,
+        epochs: int | None = None,
+        course: int | None = None,
+    ) -> None:
+        """See `MemberTraining`."""
+        number = self.finished + 1
+        config = replace(self.config, method=member.method, options=member.options, seed=self.config.seed + number)
+        if epochs is not None and config.patience is not None:
+            enough = math.ceil(LEAST_STEPS / math.ceil(len(train) / (config.batch_size or 1)))
+            epochs = min(max(epochs, enough), config.most_epochs)
+            config = replace(config, epochs=epochs, patience=None, max_epochs=None, schedule="cosine")
+        folder = None if self.folder is None else self.folder / MEMBERS / str(number)
+        if folder is not None:
+            folder.mkdir(parents=True, exist_ok=True)
+        start = time.perf_counter()
+        progress = self.fit(
+            member,
+            _vectors(train),
+            None if val is None else _vectors(val),
+            config,
+            course=course,
+            weights=None if train.weights is None else torch.as_tensor(train.weights),
+            folder=folder,
+            identity={**self.identity, "member": [number, member.method, dict(member.options)]},
+            resume=self.resume,
+            callback=None if self.callback is None else MemberCallback(self.callback, name),
+        )
+        self.earlier_seconds += max(0.0, progress.seconds - (time.perf_counter() - start))
+        self.finished = number
+        member.cpu()
+
+
+@dataclass(frozen=True)
+class MemberCallback:
+    """Progress callback of an inner model: the display of the run, which stays open between the models.
+
+    Attributes:
+        whole: progress callback of the run.
+        name: name of the inner model.
+    """
+
+    whole: Any
+    name: str
+
+    def batch(self, epoch: int, done: int, total: int) -> None:
+        """See `TrainingCallback`."""
+        self.whole.batch(epoch, done, total)
+
+    def epoch(self, progress: Any, config: Settings) -> None:
+        """See `TrainingCallback`; the name of a model within this one follows after a comma."""
+        name = ", ".join(filter(None, [self.name, progress.member]))
+        self.whole.epoch(replace(progress, member=name), config)
+
+    def close(self) -> None:
+        """Do nothing: the run closes its display."""
+
+
+def labelled_features(samples: LabelledVectors, weights: Tensor | None = None) -> LabelledFeatures:
+    """Samples for a solver, with their weights, shape (M,)."""
+    features = samples.features
+    array = features.cpu().numpy() if isinstance(features, Tensor) else features
+    return LabelledFeatures(array, samples.labels.cpu().numpy(), None if weights is None else weights.numpy())
+
+
+def _vectors(data: LabelledFeatures) -> LabelledVectors:
+    features = torch.as_tensor(data.features) if isinstance(data.features, np.ndarray) else data.features
+    return LabelledVectors(features, torch.as_tensor(data.labels))

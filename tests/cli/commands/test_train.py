@@ -1,0 +1,37 @@
+"""`hiercos train` is a door to the one trainer."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from blobs import cloud
+from hiercos import HierarchicalClassifier
+from hiercos.cli.app import run
+from hiercos.model import load_model
+from trees import TOY17
+
+
+@pytest.mark.parametrize(
+    ("words", "parameters"),
+    [
+        (["--effort", "quick"], {"effort": "quick"}),
+        (["--method", "hier-cos", "--set", "patience=1"], {"method": "hier-cos", "options": {"patience": 1}}),
+    ],
+)
+def test_the_command_and_the_estimator_train_the_same_model(
+    tmp_path: Path, words: list[str], parameters: dict[str, object]
+) -> None:
+    TOY17.write(tmp_path / "tree.json")
+    features, labels = cloud(TOY17, 510)
+    np.savez(tmp_path / "data.npz", features=features.numpy(), labels=labels.numpy())
+    data = [str(tmp_path / "data.npz"), "--taxonomy", str(tmp_path / "tree.json"), "--no-test", "--device", "cpu"]
+    assert run(["train", *data, *words, "--out", str(tmp_path / "command")]) == 0
+    estimator = HierarchicalClassifier(TOY17, **parameters).fit(features.numpy(), labels.numpy())
+    estimator.save(tmp_path / "estimator")
+    trained = load_model(tmp_path / "command")
+    assert (tmp_path / "command" / "model.safetensors").read_bytes() == (
+        tmp_path / "estimator" / "model.safetensors"
+    ).read_bytes()
+    assert trained.temperature == estimator.temperature_
+    assert trained.rule == estimator.rule_

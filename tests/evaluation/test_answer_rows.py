@@ -1,0 +1,148 @@
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from lightning_fabric import Fabric
+
+from blobs import blob_data
+from hiercos import Taxonomy
+from hiercos.benchmark import Entry, compare
+from hiercos.decisions import Decision, rule
+from hiercos.evaluation import AnswerTable
+from hiercos.evaluation.answer_rows import posterior_rows, top1_and_distances
+from hiercos.evaluation.variant_answers import rule_of
+from hiercos.metrics import functional
+from hiercos.records import Record
+from hiercos.report import summarize
+from hiercos.training import Settings, features_of, run_folder, train
+from trees import TOY17, taxonomies
+
+
+@settings(deadline=None)
+@given(taxonomies(), st.integers(0, 1000))
+def test_an_answer_is_as_far_as_the_levels_below_the_last_node_it_shares(taxonomy: Taxonomy, seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    labels = generator.integers(taxonomy.num_classes, size=8)
+    nodes = generator.integers(-1, taxonomy.num_nodes, size=8)
+    nodes[0] = taxonomy.leaves[labels[0]]
+    found = top1_and_distances(Decision(nodes, np.ones(8), np.ones(8), "", taxonomy), labels, taxonomy)
+    for row, (node, label) in enumerate(zip(nodes.tolist(), labels.tolist(), strict=True)):
+        leaf = int(taxonomy.leaves[label])
+        own = taxonomy.path(node) if node >= 0 else ()
+        shared = len(set(own) & set(taxonomy.path(leaf)))
+        assert found[row].tolist() == ([1, 0] if node == leaf else [0, taxonomy.height - shared])
+
+
+def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    entry = Entry(Settings(method="cross-entropy", epochs=1, batch_size=32), ("none", "crm", "hops", "default"))
+    records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
+    table = AnswerTable.of(records, tmp_path)
+    for name in ("none", "crm", "hops", "auto"):
+        own = [record for record in records if record.rule == name]
+        top1, ahd = table.rows[own[0].name].mean(axis=0)
+        assert top1 == pytest.approx(np.mean([record.metrics["top1"] for record in own]))
+        assert ahd == pytest.approx(np.mean([record.metrics["ahd_at_1"] for record in own]))
+        for metric in ("hops", "log_loss"):
+            gap = np.mean([record.metrics[metric] for record in own])
+            gap -= np.mean([record.metrics[metric] for record in records if record.rule == "none"])
+            assert table.difference(own[0].name, "cross-entropy", metric)[0] == pytest.approx(gap, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["none", "crm", "hops", "auto"])
+def test_a_run_stores_the_hops_of_its_rows_under_the_rules_it_was_measured_with(name: str, tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    config = Settings(method="cross-entropy", epochs=1, batch_size=32)
+    train(blob_data(TOY17, 340), config, fabric=fabric, folder=tmp_path, rules=("crm", "hops", "default"))
+    tested = run_folder.tested_run(tmp_path)
+    decided = rule_of(Record.read(tmp_path, name))
+    ranking = torch.from_numpy(decided.ranking(tested.posterior))
+    wanted = functional.hops(ranking, torch.from_numpy(tested.labels), TOY17).numpy()
+    stored = tested.hops(decided)
+    assert stored is not None
+    np.testing.assert_array_equal(stored, wanted)
+    np.testing.assert_array_equal(posterior_rows(tmp_path, name)[:, 0], wanted)
+    assert tested.hops(rule("hops", exact_up_to=1)) is None
+
+
+def test_the_stored_scores_are_read_once_for_the_rows_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    train(
+        blob_data(TOY17, 340), Settings(method="cross-entropy", epochs=1, batch_size=32), fabric=fabric, folder=tmp_path
+    )
+    read, calls = run_folder.read_npz, []
+    monkeypatch.setattr(run_folder, "read_npz", lambda path, **how: calls.append(path.name) or read(path, **how))
+    posterior_rows(tmp_path, "none")
+    assert calls == ["scores.npz"]
+
+
+def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    data = blob_data(TOY17, 340)
+    nodes = data.dataset.nodes.copy()
+    tests = data.dataset.rows("test")
+<<<<<<< HEAD
+    coarse = tests[TOY17.depths[TOY17.leaves[labels[tests]]] > 1][::3]
+    labels[coarse] = TOY17.num_classes + np.array([TOY17.path(TOY17.leaves[each])[0] for each in labels[coarse]])
+    data = features_of(replace(data.dataset, labels=labels))
+=======
+    coarse = tests[TOY17.depths[nodes[tests]] > 1][::3]
+    nodes[coarse] = [TOY17.path(each)[0] for each in nodes[coarse]]
+    data = prepare(replace(data.dataset, nodes=nodes))
+>>>>>>> w-data
+    entries = [Entry(Settings(method=name, epochs=1, batch_size=32)) for name in ("cross-entropy", "hier-cos")]
+    records, announced = compare(fabric, data, entries, [0], tmp_path), []
+    table = AnswerTable.of(records, tmp_path, announce=announced.append)
+    flat, ours = (record.metrics for record in records)
+    for metric in ("top1", "ahd_at_1", "hops", "log_loss"):
+        found = table.difference("hier-cos", "cross-entropy", metric)
+        assert found[0] == pytest.approx(ours[metric] - flat[metric], abs=1e-9)
+        assert found[1] < found[0] < found[2]
+        mirrored = table.difference("cross-entropy", "hier-cos", metric)
+        assert mirrored == pytest.approx((-found[0], -found[2], -found[1]))
+    assert sorted(announced) == ["cross-entropy", "hier-cos"]  # once each
+    assert "_draws" not in repr(table)
+
+
+def test_records_take_the_answers_of_a_rule_that_answers_with_inner_nodes(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    entry = Entry(Settings(method="cross-entropy", epochs=1, batch_size=32), ("none", "majority"))
+    records = compare(fabric, blob_data(TOY17, 340), [entry], [0, 1], tmp_path)
+    table = AnswerTable.of(records, tmp_path)
+    variants = {variant.name: variant for variant in summarize(table.answered(records))}
+    for metric in ("top1", "ahd_at_1"):
+        over_seeds = variants["cross-entropy + majority"].difference(variants["cross-entropy"], metric).mean
+        over_rows = table.difference("cross-entropy + majority", "cross-entropy", metric)[0]
+        assert over_seeds == pytest.approx(over_rows)
+        assert over_rows != 0
+    plain = [record.metrics["top1"] for record in records if record.rule == "none"]
+    assert variants["cross-entropy"].values("top1") == pytest.approx(plain)
+
+
+def test_variants_with_equal_values_differ_by_exactly_0() -> None:
+    values = np.random.default_rng(0).random((50, 2))
+    table = AnswerTable({"a": values, "b": values + np.array([0, 1])})
+    assert table.difference("a", "b", "top1") == (0, 0, 0)
+    assert table.difference("a", "b", "ahd_at_1") == pytest.approx((-1, -1, -1))
+
+
+def test_a_difference_has_the_interval_of_its_rows() -> None:
+    generator = np.random.default_rng(0)
+    ours = np.stack([generator.random(2000) < 0.8, generator.random(2000)], axis=1).astype(float)
+    table = AnswerTable({"ours": ours, "flat": np.zeros_like(ours)})
+    mean, low, high = table.difference("ours", "flat", "top1")
+    assert mean == pytest.approx(ours[:, 0].mean())
+    half = 1.96 * ours[:, 0].std() / np.sqrt(2000)
+    assert [low, high] == pytest.approx([mean - half, mean + half], abs=0.003)
+    assert table.spread()["ours"]["top1"] == pytest.approx(half)
+    assert table.spread()["flat"] == {"top1": 0.0, "ahd_at_1": 0.0}
+    assert table.difference("flat", "ours", "ahd_at_1")[0] == pytest.approx(-ours[:, 1].mean())

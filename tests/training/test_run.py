@@ -1,0 +1,97 @@
+import csv
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from lightning_fabric import Fabric
+
+from blobs import blob_data
+from hiercos.model import evaluate_scores, load_model
+from hiercos.records import Record
+from hiercos.storage import StorageError
+from hiercos.training import RunError, Settings, train
+
+CONFIG = Settings("hier-cos", epochs=4, batch_size=16, learning_rate=0.01, seed=3)
+
+
+def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: Path) -> None:
+    data, folder = blob_data(), tmp_path / "run"
+    record = train(data, CONFIG, fabric=fabric, folder=folder).records["none"]
+    assert {file.name for file in folder.iterdir()} == {
+        "calibration.json",
+        "config.json",
+        "log.csv",
+        "model.safetensors",
+        "record.json",
+        "taxonomy.json",
+        "test",
+    }
+    assert Record.read(folder) == record
+    assert record.config["seed"] == record.seed == 3
+    test = data.samples("test")
+    stored = load_model(folder)
+    tested = evaluate_scores(fabric, stored.model, test, temperature=stored.temperature)
+    assert tested.metrics == pytest.approx(record.metrics, nan_ok=True)
+    logs = (tested.scores.double() / stored.temperature).log_softmax(dim=1)
+    assert record.metrics["log_loss"] == pytest.approx(F.nll_loss(logs, test.labels).item(), rel=1e-12)
+    with np.load(folder / "test" / "scores.npz") as file:
+        scores = dict(file)
+    assert scores["scores"].shape == (len(test), 3)
+    assert (scores["scores"].argmax(axis=1) == scores["labels"]).mean() == record.metrics["top1"]
+    log = list(csv.DictReader((folder / "log.csv").read_text().splitlines()))
+    assert [int(row["number"]) for row in log] == [1, 2, 3, 4]
+
+
+def test_a_finished_run_is_returned_and_not_run_again(fabric: Fabric, tmp_path: Path) -> None:
+    first = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path).records
+    weights = (tmp_path / "model.safetensors").stat().st_mtime_ns
+    assert train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path, resume=True).records == first
+    assert (tmp_path / "model.safetensors").stat().st_mtime_ns == weights
+
+
+def test_a_folder_with_a_run_is_never_overwritten(fabric: Fabric, tmp_path: Path) -> None:
+    train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path)
+    with pytest.raises(RunError, match="already holds a finished run"):
+        train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path)
+    with pytest.raises(RunError, match="finished run with another epochs"):
+        train(blob_data(), replace(CONFIG, epochs=5), fabric=fabric, folder=tmp_path, resume=True)
+    with pytest.raises(RunError, match="finished run with another data"):
+        train(blob_data(count=150), CONFIG, fabric=fabric, folder=tmp_path, resume=True)
+
+
+def test_the_same_seed_gives_the_same_figures(fabric: Fabric, tmp_path: Path) -> None:
+    records = [train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path / name).records["none"] for name in ("a", "b")]
+    assert records[0].metrics == pytest.approx(records[1].metrics, rel=0, abs=0, nan_ok=True)
+
+
+def test_a_record_says_what_can_change_the_last_bits(fabric: Fabric, tmp_path: Path) -> None:
+    record = train(blob_data(), CONFIG, fabric=fabric, folder=tmp_path / "run").records["none"]
+    assert record.environment is not None
+    assert record.environment["threads"] == torch.get_num_threads()
+    assert (record.environment["device"], record.environment["processes"]) == ("cpu", 1)
+    assert {"cpu", "mkldnn", "cuda", "deterministic", "device_name"} <= record.environment.keys()
+    assert Record.read(tmp_path / "run").environment == record.environment
+
+
+def test_checkpoints_beside_a_finished_run_are_swept_by_the_next_one(fabric: Fabric, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(blob_data(), CONFIG, fabric=fabric, folder=folder)
+    for name in ("checkpoint.safetensors", "checkpoint-previous.safetensors", ".hiercos-dead.tmp"):
+        (folder / name).touch()
+    before = {file.name: file.read_bytes() for file in folder.glob("[!.]*.*") if not file.name.startswith("check")}
+    train(blob_data(), CONFIG, fabric=fabric, folder=folder, resume=True)
+    assert {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()} == before
+
+
+def test_a_damaged_file_of_a_finished_run_is_named(fabric: Fabric, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    train(blob_data(), CONFIG, fabric=fabric, folder=folder)
+    for name in ("record.json", "test/scores.npz", "model.safetensors", "taxonomy.json"):
+        content = (folder / name).read_bytes()
+        (folder / name).write_bytes(content + b" ")
+        with pytest.raises(StorageError, match=f"{name}: the file was changed after it was written"):
+            train(blob_data(), CONFIG, fabric=fabric, folder=folder, resume=True, rules=("crm",))
+        (folder / name).write_bytes(content)
