@@ -89,15 +89,9 @@ def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: 
     data = blob_data(TOY17, 340)
     nodes = data.dataset.nodes.copy()
     tests = data.dataset.rows("test")
-<<<<<<< HEAD
-    coarse = tests[TOY17.depths[TOY17.leaves[labels[tests]]] > 1][::3]
-    labels[coarse] = TOY17.num_classes + np.array([TOY17.path(TOY17.leaves[each])[0] for each in labels[coarse]])
-    data = features_of(replace(data.dataset, labels=labels))
-=======
     coarse = tests[TOY17.depths[nodes[tests]] > 1][::3]
     nodes[coarse] = [TOY17.path(each)[0] for each in nodes[coarse]]
-    data = prepare(replace(data.dataset, nodes=nodes))
->>>>>>> w-data
+    data = features_of(replace(data.dataset, nodes=nodes))
     entries = [Entry(Settings(method=name, epochs=1, batch_size=32)) for name in ("cross-entropy", "hier-cos")]
     records, announced = compare(fabric, data, entries, [0], tmp_path), []
     table = AnswerTable.of(records, tmp_path, announce=announced.append)

@@ -108,15 +108,10 @@ def test_a_memory_with_columns_beyond_its_width_is_refused(tmp_path: Path) -> No
 
 @pytest.mark.parametrize("remembered", [None, Memory(torch.zeros(1, 3), torch.tensor([2]))])
 def test_data_without_a_sample_to_validate_on_are_refused(remembered: Memory | None) -> None:
-<<<<<<< HEAD
-    grown = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish")])  # no car, which is remembered
-    dataset = Dataset("new", grown, Vectors(np.eye(2, 3)), np.array([2, 2]), np.array(["train"] * 2), purpose="extend")
-=======
     grown = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish")])  # no car, the first one remembered
     dataset = Dataset(
         "new", grown, Vectors(np.eye(2, 3)), grown.leaves[[2, 2]], np.array(["train"] * 2), purpose="extend"
     )
->>>>>>> w-data
     stored, config = StoredModel(Model(OLD, 3, "cross-entropy"), None), ReadConfig(SingleDevice("cpu"))
     with pytest.raises(DataError, match="no row belongs to the split 'val', and there is no remembered sample"):
         grown_features(stored, dataset, taxonomy_change(OLD, grown), remembered, config)

@@ -149,11 +149,7 @@ def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions)
     return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options, loading)
 
 
-<<<<<<< HEAD
-def held_out_samples(files: Folder, stored: "StoredModel", data: str, columns: ColumnOptions) -> "TestSamples":
-=======
-def held_out_samples(files: Manifest, stored: "StoredModel", data: str, columns: ColumnOptions) -> "Dataset":
->>>>>>> w-data
+def held_out_samples(files: Folder, stored: "StoredModel", data: str, columns: ColumnOptions) -> "Dataset":
     """The test rows of data for a model, whose record identifies its training data; notes go to stderr."""
     from hiercos.data import load_test_samples
     from hiercos.records import Record

@@ -157,8 +157,8 @@ class BackOff(NodeRule):
         if chains is None:
             [(name, value)] = [(name, value) for name, value in self._choices().items() if value is not None]
             raise RuleParameterError(
-                f"{{}} {value}: this model has no calibration samples: too few samples were held out in training; use a "
-                "confidence instead",
+                f"{{}} {value}: this model has no calibration samples: too few samples were held out in training; "
+                "use a confidence instead",
                 name,
             )
         threshold = self._chosen_threshold(chains)

@@ -24,18 +24,7 @@ from hiercos.storage import cache_folder
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
-<<<<<<< HEAD
 FORMAT = "hiercos-features 1"
-=======
-CACHE_VARIABLE = "HIERCOS_CACHE"
-FORMAT = "hiercos-features 2"  # version 1 had no checksums
-
-
-def cache_folder() -> Path:
-    """Folder of the feature cache: the environment variable HIERCOS_CACHE, else `~/.cache/hiercos/features`."""
-    named = os.environ.get(CACHE_VARIABLE)
-    return Path(named) if named else Path.home() / ".cache" / "hiercos" / "features"
->>>>>>> w-data
 
 
 def feature_key(inputs: Inputs, identity: Mapping[str, Any], precision: str) -> str:

@@ -156,13 +156,8 @@ def read_labelled_images(
     Raises:
         DataError: for a missing column, a label that is not a node, and a path that is empty or appears twice.
     """
-<<<<<<< HEAD
     options = {input_column: "--input-column", label_column: "--label-column"}
     table = read_table(path, columns=(input_column, label_column), options=options)
-=======
-    options = {path_column: "--input-column", label_column: "--label-column"}
-    table = read_table(path, columns=(path_column, label_column), options=options)
->>>>>>> w-data
     reader = LabelReader(taxonomy)
     nodes = reader.read(table.columns[label_column], source=str(path), row_name=table.row_name, inner=True)
     rows: dict[str, int] = {}
@@ -174,11 +169,7 @@ def read_labelled_images(
             faults.append(f"{path}: {table.row_name(row)}: {image!r} is already {table.row_name(first)}")
     if faults:
         raise DataError(faults)
-<<<<<<< HEAD
-    return LabelledImages(table.columns[input_column], label_indices(nodes, taxonomy), str(path))
-=======
-    return LabelledImages(table.columns[path_column], nodes, str(path))
->>>>>>> w-data
+    return LabelledImages(table.columns[input_column], nodes, str(path))
 
 
 def prediction_scores(

@@ -23,12 +23,8 @@ from hiercos.data import Dataset, Inputs, Texts, Vectors
 from hiercos.decisions import RuleError
 from hiercos.model import load_model
 from hiercos.records import Record
-<<<<<<< HEAD
 from hiercos.storage import opened
-from hiercos.taxonomy import Taxonomy
-=======
 from hiercos.taxonomy import Taxonomy, nodes_of_labels
->>>>>>> w-data
 from trees import TOY17
 
 METHODS = ["cross-entropy", "hier-cos"]

@@ -273,25 +273,6 @@ def test_digests_are_kept_from_the_one_time_a_file_is_read(tmp_path: Path) -> No
     assert images.take([0]).digests.shape == (1, 32)
 
 
-<<<<<<< HEAD
-def test_an_image_is_decoded_once_and_a_faulty_one_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    decoded: list[str] = []
-    real = decoding.decoded
-    monkeypatch.setattr(decoding, "decoded", lambda content, name: (decoded.append(name), real(content, name)))
-    for _ in range(2):
-        usable_rows(three(tmp_path), source="photos", on_error="skip")
-    assert sorted(Path(name).name for name in decoded) == ["a.png", "b.png", "b.png"]  # by threads, in any order
-
-
-def test_a_cache_that_cannot_be_used_costs_time_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HIERCOS_CACHE", str(write(tmp_path / "file", b"")))
-    assert usable_rows(EncodedImages([picture(1)], ["a"]), source="one")[0].tolist() == [0]
-    monkeypatch.setenv("HIERCOS_CACHE", str(tmp_path / "cache"))
-    decoding.decodable_file().parent.mkdir(parents=True)
-    write(decoding.decodable_file(), b"torn")
-    assert usable_rows(EncodedImages([picture(1)], ["a"]), source="one")[0].tolist() == [0]
-    assert len(decoding.read_decodable(decoding.decodable_file())) == 1
-=======
 @pytest.mark.parametrize("format", ["JPEG", "PNG", "TIFF", "WEBP", "GIF"])
 def test_the_check_finds_every_file_that_ends_early(format: str, tmp_path: Path) -> None:
     whole = encoded(Image.fromarray(noise(64, 64, 3)), format)
@@ -299,7 +280,6 @@ def test_the_check_finds_every_file_that_ends_early(format: str, tmp_path: Path)
     with pytest.raises(DataError) as error:
         usable_rows(ImageFiles([*cut, write(tmp_path / "whole", whole)]), source="photos")
     assert [Path(fault.partition(":")[0]) for fault in error.value.faults] == cut
->>>>>>> w-data
 
 
 def test_pixels_have_nothing_to_decode() -> None:

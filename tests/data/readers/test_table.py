@@ -120,38 +120,10 @@ def test_many_columns_are_not_all_listed(tmp_path: Path) -> None:
     assert fault_of(written(tmp_path, header + "\n")).endswith("c18, c19, … (--label-column names another)")
 
 
-<<<<<<< HEAD
-def test_parquet_integers_become_codes_and_nulls_become_empty(tmp_path: Path) -> None:
-    path = written_parquet(tmp_path, {"label": [7, 12], "text": pa.array(["a", None]).dictionary_encode()})
-    table = read(path)
-    assert table.columns == {"text": ("a", ""), "label": ("7", "12")}
-    assert table.row_name(0) == "row 1"
-
-
-def test_parquet_numbers_that_are_no_codes_are_refused(tmp_path: Path) -> None:
-    path = written_parquet(tmp_path, {"label": [6.1], "text": ["a"]})
-    assert fault_of(path) == "a.parquet: column 'label': expected text or integers, got double"
-
-
-def test_a_missing_column_of_parquet_is_named(tmp_path: Path) -> None:
-    path = written_parquet(tmp_path, {"label": ["x"], "txt": ["a"]})
-    assert fault_of(path) == "a.parquet: expected a column 'text'; did you mean 'txt'? (--input-column names another)"
-
-
-def test_another_file_named_parquet_is_refused(tmp_path: Path) -> None:
-    assert fault_of(written(tmp_path, "text,label\n", "a.parquet")).startswith(
-        "a.parquet: expected a Parquet file, but"
-    )
-
-
-def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = written_parquet(tmp_path, {"label": ["x"], "text": ["a"]})
-=======
 def test_columns_of_parquet_that_cannot_be_used_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     numbers = written_parquet(tmp_path, label=[6.1], text=["a"])
     assert fault_of(numbers) == "a.parquet: column 'label': expected text or integers, got double"
     path = written_parquet(tmp_path, label=["x"], txt=["a"])
     assert fault_of(path) == "a.parquet: expected a column 'text'; did you mean 'txt'? (--input-column names another)"
->>>>>>> w-data
     monkeypatch.setitem(sys.modules, "pyarrow", None)  # as if it were not installed
     assert fault_of(path) == "a.parquet: reading Parquet needs pyarrow: pip install 'hiercos[parquet]'"

@@ -65,20 +65,11 @@ def test_texts_in_json_lines_are_read(tmp_path: Path) -> None:
 def test_the_column_of_paths_can_be_named(folder: Path) -> None:
     path = table(folder, first="file")
     assert load_dataset(path, taxonomy=TREE, input_column="file").kind == "images"
-<<<<<<< HEAD:tests/data/readers/test_table_samples.py
-    assert load_dataset(path, taxonomy=TREE, input_column="label").kind == "texts"
-    assert fault_of(path) == (
-        "t.csv: expected a column 'text' or 'path'; there are: file, label, split (--input-column names another)"
-    )
-    assert fault_of(path, input_column="image") == (
-        "t.csv: expected a column 'image'; there are: file, label, split (--input-column names another)"
-=======
     assert tuple(load_test_samples(path, TREE, input_column="file", kinds=("texts",)).inputs) == ("d.png",)
     assert read_inputs(path, kind="texts", input_column="file").kind == "texts"
     assert read_inputs(path, kind="images", input_column="file").kind == "images"
     assert fault_of(path) == (
         "t.csv: expected a column 'text' or 'path'; there are: file, label, split (--input-column names another)"
->>>>>>> w-data:tests/data/readers/test_table_reader.py
     )
 
 
@@ -95,10 +86,7 @@ def test_a_column_of_another_name_lists_images_if_its_first_cell_ends_as_one(fol
         ({"input_column": "file", "label_column": "text"}, "'text'; there are: file, label, split (--label-column"),
         ({"input_column": "file", "split_column": "path"}, "'path'; there are: file, label, split (--split-column"),
         ({"input_column": "text"}, "'text'; there are: file, label, split (--input-column"),
-<<<<<<< HEAD:tests/data/readers/test_table_samples.py
-=======
         ({"input_column": "image"}, "'image'; there are: file, label, split (--input-column"),
->>>>>>> w-data:tests/data/readers/test_table_reader.py
     ],
 )
 def test_a_missing_column_comes_with_the_option_that_asked_for_it(
@@ -113,14 +101,8 @@ def test_of_texts_and_paths_one_must_be_chosen(tmp_path: Path) -> None:
     assert fault_of(path) == (
         "t.csv: the table has both columns 'text' and 'path': expected --input-column to choose one"
     )
-<<<<<<< HEAD:tests/data/readers/test_table_samples.py
-    rows = "".join(f"text {row},{row}.png,x > {name}\n" for row in range(40) for name in ("cat", "dog"))
-    both = write(tmp_path / "u.csv", f"text,path,label\n{rows}".encode())
-    assert load_dataset(both, input_column="text").kind == "texts"
-=======
     assert load_dataset(path, taxonomy=TREE, input_column="text", purpose="train", test=False).kind == "texts"
     assert load_test_samples(path, TREE, kinds=("texts",)).kind == "texts"  # the model says which
->>>>>>> w-data:tests/data/readers/test_table_reader.py
 
 
 def test_empty_paths_and_faulty_images_are_named_by_row(folder: Path) -> None:

@@ -63,11 +63,7 @@ class ScoreFiles:
         tree = open_taxonomy(self.taxonomy)
         if self.labels is None:
             return tree, None
-<<<<<<< HEAD
         names = {"input_column": columns.input_column or PATH_COLUMN, "label_column": columns.label_column}
-=======
-        names = {"path_column": columns.input_column or PATH_COLUMN, "label_column": columns.label_column}
->>>>>>> w-data
         return tree, read_labelled_images(self.labels, tree, **names)
 
 

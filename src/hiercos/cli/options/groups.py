@@ -93,11 +93,7 @@ class ColumnOptions:
 
     input_column: Annotated[
         str | None,
-<<<<<<< HEAD
         typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
-=======
-        typer.Option(help="Column of texts or of paths to images; 'text' by default, else 'path'.", show_default=False),
->>>>>>> w-data
     ] = None
     label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
     split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"

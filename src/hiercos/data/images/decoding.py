@@ -16,17 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-<<<<<<< HEAD
-from hiercos import storage
-from hiercos.data.dataset import Dataset
 from hiercos.data.inputs import Inputs, digest
 from hiercos.errors import DataError, RowName
 from hiercos.limits import PIXELS, limited
-=======
-from hiercos.data.inputs import Inputs, digest
-from hiercos.errors import DataError, RowName
-from hiercos.limits import limit
->>>>>>> w-data
 from hiercos.options import check_choice
 from hiercos.taxonomy import AnyArray, IntArray
 
@@ -201,35 +193,6 @@ class _QuietPillow:
 _quiet_pillow = _QuietPillow()
 
 
-<<<<<<< HEAD
-RULES = 1  # version of the decoding rules; raise it when other images become decodable
-DIGEST = 32  # bytes of a digest
-
-
-def decodable_file() -> Path:
-    """Cache file of this version of Pillow, see `hiercos.storage.cache_folder`."""
-    from PIL import __version__
-
-    return storage.cache_folder("images") / f"decodable-{RULES}-pillow-{__version__}"
-
-
-def read_decodable(file: Path) -> set[bytes]:
-    """Digests of decodable images in the cache file; empty if it is missing or damaged."""
-    content = file.read_bytes() if file.is_file() else b""
-    if len(content) % DIGEST:
-        return set()
-    return {content[start : start + DIGEST] for start in range(0, len(content), DIGEST)}
-
-
-def add_decodable(file: Path, digests: Iterable[bytes]) -> None:
-    """Add digests to the cache file, if it can be written."""
-    with suppress(OSError):  # without the cache, only time is lost
-        file.parent.mkdir(parents=True, exist_ok=True)
-        storage.write(file, b"".join(sorted({*read_decodable(file), *digests})))
-
-
-=======
->>>>>>> w-data
 ON_ERROR = ("fail", "skip")
 AT_ONCE = 1024  # images checked at a time, so that memory does not grow with their number
 NO_DIGEST = bytes(32)  # stands for a file that cannot be read

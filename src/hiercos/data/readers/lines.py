@@ -12,7 +12,7 @@ from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import STANDARD_INPUT, Reader
 from hiercos.data.rows import InputBatch, Source, SourceOptions, in_batches
 from hiercos.errors import DataError, HiercosWarning, listed
-from hiercos.limits import limit, limit_fault
+from hiercos.limits import TEXT_CHARACTERS, limit_fault, limited
 
 MOST_NAMED = 5  # blank lines that a warning names
 NAME = "standard input"
@@ -51,10 +51,10 @@ def numbered_lines(stream: TextIO) -> Iterator[tuple[int, str]]:
     """
     found, count = False, 0
     blank: list[str] = []  # the first numbers of blank lines
-    most = limit("text_characters")
+    most = limited(TEXT_CHARACTERS)
     try:
         for number, line in enumerate(iter(lambda: stream.readline(most + 2), ""), 1):
-            if fault := limit_fault("text_characters", len(line.rstrip("\r\n"))):
+            if fault := limit_fault("text characters", len(line.rstrip("\r\n")), TEXT_CHARACTERS):
                 raise DataError(f"{NAME}: row {number}: {fault}")
             if line.strip():
                 found = True

@@ -18,7 +18,7 @@ from hiercos.data.inputs import Float32Array, Kind, Vectors
 from hiercos.data.readers.registry import Reader
 from hiercos.data.rows import InputBatch, Source, SourceOptions
 from hiercos.errors import DataError, reading
-from hiercos.limits import ARRAY_BYTES, EXPANSION, limit_fault
+from hiercos.limits import ARRAY_BYTES, EXPANSION, limit_fault, limited
 from hiercos.storage import check_regular
 from hiercos.taxonomy import AnyArray, Taxonomy, TaxonomyError
 from hiercos.taxonomy.formats import taxonomy_from_json
@@ -48,7 +48,7 @@ class NpzReader(Reader):
         count, width = header.shape
         arrays = read_npz(path, arrays=("labels",), optional=OPTIONAL) if options.is_labelled else {}
         labels, split = _column(path, arrays, "labels", count, most=2), _column(path, arrays, "split", count)
-        at_once = count if options.is_labelled else limit("array_bytes") // (width * max(4, header.dtype.itemsize))
+        at_once = count if options.is_labelled else limited(ARRAY_BYTES) // (width * max(4, header.dtype.itemsize))
 
         def read(size: int) -> Iterator[InputBatch]:
             done = 0
@@ -232,7 +232,7 @@ def _feature_header(path: Path, *, is_labelled: bool) -> ArrayHeader:
         raise DataError(f"{path}: expected numbers in {FEATURES!r}, got the type {header.dtype}")
     if len(header.shape) != 2 or 0 in header.shape:
         raise DataError(f"{path}: expected {FEATURES!r} of shape (samples, features), got {header.shape}")
-    if fault := limit_fault("array_bytes", header.shape[1] * header.dtype.itemsize):
+    if fault := limit_fault("bytes of arrays", header.shape[1] * header.dtype.itemsize, ARRAY_BYTES):
         raise DataError(f"{path}: a row of {FEATURES!r}: {fault}")
     return header
 
@@ -261,55 +261,10 @@ def _numbers(path: Path, member: IO[bytes], dtype: np.dtype[Any], count: int) ->
     return np.frombuffer(content, dtype=dtype)
 
 
-<<<<<<< HEAD
-    Raises:
-        DataError: for a file that is not .npz, no array `features`, or one that is not a matrix of real numbers.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        with opened_npz(path) as archive:
-            require_arrays(path, array_names(archive), (FEATURES,))
-            shape, self._by_columns, self._dtype = array_header(path, FEATURES, archive)
-            if self._by_columns:
-                check_array_sizes(path, archive, (FEATURES,))
-        check_features(path, shape, self._dtype)
-        if fault := limit_fault("bytes of arrays", shape[1] * self._dtype.itemsize, ARRAY_BYTES):
-            raise DataError(f"{path}: a row of {FEATURES!r}: {fault}")
-        self.shape = (shape[0], shape[1])
-
-    def chunks(self, size: int) -> Iterator[Float32Array]:
-        """Consecutive rows as float32, shape (B, F) with B at most `size`.
-
-        Raises:
-            DataError: for a damaged or truncated file.
-        """
-        count, width = self.shape
-        size = max(1, min(size, count, ARRAY_BYTES // (width * max(4, self._dtype.itemsize))))
-        with opened_npz(self.path) as archive, _member(self.path, FEATURES, archive) as member:
-            _header(self.path, FEATURES, member)
-            if self._by_columns:
-                whole = self._numbers(member, count * width).reshape(width, count).T
-                yield from (float_features(whole[start : start + size]) for start in range(0, count, size))
-                return
-            for start in range(0, count, size):
-                rows = min(size, count - start)
-                yield float_features(self._numbers(member, rows * width).reshape(rows, width))
-
-    def _numbers(self, member: IO[bytes], count: int) -> AnyArray:
-        """The next numbers of the array, shape (count,)."""
-        expected = count * self._dtype.itemsize
-        with reading(_damaged(self.path, FEATURES), DataError):
-            content = member.read(expected)
-        if len(content) < expected:
-            raise DataError(f"{self.path}: array {FEATURES!r} is damaged (it ends early)")
-        return np.frombuffer(content, dtype=self._dtype)
-=======
 def _floats(features: AnyArray) -> Float32Array:
     """Features as float32, of the same shape."""
     with np.errstate(over="ignore"):  # overflow gives inf, which is reported by row and column
         return features.astype(np.float32, copy=False)
->>>>>>> w-data
 
 
 def _member(path: Path, name: str, archive: zipfile.ZipFile) -> IO[bytes]:

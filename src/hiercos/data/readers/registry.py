@@ -12,21 +12,6 @@ from hiercos.registry import Registry
 STANDARD_INPUT = "-"
 
 
-<<<<<<< HEAD
-@dataclass(frozen=True)
-class InputOptions:
-    """Options for reading inputs without labels; see `read_inputs`."""
-
-    input_column: str | None = None
-    root: str | Path | None = None
-    on_error: str = "fail"
-    callback: CheckCallback | None = None
-    stdin: TextIO | None = None
-    keep_columns: Sequence[str] = ()
-
-
-=======
->>>>>>> w-data
 class Reader:
     """Reader of one form of data.
 

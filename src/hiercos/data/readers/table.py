@@ -12,14 +12,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from hiercos.data.images.collections import ImageFiles
-<<<<<<< HEAD
-from hiercos.data.images.decoding import SUFFIXES, check_on_error
-from hiercos.data.inputs import Texts, text_fault
-=======
 from hiercos.data.images.decoding import SUFFIXES
 from hiercos.data.inputs import Kind, Texts
 from hiercos.data.readers.registry import Reader
->>>>>>> w-data
 from hiercos.data.readers.table_files import (
     DELIMITERS,
     JSONL,
@@ -36,11 +31,8 @@ from hiercos.data.rows import PATH_COLUMN, SPLIT_COLUMN, TEXT_COLUMN, InputBatch
 from hiercos.errors import DataError, suggestion
 from hiercos.taxonomy.formats import separator_fault
 
-<<<<<<< HEAD
 INPUT_COLUMN = "--input-column"  # option of the commands that names another column of inputs
-=======
 ALL_COLUMNS = "all"  # stands for all columns of an input table
->>>>>>> w-data
 MOST_SHOWN = 60  # characters of a cell in a message
 PARQUET_ROWS_AT_ONCE = 8192  # rows of a Parquet file read at a time, at most a row group
 
@@ -328,108 +320,3 @@ def _json_rows(path: Path, wanted: Wanted, optional: list[str], copied: Collecti
     _present(path, list(names), wanted, optional)
     if faults:
         raise DataError(faults)
-<<<<<<< HEAD
-
-
-def read_table_samples(path: Path, options: SourceOptions) -> SourceSamples:
-    """Labelled samples of a table.
-
-    Empty texts are among the `faults` of the samples, unless `options.on_error` is "skip".
-
-    Raises:
-        DataError: for a missing column, an empty path, or (unless `options.on_error` is "skip") images that cannot be
-            decoded.
-    """
-    column = input_column(options, path)
-    label, split = options.label_column, options.split_column
-    named = (column, label) if split == SPLIT_COLUMN else (column, label, split)  # named columns must exist
-    named_by = {split: "--split-column", label: "--label-column", column: INPUT_COLUMN}
-    table = read_table(path, columns=named, optional=(SPLIT_COLUMN,), options=named_by)
-    cells, labels, splits = table.columns[column], table.columns[label], table.columns.get(split)
-    if holds_texts(column, cells):
-        return usable_texts(SourceSamples(Texts(cells), labels, splits, table.row_name), path, options.on_error)
-    images = listed_images(cells, path, options.root, table.row_name)
-    samples = SourceSamples(images, labels, splits, table.row_name)
-    return with_usable_images(samples, source=str(path), options=options, row_name=table.row_name)
-
-
-def usable_texts(samples: SourceSamples, path: Path | str, on_error: str) -> SourceSamples:
-    """Samples whose text can be used, with a note about the others if they are skipped; else all, with their faults.
-
-    Args:
-        samples: samples with texts.
-        path: file or source they come from, for messages.
-        on_error: "fail" for an empty or too long text to be a fault, "skip" to leave its row out.
-    """
-    check_on_error(on_error)
-    texts = samples.inputs.values(range(len(samples.inputs)))
-    usable = np.array([row for row, text in enumerate(texts) if not text_fault(text)], dtype=np.int64)
-    if len(usable) == len(samples.inputs):
-        return samples
-    faults = samples.inputs.faults(samples.row_name)
-    if on_error == "fail" or not len(usable):
-        named = with_skip_hint([f"{path}: {fault}" for fault in faults], len(usable))
-        return replace(samples, faults=tuple(named))
-    notes = skipped_texts(path, faults, len(samples.inputs))
-    return replace(samples.take(usable), notes=(*samples.notes, *notes))
-
-
-def with_skip_hint(faults: Sequence[str], usable: int) -> list[str]:
-    """Faults of texts, the first one with the option that leaves such rows out, if any others are usable."""
-    hint = "; --on-error skip leaves such rows out" if usable else ""
-    return [f"{fault}{'' if number else hint}" for number, fault in enumerate(faults)]
-
-
-def skipped_texts(path: Path | str, faults: Sequence[str], count: int) -> tuple[str, ...]:
-    """Notes about texts that are left out: their number, and each by row and fault; none without any."""
-    if not faults:
-        return ()
-    return (
-        f"{path}: {len(faults):,} of {count:,} texts cannot be used; left out:",
-        *(f"    {each}" for each in faults),
-    )
-
-
-def input_column(options: SourceOptions, path: Path) -> str:
-    """The column of inputs in a table: the user's choice, or the column of a default name.
-
-    Raises:
-        DataError: if the user named none and the table has both of the default names or neither.
-    """
-    if options.input_column is not None:
-        return options.input_column
-    names = column_names(path)
-    there = [name for name in (TEXT_COLUMN, PATH_COLUMN) if name in names]
-    if len(there) == 2:
-        raise DataError(
-            f"{path}: the table has both columns {TEXT_COLUMN!r} and {PATH_COLUMN!r}: expected {INPUT_COLUMN} to "
-            "choose one"
-        )
-    if not there:
-        listed = suggestion("", names)
-        raise DataError(
-            f"{path}: expected a column {TEXT_COLUMN!r} or {PATH_COLUMN!r}{listed} ({INPUT_COLUMN} names another)"
-        )
-    return there[0]
-
-
-def holds_texts(column: str, cells: Sequence[str]) -> bool:
-    """Whether a column holds texts, by its name or else its first cell that is not blank; others hold paths.
-
-    Example:
-        >>> holds_texts("text", ["a.jpg"]), holds_texts("file", ["a.jpg"]), holds_texts("title", ["a cat"])
-        (True, False, True)
-    """
-    if column in (TEXT_COLUMN, PATH_COLUMN):
-        return column == TEXT_COLUMN
-    return not next((cell for cell in cells if cell.strip()), "").strip().lower().endswith(SUFFIXES)
-
-
-def listed_images(cells: tuple[str, ...], table: Path, root: str | Path | None, row_name: RowName) -> ImageFiles:
-    """Images at the paths in a column, relative to the root or else to the folder of the table."""
-    if faults := [f"{table}: {row_name(row)}: the path is empty" for row, cell in enumerate(cells) if not cell.strip()]:
-        raise DataError(faults)
-    base = table.parent if root is None else Path(root)
-    return ImageFiles([base / cell for cell in cells])
-=======
->>>>>>> w-data
