@@ -20,7 +20,7 @@ from hiercos.errors import FaultsError
 from hiercos.methods import Model, Projection, csr_tensor
 from hiercos.model import StoredModel, load_model, save_model
 from hiercos.records import CHECKPOINT, Record
-from hiercos.training import Settings, train_run
+from hiercos.training import Settings, train
 from hiercos.training.checkpoint import Checkpoint, find_checkpoint, write_checkpoint
 from trees import TOY17
 
@@ -59,7 +59,8 @@ def text_model(folder: Path) -> Stored:
 
 def run_folder(folder: Path) -> Stored:
     fabric = Fabric(accelerator="cpu", devices=1)
-    train_run(fabric, blob_data(), Settings(method="hier-cos", epochs=2, options={"width": 8}), folder)
+    settings = Settings(method="hier-cos", epochs=2, options={"width": 8})
+    train(blob_data(), settings, fabric=fabric, folder=folder)
 
     def read() -> Answer:
         stored, record = load_model(folder), Record.read(folder)

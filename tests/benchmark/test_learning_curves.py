@@ -36,11 +36,10 @@ def test_draws_of_different_seeds_differ_and_of_one_seed_agree() -> None:
 
 def test_only_the_training_split_is_drawn_without_samples_of_the_root() -> None:
     whole = blob_data(TOY17, 340).dataset
-    root = TOY17.num_classes + TOY17.num_nodes
-    labels = np.where((whole.split == "train") & (np.arange(340) % 5 == 0), root, whole.labels)
-    drawn = replace(whole, labels=labels).take(drawn_rows(replace(whole, labels=labels), 2, 0))
+    nodes = np.where((whole.split == "train") & (np.arange(340) % 5 == 0), -1, whole.nodes)
+    drawn = replace(whole, nodes=nodes).take(drawn_rows(replace(whole, nodes=nodes), 2, 0))
     assert len(drawn.rows("train")) == 34
-    assert (drawn.labels[drawn.rows("train")] != root).all()
+    assert (drawn.nodes[drawn.rows("train")] >= 0).all()
     assert [len(drawn.rows(split)) for split in ("val", "test")] == [
         len(whole.rows(split)) for split in ("val", "test")
     ]

@@ -15,7 +15,7 @@ from hiercos.evaluation.image_predictions import (
 )
 from trees import TOY
 
-LABELLED = LabelledImages(("1.jpg", "2.jpg", "3.jpg"), np.array([0, 1, 2]), "labels.csv")
+LABELLED = LabelledImages(("1.jpg", "2.jpg", "3.jpg"), TOY.leaves, "labels.csv")
 
 
 def answers(image: str, *names: str) -> ImagePredictions:
@@ -69,10 +69,10 @@ def test_files_that_do_not_fit_together_are_refused() -> None:
 def test_labels_are_read_from_a_table(tmp_path: Path) -> None:
     (tmp_path / "labels.csv").write_text("split,label,path\ntest,cat,a/1.jpg\ntest,vehicle > car,a/2.jpg\n")
     labelled = read_labelled_images(tmp_path / "labels.csv", TOY)
-    assert (labelled.paths, labelled.labels.tolist()) == (("a/1.jpg", "a/2.jpg"), [0, 2])
+    assert (labelled.paths, labelled.nodes.tolist()) == (("a/1.jpg", "a/2.jpg"), TOY.leaves[[0, 2]].tolist())
     (tmp_path / "labels.tsv").write_text("file\tspecies\n1.jpg\tdog\n")
     named = read_labelled_images(tmp_path / "labels.tsv", TOY, input_column="file", label_column="species")
-    assert named.labels.tolist() == [1]
+    assert named.nodes.tolist() == [TOY.leaves[1]]
 
 
 def test_every_fault_of_the_labels_is_said_with_its_row(tmp_path: Path) -> None:

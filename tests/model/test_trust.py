@@ -67,7 +67,7 @@ def test_features_that_name_a_path_are_used_as_vectors_without_trust(tmp_path: P
         backbone=np.array(json.dumps({"name": "transformers:/tmp/evil", "options": {}})),
     )
     prepared = features_of(load_dataset(tmp_path / "f.npz"))
-    assert prepared.encoder(None) is None
+    assert prepared.encoder is None
     assert "would be loaded from a path or the Hub" in prepared.notes[0]
 
 

@@ -262,7 +262,7 @@ def test_int8_is_smaller_and_its_loss_in_hops_is_said(tmp_path: Path, capsys: py
     before, after = (quality(model, Vectors(features.numpy()), labels.numpy()) for model in (exact.opened(), small))
     assert f"int8 has HOPS {after.hops:.4f} ({after.hops - before.hops:+.4f}) and top-1" in told
     assert "on 60 test rows" in told
-    assert f"ONNX opset {OPSET}, rule default" in told
+    assert f"ONNX opset {OPSET}, rule auto" in told
     assert (tmp_path / "small.onnx").stat().st_size < 0.7 * len(exact.content())
     assert 0 < to_int8(exact).difference < 0.5
 

@@ -120,7 +120,7 @@ def test_a_recipe_with_a_frozen_backbone_is_run_on_its_features(
     (record,) = attempt.records["none"]
     assert "fine_tuned" not in record.data["backbone"]
     assert record.data["features"] == 64
-    assert len(list((tmp_path / "cache").glob("*.npy"))) == 1
+    assert len(list((tmp_path / "cache").rglob("*.npy"))) == 1
 
 
 def test_absent_data_and_absent_weights_are_obstacles_that_say_what_to_do(

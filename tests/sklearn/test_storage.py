@@ -9,10 +9,9 @@ from blobs import blob_data
 from folders import resealed
 from hiercos import HierarchicalClassifier, HierCOSClassifier
 from hiercos.cli.app import run
-from hiercos.decisions import rule
 from hiercos.encoders import launched
 from hiercos.model import ModelError, load_model
-from hiercos.training import Settings, train_run
+from hiercos.training import Settings, train
 from sklearn_clouds import LEVELS, NAMES, PATHS, UNEVEN, samples
 from trees import TOY17
 
@@ -40,7 +39,9 @@ def test_a_loaded_estimator_answers_as_the_saved_one_did(tmp_path: Path, labels:
 def test_labels_without_a_tree_and_sparse_samples_survive(tmp_path: Path) -> None:
     X, classes = samples(120)
     wide = scipy.sparse.csr_matrix(np.hstack([X, np.zeros((len(X), 30))]))
-    saved = HierarchicalClassifier(random_state=0, epochs=3, sparse_components=5).fit(wide, classes * 10)
+    saved = HierarchicalClassifier(random_state=0, epochs=3, method="path-softmax", options={"dim": 5}).fit(
+        wide, classes * 10
+    )
     saved.save(tmp_path)
     loaded = HierarchicalClassifier.load(tmp_path)
     assert loaded.predict(wide).tolist() == saved.predict(wide).tolist()
@@ -49,7 +50,7 @@ def test_labels_without_a_tree_and_sparse_samples_survive(tmp_path: Path) -> Non
 
 def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric: Fabric, tmp_path: Path) -> None:
     data = blob_data(TOY17, 170)
-    train_run(fabric, data, Settings(method="hier-cos", epochs=2), tmp_path / "trained", rule=rule("crm"))
+    train(data, Settings(method="hier-cos", epochs=2, rule="crm"), fabric=fabric, folder=tmp_path / "trained")
     X = data.samples("test").features.numpy()
     loaded = HierCOSClassifier.load(tmp_path / "trained")
     stored = load_model(tmp_path / "trained")
@@ -70,7 +71,7 @@ def test_a_folder_of_the_command_is_an_estimator_and_the_other_way_round(fabric:
 def test_a_folder_of_another_kind_or_a_damaged_one_is_refused(fabric: Fabric, tmp_path: Path) -> None:
     X, classes = samples(40)
     HierarchicalClassifier(UNEVEN, epochs=1).fit(X, np.asarray(NAMES)[classes]).save(tmp_path)
-    train_run(fabric, blob_data(), Settings(method="cross-entropy", epochs=1), tmp_path / "flat")
+    train(blob_data(), Settings(method="cross-entropy", epochs=1), fabric=fabric, folder=tmp_path / "flat")
     with pytest.raises(ModelError, match="expected a model of 'hier-cos', got one of"):
         HierCOSClassifier.load(tmp_path / "flat")
     (tmp_path / "estimator.json").write_text("{}")

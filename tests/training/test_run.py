@@ -21,7 +21,6 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     data, folder = blob_data(), tmp_path / "run"
     record = train(data, CONFIG, fabric=fabric, folder=folder).records["none"]
     assert {file.name for file in folder.iterdir()} == {
-        "calibration.json",
         "config.json",
         "log.csv",
         "model.safetensors",

@@ -35,7 +35,7 @@ def rows(kind: str, count: int = 600) -> tuple[Inputs, np.ndarray]:
 
 def dataset(kind: str, *, purpose: str = "train", count: int = 600) -> Dataset:
     inputs, labels = rows(kind, count)
-    return Dataset("rows", TOY17, inputs, labels, np.full(count, ""), purpose=purpose)  # type: ignore[arg-type]
+    return Dataset("rows", TOY17, inputs, TOY17.leaves[labels], np.full(count, ""), purpose=purpose)  # type: ignore[arg-type]
 
 
 def fingerprint(model: StoredModel) -> str:
@@ -71,9 +71,9 @@ def test_the_same_rows_give_the_same_model_behind_every_door(
 def test_a_comparison_with_test_rows_trains_on_the_same_split_as_a_training_without_them(fabric: Fabric) -> None:
     whole = completed(dataset("vectors", purpose="compare"))
     kept = whole.split != "test"
-    inputs, labels = rows("vectors")
+    inputs = whole.inputs
     alone = Dataset(
-        "rows", TOY17, inputs.take(np.flatnonzero(kept)), labels[kept], np.full(kept.sum(), ""), purpose="train"
+        "rows", TOY17, inputs.take(np.flatnonzero(kept)), whole.nodes[kept], np.full(kept.sum(), ""), purpose="train"
     )
     assert completed(alone, test=False).split.tolist() == whole.split[kept].tolist()
     models = [train(data, settings("hier-cos"), fabric=fabric).classifier for data in (whole, alone)]
@@ -131,6 +131,8 @@ def test_a_label_with_one_sample_stays_in_training() -> None:
     lonely = Taxonomy.from_paths([(f"class {number}",) for number in range(500)])
     features = np.random.default_rng(0).normal(size=(900, 3))
     labels = np.concatenate([np.arange(500), np.zeros(400, dtype=int)])
-    made = completed(Dataset("rows", lonely, Vectors(features), labels, np.full(900, ""), purpose="train"), test=False)
+    made = completed(
+        Dataset("rows", lonely, Vectors(features), lonely.leaves[labels], np.full(900, ""), purpose="train"), test=False
+    )
     assert set(labels[made.rows("val")]) == {0}
     assert set(labels[made.rows("train")]) == set(range(500))

@@ -113,7 +113,7 @@ class Dataset:
         trained = np.unique(self.nodes if self.lacks_split else self.nodes[np.isin(self.split, LEARNED)])
         if len(trained) == 1 and self.purpose != "extend" and not faults and self.label_sets is None:
             name = "the root" if trained[0] < 0 else repr(self.taxonomy.path_text(int(trained[0])))
-            faults.append(f"{self.source}: every training sample has the label {name}; expected at least two labels")
+            faults.append(f"{self.source}: every training sample has the label {name}; expected at least two classes")
         if faults:
             raise DataError(faults)
 

@@ -187,12 +187,14 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def predict(self, X: Any) -> AnyArray:
         """The class of each sample, as a label of the kind passed to `fit`: shape (M,) or (M, L)."""
-        labels: AnyArray = self.labels_.labels[self._answers(X)]
+        answers = self._answers(X)
+        labels: AnyArray = self.labels_.labels[answers]
         return labels
 
     def predict_path(self, X: Any) -> AnyArray:
         """The names along the path of each sample's class, shape (M, H), "" beyond the depth of the class."""
-        return hiclass_labels(self._answers(X), self.taxonomy_)
+        answers = self._answers(X)
+        return hiclass_labels(answers, self.taxonomy_)
 
     def predict_node(self, X: Any, **request: Any) -> Decision:
         """The answer to each sample at any level, only as deep as it is sure: a class, an inner node or the root.
@@ -453,6 +455,7 @@ class HierCOSClassifier(HierarchicalClassifier):
         verbose: bool = False,
     ) -> None:
         shared: dict[str, Any] = {
+            "method": "hier-cos",
             "rule": rule,
             "encoder": encoder,
             "width": width,
@@ -472,13 +475,15 @@ class HierCOSClassifier(HierarchicalClassifier):
     def _settings(self) -> Settings:
         names = ("alpha", "exponent", "direction", "penalty", "grouping", "below_label", "basis")
         own = {name: getattr(self, name) for name in names}
-        return with_options(replace(super()._settings(), method="hier-cos", published=True, effort=None), own)
+        return with_options(replace(super()._settings(), published=True), own)
 
     @classmethod
     def _of_model(cls, stored: StoredModel) -> Self:
         if stored.model.method != "hier-cos":
             raise ModelError(f"expected a model of 'hier-cos', got one of {stored.model.method!r}")
-        return cls(rule=stored.rule.name, **stored.model.options)
+        known = cls._get_param_names()
+        options = {name: value for name, value in stored.model.options.items() if name in known}
+        return cls(rule=stored.rule.name, **options)
 
 
 class EpochLines:

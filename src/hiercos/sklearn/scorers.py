@@ -90,7 +90,7 @@ def _listed(estimator: Any, X: Any, scores: Tensor, taxonomy: Taxonomy) -> Tenso
     That is the answer, which is first in the ranking, and then the likeliest classes.
     """
     last = _last_step(estimator)
-    if not (isinstance(last, HierarchicalClassifier) and last._fitted_rule().lists_by_probability):
+    if not (isinstance(last, HierarchicalClassifier) and last.rule_.lists_by_probability):
         return None
     logs = _by_class(estimator, np.asarray(estimator.predict_log_proba(X), dtype=np.float64), taxonomy)
     return logs.scatter(1, scores.argmax(dim=1, keepdim=True), torch.inf)

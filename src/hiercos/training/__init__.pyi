@@ -36,8 +36,10 @@ from .run_folder import tested_run as tested_run
 from .schedule import make_optimizer as make_optimizer
 from .schedule import parameter_groups as parameter_groups
 from .settings import OWN_OPTIONS as OWN_OPTIONS
+from .settings import SHARED_OPTIONS as SHARED_OPTIONS
 from .settings import Settings as Settings
 from .settings import SettingsError as SettingsError
+from .settings import check_shared_options as check_shared_options
 from .settings import kinds as kinds
 from .settings import parsed as parsed
 from .settings import setting_words as setting_words

@@ -159,7 +159,7 @@ class Settings:
         """Options of a method: those given, else those recommended, or those of the paper."""
         METHODS.check_options(method, self.options)
         known = METHODS.options(method)
-        given = {"width": self.width, "dropout": self.dropout, "effort": self.effort}
+        given = {name: getattr(self, name) for name in SHARED_OPTIONS}
         row = METHODS.row(method).training
         usual = {} if self.published else {"width": row.width, "dropout": row.dropout, "effort": EFFORT}
         shared = {**usual, **{name: value for name, value in given.items() if value is not None}}
@@ -197,8 +197,17 @@ def enough_epochs(samples: int, batch_size: int) -> int:
     return min(max(math.ceil(LEAST_STEPS / math.ceil(samples / batch_size)), 5), MAX_EPOCHS)
 
 
+def check_shared_options(settings: Settings, method: str) -> None:
+    """Raise a `SettingsError` for a width, dropout or effort that was given although the method has none."""
+    for name in SHARED_OPTIONS:
+        if (value := getattr(settings, name)) is not None and name not in METHODS.options(method):
+            having = ", ".join(other for other in METHODS if name in METHODS.options(other))
+            raise SettingsError(f"{name} {value}: method {method!r} has no {name}; methods that have one: {having}")
+
+
 LEAST = {"epochs": 1, "patience": 1, "max_epochs": 1, "batch_size": 2, "weight_decay": 0, "width": 1, "dropout": 0}
 LEAST |= {"memory": 0, "dim": 1, "backbone_learning_rate": 0}
+SHARED_OPTIONS = ("width", "dropout", "effort")  # options of several methods that are settings, too
 UNTYPED = ("options", "class_prior")  # fields whose values are checked where they are used
 FIELDS = tuple(entry.name for entry in dataclasses.fields(Settings))
 OWN_OPTIONS = {  # settings with an option of their own name in commands, and its help; `--set` takes all of them
@@ -260,9 +269,10 @@ def with_options(
     own = {name: value for name, value in given.items() if name in FIELDS}
     options = {name: value for name, value in given.items() if name not in FIELDS}
     changed = replace(settings, **own)
+    method = trained_method(changed.method, trains_backbone=trains_backbone)
+    check_shared_options(changed, method)
     if not options:
         return changed
-    method = trained_method(changed.method, trains_backbone=trains_backbone)
     known = METHODS.options(method)
     if unknown := [name for name in options if name not in known]:
         raise SettingsError(
@@ -294,7 +304,7 @@ def setting_words(config: Mapping[str, Any], samples: int, *, trains_backbone: b
         if name in ("method", "epochs") or value != getattr(resolved, name)
     }
     given |= {name: value for name, value in options.items() if name not in chosen or value != chosen[name]}
-    for name in ("width", "dropout", "effort"):  # they are among the options
+    for name in SHARED_OPTIONS:  # they are among the options
         if name not in options:
             given.pop(name, None)
     words: list[str] = []

@@ -303,10 +303,10 @@ SOME_TEXTS = Texts(["a lion", "a car", "a dog", "a cat"])
 @pytest.mark.parametrize(
     ("inputs", "backbone", "label", "expected"),
     [
-        (SOME_TEXTS, "tfidf", 1, "linear-svm"),
-        (SOME_TEXTS, "tfidf+minilm", 1, "linear-svm"),
-        (SOME_TEXTS, "minilm", 1, "logistic"),
-        (Vectors(np.zeros((4, 2), np.float32)), None, 1, "logistic"),
+        (SOME_TEXTS, "tfidf", 2, "linear-svm"),
+        (SOME_TEXTS, "tfidf+minilm", 2, "linear-svm"),
+        (SOME_TEXTS, "minilm", 2, "logistic"),
+        (Vectors(np.zeros((4, 2), np.float32)), None, 2, "logistic"),
         (SOME_TEXTS, "tfidf", TOY17.num_classes, ""),
     ],
 )
@@ -314,7 +314,7 @@ def test_the_flat_baseline_depends_on_features_and_labels(
     inputs: Inputs, backbone: str | None, label: int, expected: str
 ) -> None:
     dataset = Dataset(
-        "animals", TOY17, inputs, nodes_of_labels([0, label, 0, 0], TOY17), np.array(["train", "train", "val", "test"])
+        "animals", TOY17, inputs, nodes_of_labels([1, label, 1, 1], TOY17), np.array(["train", "train", "val", "test"])
     )
     assert flat_baseline(dataset, backbone) == expected
 

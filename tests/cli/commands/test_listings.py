@@ -21,7 +21,7 @@ def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
 def offer(address: str, monkeypatch: pytest.MonkeyPatch, checksum: str, size: int = 1000) -> None:
     """Let CIFAR-100 come from another address."""
     download = Download(f"{address}/cifar-100-binary.tar.gz", size, checksum, "", ("cifar-100-binary",))
-    monkeypatch.setitem(BUILT_IN._rows, "cifar100", dataclasses.replace(BUILT_IN["cifar100"], downloads=(download,)))
+    monkeypatch.setitem(BUILT_IN._items, "cifar100", dataclasses.replace(BUILT_IN["cifar100"], downloads=(download,)))
 
 
 def test_every_data_set_is_listed_with_its_size_and_what_to_put_where(

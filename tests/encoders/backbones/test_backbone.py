@@ -137,7 +137,7 @@ def test_weights_and_a_random_start_exclude_each_other() -> None:
 
 
 def test_a_prefix_stands_for_all_names_that_start_with_it() -> None:
-    table = BackboneTable("backbone", BackboneError, "hiercos.test_backbones", {})
+    table = BackboneTable("backbone", BackboneError, entry_points="hiercos.test_backbones")
 
     @table.register("wide:")
     def wide(model: str, *, pretrained: bool = True, size: int = 8) -> Backbone:

@@ -183,25 +183,6 @@ def test_with_few_validation_samples_flat_heads_learn_from_all_samples_and_other
         np.testing.assert_array_equal(sorted_rows(*parts), sorted_rows(train.features))
 
 
-@pytest.mark.parametrize(("samples", "again"), [(680, 2), (5100, 0)])
-def test_few_samples_without_validation_train_flat_heads_again_on_all_of_them(samples: int, again: int) -> None:
-    train = data(TOY17, samples)
-    learned: list[int] = []
-    trained: list[Model] = []
-
-    def counted_steps(member: Model, part: LabelledFeatures, val: None, *, name: str, epochs: int) -> None:
-        learned.append(len(part))
-        trained.append(member)
-        brief_steps(member, part, val, epochs=epochs)
-
-    model = Model(TOY17, train.features.shape[1], "flat-committee", {"size": 2, "width": 4})
-    found = model.solve(train, None, seed=0, train_member=counted_steps)
-    assert found.options["members"] == ["cross-entropy-mlp"] * 2
-    assert learned[2:] == [samples] * again
-    assert list(model.head.members) == trained[-2:]
-    assert max(learned[:2]) < samples
-
-
 @pytest.mark.parametrize(("limit", "expected"), [(680, 15), (679, None)])
 def test_flat_heads_of_many_samples_are_stopped_by_validation(
     limit: int, expected: int | None, monkeypatch: pytest.MonkeyPatch

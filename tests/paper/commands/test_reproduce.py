@@ -60,7 +60,7 @@ def test_the_results_are_left_in_the_folder_with_what_was_changed(ours: Path) ->
     assert top1["difference"] == pytest.approx(top1["ours"] - 0.7779)
     assert "training.epochs 1 instead of 100" in top1["changes"]
     record = json.loads((ours / "cifar100" / "hier-cos" / "seed-0" / "record.json").read_text(encoding="utf-8"))
-    assert top1["ours"] == record["metrics"]["top1"]
+    assert top1["ours"] == record["rules"]["none"]["metrics"]["top1"]
 
 
 def test_rows_for_programs_go_to_stdout_and_notes_to_stderr(

@@ -11,7 +11,7 @@ import typer
 
 from hiercos.cli.options.backbones import BESIDE, TFIDF
 from hiercos.cli.options.groups import OptionError
-from hiercos.training import OWN_OPTIONS, Settings, kinds, parsed
+from hiercos.training import OWN_OPTIONS, SHARED_OPTIONS, Settings, kinds, parsed
 
 if TYPE_CHECKING:
     from hiercos.records import Record
@@ -81,28 +81,23 @@ class SettingOptions:
 
         names = [*(f"{OF_BACKBONE}{name}" for name in _options_of_backbone(backbone)), FROM_SCRATCH]
         values = {**others, **self.given, "precision": precision}
-        settings = with_options(Settings(), values, trains_backbone=trains_backbone, others=names)
-        method = others.get("method") or self.given.get("method")
-        if method is not None:
-            check_effort(settings, [method])
-        return settings
+        return with_options(Settings(), values, trains_backbone=trains_backbone, others=names)
 
     def settings_of(self, methods: Iterable[str], precision: str) -> dict[str, Settings]:
         """The settings of several methods by name: each takes the options that it has."""
         from hiercos.methods import METHODS
         from hiercos.training import SettingsError, with_options
 
-        names, fields = list(methods), kinds().keys()
+        names, fields = list(methods), kinds().keys() - SHARED_OPTIONS
         options = {name: value for name, value in self.given.items() if name not in fields}
         known = {name: METHODS.options(name) for name in names}
         if unknown := [name for name in options if not any(name in own for own in known.values())]:
-            with_options(Settings(method=names[0]), dict.fromkeys(unknown))  # raises, with the nearest name
+            with_options(Settings(method=names[0]), {name: options[name] for name in unknown})  # raises
             raise SettingsError(unknown)
         found = {}
         for name in names:
             own = {option: value for option, value in self.given.items() if option in fields or option in known[name]}
             found[name] = with_options(Settings(method=name), {**own, "precision": precision})
-        check_effort(next(iter(found.values())), names)
         return found
 
 
@@ -149,16 +144,6 @@ def _options_of_backbone(name: str | None) -> Iterable[str]:
     from hiercos.encoders.backbones import BACKBONES
 
     return BACKBONES.options(name.removeprefix(BESIDE))
-
-
-def check_effort(settings: Settings, methods: list[str]) -> None:
-    """Raise for an effort that was given although none of the trained methods has one."""
-    from hiercos.methods import METHODS
-
-    if settings.effort is not None and not any("effort" in METHODS.options(name) for name in methods):
-        having = ", ".join(name for name in METHODS if "effort" in METHODS.options(name))
-        trained = f"{', '.join(methods)} {'has' if len(methods) == 1 else 'have'} no effort"
-        raise OptionError(f"--effort {settings.effort}: {trained}; methods that have one: {having}")
 
 
 def record_words(record: "Record") -> list[str]:
