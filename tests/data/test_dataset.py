@@ -85,11 +85,11 @@ def test_the_fingerprint_does_not_change_with_the_name() -> None:
         ),
         (
             {"nodes": TOY.leaves[[1, 1, 1, 0]]},
-            "toy.npz: every training sample has the label 'pet > dog'; expected at least two labels",
+            "toy.npz: every training sample has the label 'pet > dog'; expected at least two classes",
         ),
         (
             {"nodes": np.array([-1, -1, -1, 0])},
-            "toy.npz: every training sample has the label the root; expected at least two labels",
+            "toy.npz: every training sample has the label the root; expected at least two classes",
         ),
         (
             {"inputs": Texts([]), "nodes": np.zeros(0, dtype=int), "split": np.zeros(0, dtype="U5")},

@@ -149,7 +149,7 @@ def test_names_without_a_taxonomy_ask_for_one(tmp_path: Path) -> None:
         (ROWS[:3], "toy.csv: no row belongs to the split 'test'; expected rows of train and test"),
         (
             [("a cat", "cat", "train"), ("my cat", "cat", "val"), ROWS[3]],
-            "toy.csv: every training sample has the label 'pet > cat'; expected at least two labels",
+            "toy.csv: every training sample has the label 'pet > cat'; expected at least two classes",
         ),
     ],
 )

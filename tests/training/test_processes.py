@@ -50,7 +50,7 @@ def test_two_processes_train_one_model(tmp_path: Path) -> None:
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.count("17 classes, 23 nodes") == 1
-    assert result.stderr.count("hier-cos seed 0, all samples  epoch 8/8") == 1
+    assert result.stderr.count("hier-cos seed 0, all samples: epoch 8/8") == 1
     assert result.stderr.count("has no split") == 1
     record = json.loads((tmp_path / "out" / "runs" / "cross-entropy" / "seed-0" / "record.json").read_text())
     assert record["rules"]["none"]["metrics"]["top1"] > 0.9

@@ -19,6 +19,11 @@ FAST = ["--epochs", "6", "--device", "cpu", "--lr", "0.02"]
 NARROW = [*FAST, "--set", "width=16"]
 
 
+def settings(method: str) -> list[str]:
+    """A method and quick settings that it has."""
+    return ["--method", method, *(FAST if method in ("cross-entropy", "tree-logistic") else NARROW)]
+
+
 def write_data(
     path: Path,
     names: list[str],
@@ -48,7 +53,7 @@ def figures(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: Path) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "root"}, splits=("train", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "cross-entropy", *NARROW]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings("cross-entropy")]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     assert run(["report", str(tmp_path / "model"), "-o", str(tmp_path / "report.html")]) == 0
 
@@ -57,7 +62,7 @@ def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: P
 def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet", "dog": "pet", "car": "root"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *NARROW]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings(method)]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
     assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
@@ -72,7 +77,7 @@ def test_labels_of_validation_may_be_inner_nodes(
     OLD.write(tmp_path / "tree.csv")
     coarse = {"cat": "pet", "dog": "pet", "car": "root"}
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse=coarse, splits=("val", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", method, *NARROW]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings(method)]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
 
@@ -98,7 +103,7 @@ def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
         str(data),
         "--taxonomy",
         str(tmp_path / "tree.csv"),
-        *NARROW,
+        *FAST,
         "--out",
         str(tmp_path / "out"),
     ]
@@ -116,7 +121,7 @@ def test_a_graph_goes_through_train_evaluate_and_predict(
 ) -> None:
     FISH.write(tmp_path / "graph.json")
     data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"], coarse={"dog": "pet"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", method, *NARROW]
+    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), *settings(method)]
     assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
     assert float(figures(capsys)["top1"]) > 0.9
     assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
@@ -214,7 +219,7 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     )
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish"], seed=1)
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "10", *NARROW]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *settings(method)]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
@@ -239,7 +244,7 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
     OLD.write(tmp_path / "old.csv")
     NEW.write(tmp_path / "new.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", *NARROW]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), *settings("cross-entropy")]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     for names, expected in (
@@ -265,7 +270,7 @@ def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
     new = tmp_path / "new-texts.csv"
     new.write_text("text,label,split\nmeow bone,fish,train\nbone road,fish,train\nroad meow,fish,train\n")
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, "--memory", "15", *NARROW]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "15", *settings(method)]
     assert run([*train, "--out", str(tmp_path / "model")]) == 0
     capsys.readouterr()
     extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
@@ -294,7 +299,7 @@ def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
         with_ids.write(tmp_path / f"{name}.json")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["cat", "dog", "car", "fish"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), "--method", "cross-entropy", *NARROW]
+    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), *settings("cross-entropy")]
     assert run([*train, "--out", str(tmp_path / "model"), "--epochs", "40"]) == 0
     capsys.readouterr()
     assert run(["evaluate", str(tmp_path / "model"), str(old), "--format", "json"]) == 0
@@ -320,7 +325,7 @@ def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
         ),
         ("haframe", "method 'haframe' cannot be extended; methods that can: "),
     ):
-        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *NARROW]
+        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), *settings(method)]
         assert run([*train, "--out", str(tmp_path / method)]) == 0
         capsys.readouterr()
         extend = ["extend", str(tmp_path / method), str(new), "--taxonomy", str(tmp_path / "new.csv")]
