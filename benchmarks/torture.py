@@ -229,7 +229,7 @@ def command(*arguments: str) -> Action:
 
 def cases() -> list[Case]:
     """All commands with their data."""
-    data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu", "--set", "width=16"]
+    data = ["{}/data.npz", "--taxonomy", "{}/tree.json", "--device", "cpu"]
     texts = ["{}/texts.csv", "--taxonomy", "{}/tree.json", "--device", "cpu", "--set", "dim=8"]
     linear = ["--method", "cross-entropy", "--epochs", "3"]
     grown = ["{}/data.npz", "--taxonomy", "{}/grown.json", "--device", "cpu", "--epochs", "2"]

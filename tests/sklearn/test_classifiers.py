@@ -64,7 +64,7 @@ def test_the_rule_is_hops_for_the_default_method_and_none_for_others() -> None:
 
 @pytest.mark.parametrize("estimator", [HierarchicalClassifier, HierCOSClassifier])
 def test_a_clone_has_the_same_parameters_and_no_more(estimator: Any) -> None:
-    model = estimator(UNEVEN, epochs=1, dropout=0.1).fit(X, Y)
+    model = estimator(UNEVEN, epochs=1, learning_rate=0.01).fit(X, Y)
     copy = clone(model)
     assert copy.taxonomy == UNEVEN
     assert copy.get_params() == model.get_params()

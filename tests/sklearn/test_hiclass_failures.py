@@ -50,7 +50,7 @@ def test_a_class_of_level_1_has_its_frequency_where_features_say_nothing() -> No
     model = HierarchicalClassifier(random_state=0).fit(nothing, LEVELS[labels])
     assert model.classes_.tolist() == ["pet > cat", "pet > dog", "plant", "vehicle > road > car"]
     probabilities = model.predict_proba(nothing)
-    np.testing.assert_allclose(probabilities.mean(axis=0), shares[[0, 1, 3, 2]], atol=0.01)
+    np.testing.assert_allclose(probabilities.mean(axis=0), shares[[0, 1, 3, 2]], atol=0.04)  # of 40 held-out samples
     np.testing.assert_allclose(probabilities.sum(axis=1), 1, rtol=1e-12)
 
 
@@ -79,15 +79,13 @@ def test_a_class_of_weight_0_is_never_answered(estimator: object) -> None:
     assert model.classes_.tolist() == sorted(NAMES)
 
 
-def test_samples_that_count_double_are_as_good_as_samples_that_are_there_twice() -> None:
-    double = LABELS == 0
-    plain = HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0).fit(X, LABELS).predict_proba(X)
-    model = HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0)
-    weighted = model.fit(X, LABELS, np.where(double, 2, 1)).predict_proba(X)
-    twice, labels_twice = np.concatenate([X, X[double]]), np.concatenate([LABELS, LABELS[double]])
-    repeated = (
-        HierarchicalClassifier(UNEVEN, method="path-softmax", random_state=0).fit(twice, labels_twice).predict_proba(X)
-    )
+def test_samples_that_count_ninefold_are_as_good_as_samples_that_are_there_nine_times() -> None:
+    some = LABELS == 0
+    model = HierarchicalClassifier(UNEVEN, method="tree-logistic")
+    plain = model.fit(X, LABELS).predict_proba(X)
+    weighted = model.fit(X, LABELS, np.where(some, 9, 1)).predict_proba(X)
+    rows = np.concatenate([np.arange(len(X)), *[np.flatnonzero(some)] * 8])
+    repeated = model.fit(X[rows], LABELS[rows]).predict_proba(X)
     assert weighted[:, 0].mean() > plain[:, 0].mean() + 0.01
     assert abs(weighted - repeated).mean() < 0.3 * abs(weighted - plain).mean()
 

@@ -389,7 +389,8 @@ class HierarchicalClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mi
 
     def _answers(self, X: Any) -> IntArray:
         """The class of each sample, shape (M,)."""
-        classes = self.rule_(self._posterior(X)).classes
+        posterior = self._posterior(X)
+        classes = self.rule_(posterior).classes
         if (classes < 0).any():
             raise ValueError(f"rule {self.rule_.name!r}: expected a class for every sample, got an inner node")
         return classes
