@@ -231,8 +231,10 @@ def test_a_model_of_texts_is_compared_on_texts_given_or_made_of_its_ngrams(start
 def test_wide_vectors_are_compared_on_sparse_noise_and_examples_are_taken_as_they_are() -> None:
     wide = StoredModel(Model(TREE, 50_000, "tree-logistic").eval(), None)
     assert all(20 < count < 120 for count in (export_onnx(wide).sample != 0).sum(dim=1))
-    examples = 3 * np.eye(12, dtype=np.float32)
-    np.testing.assert_array_equal(export_onnx(of_vectors().stored, examples=examples).sample, examples)
+    examples = 3 * np.eye(FEATURES, dtype=np.float32)
+    export = export_onnx(of_vectors().stored, examples=examples[:1])  # a single one
+    np.testing.assert_array_equal(export.sample, examples[:1])
+    assert export.opened().outputs(examples)["leaf_scores"].shape == (FEATURES, 17)
 
 
 def test_images_are_compared_on_examples_preprocessed_for_the_graph_or_encoded_for_its_head() -> None:

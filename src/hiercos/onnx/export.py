@@ -221,10 +221,12 @@ def _sample(
     tfidf = stored.encoder.tfidf if isinstance(stored.encoder, JoinedEncoder) else stored.encoder
     if not len(examples) and isinstance(tfidf, TfidfEncoder):
         examples = _own_texts(tfidf.features)
-    if not len(examples):
-        return _image_noise(transform) if transform else _feature_noise(stored, projection)
+    if transform is not None and not len(examples):
+        return torch.randn(ROWS, 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
     if transform is not None:
         return torch.from_numpy(transform.scaled(transform.pixels(examples)))
+    if not len(examples):
+        return _feature_noise(stored, projection)
     inputs = as_inputs(examples, stored.kind)
     if projection is not None:
         return torch.tensor(np.asarray(inputs))
@@ -237,11 +239,6 @@ def _own_texts(features: TextFeatures) -> list[str]:
     ngrams = [ngram for part in features.parts for ngram in part.vocabulary]
     drawn = np.random.default_rng(0).choice(len(ngrams), (ROWS, DRAWN_NGRAMS))
     return [" ".join(ngrams[place] for place in row) for row in drawn]
-
-
-def _image_noise(transform: PixelTransform) -> Tensor:
-    """Noise in the shape of preprocessed images, (16, 3, S, S)."""
-    return torch.randn(ROWS, 3, transform.size, transform.size, generator=torch.Generator().manual_seed(0))
 
 
 def _feature_noise(stored: StoredModel, projection: Projection | None) -> Tensor:

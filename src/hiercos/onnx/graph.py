@@ -17,7 +17,6 @@ from hiercos.onnx.format import OPSET, OnnxError, onnx_library
 from hiercos.taxonomy import Taxonomy
 
 TOLERANCE = 1e-4  # maximum `largest_difference`, and the margin up to which an answer may change
-TRACED = 2  # batch size of the traced input: a dimension of 1 would be exported as fixed
 MAX_BYTES = 2**31 - 1  # limit of protobuf
 
 
@@ -79,7 +78,7 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
 
     Args:
         module: module in evaluation mode, on the CPU.
-        sample: inputs to trace, at least two rows.
+        sample: inputs, of which the first and the last are traced.
         takes: name of the input.
         gives: names of the outputs.
 
@@ -89,11 +88,12 @@ def onnx_graph(module: nn.Module, sample: Tensor, *, takes: str, gives: Sequence
     for library in ("onnx", "onnxscript", "onnxruntime"):
         onnx_library(library)
     with torch.no_grad(), quiet_export():
-        module(sample[:TRACED])  # fills the caches of the taxonomy, so that this is not traced
+        traced = torch.cat([sample[:1], sample[-1:]])  # two rows: a dimension of 1 would be exported as fixed
+        module(traced)  # fills the caches of the taxonomy, so that this is not traced
         try:
-            traced = torch.export.export(module, (sample[:TRACED],), dynamic_shapes=({0: torch.export.Dim("batch")},))
+            exported = torch.export.export(module, (traced,), dynamic_shapes=({0: torch.export.Dim("batch")},))
             program = torch.onnx.export(
-                traced,
+                exported,
                 dynamo=True,
                 opset_version=OPSET,
                 input_names=[takes],
