@@ -6,7 +6,8 @@ For a model of features (the head that hiercos train makes of ICD-10-CM, chapter
   time per sample in onnxruntime over PyTorch for batches of 1, 4 and 256, same threads, all outputs, measured in turn.
 
 With --texts MODEL DATA (as often as you like) instead, for folders of models of texts: the largest difference of any
-probability of the file from the folder's, answers that differ, size of both files, and texts a second of processor time, without torch.
+probability of the file from the folder's, answers that differ, size of both files, and texts a second of processor time
+(without torch).
 """
 
 import argparse
