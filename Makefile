@@ -11,7 +11,7 @@ export HIERCOS_SHARED ?= $(abspath $(SHARED))
 endif
 unexport PYTHONDONTWRITEBYTECODE# the tests start a hundred processes, which should not compile everything anew
 
-.PHONY: demo test check lint types tests docs bench torture fuzz audit clean
+.PHONY: demo test check lint types tests docs bench torch-free torture fuzz audit clean
 
 demo: $(VENV)/.demo  ## compare flat and hierarchical classifiers on ICD-10-CM; the report is demo/report.html
 	$(BIN)/hiercos compare icd10cm:9,10,11,13 --seeds 3 --set patience=2 --set max_epochs=20 --effort quick --jobs 2 --out demo
@@ -38,6 +38,9 @@ docs: $(VENV)/.docs  ## build the documentation strictly into site/
 
 bench: $(VENV)/.test  ## the benchmarks that need neither a model nor data of yours
 	for script in $(BENCHMARKS); do $(BIN)/python benchmarks/$$script.py || exit 1; done
+
+torch-free: $(VENV)/.test  ## the installation without torch of docs/export.md, in an environment of its own
+	$(BIN)/pytest -m slow tests/onnx
 
 torture: $(VENV)/.test  ## end every command at each of its file operations, and change bytes of stored files
 	$(BIN)/python benchmarks/torture.py

@@ -4,6 +4,10 @@ For a model of features (the head that hiercos train makes of ICD-10-CM, chapter
 (EfficientNet-Lite0 and head, on the groceries), each trained here first, prints for the float and the int8 file:
   size, the largest difference of any output to PyTorch's on a batch of test samples, HOPS and top-1 on all of them;
   time per sample in onnxruntime over PyTorch for batches of 1, 4 and 256, same threads, all outputs, measured in turn.
+
+With --texts MODEL DATA (as often as you like) instead, for folders of models of texts: the largest difference of any
+probability of the file from the folder's, answers that differ, size of both files, and texts a second of processor time
+(without torch).
 """
 
 import argparse
@@ -12,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
+from time import process_time
 
 import numpy as np
 import onnxruntime
@@ -21,14 +26,16 @@ from torch import Tensor
 from geometry import THREADS, interleaved_seconds
 from hiercos.cli.app import run
 from hiercos.data import Dataset, Float32Array, Inputs, Vectors, load_test_samples
-from hiercos.encoders import TfidfEncoder, channels_last
-from hiercos.model import load_model
+from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder, channels_last
+from hiercos.model import load_model, posterior_of
 from hiercos.onnx import (
+    InferenceConfig,
     OnnxExport,
     OnnxModel,
     Start,
     export_onnx,
     largest_difference,
+    load_onnx_model,
     open_onnx_model,
     quality,
     to_int8,
@@ -105,21 +112,45 @@ def export_of(folder: Path, data: str, start: Start) -> tuple[OnnxExport, Datase
     return export, load_test_samples(data, export.description.taxonomy)
 
 
+def print_texts(folder: str, data: str, threads: int) -> None:
+    """A row of a table: an exported model of texts beside its folder, on all test texts of the data."""
+    stored = load_model(folder)
+    texts = load_test_samples(data, stored.model.taxonomy, on_error="skip").inputs
+    expected = posterior_of(stored, texts, ReadConfig(SingleDevice("cpu")))
+    with TemporaryDirectory() as written:
+        files = export_onnx(stored).write(Path(written, "model.onnx"))
+        size = sum(file.stat().st_size for file in files)
+        model = load_onnx_model(files[0], threads=threads)
+    start = process_time()
+    found = list(model.posteriors(texts, InferenceConfig()))
+    rate = len(texts) / (process_time() - start)
+    difference = np.abs(np.concatenate([part.classes for part in found]) - expected.classes).max()
+    answers = np.concatenate([model.rule.ranking(part).argmax(axis=1) for part in found])
+    changed = (answers != stored.rule.ranking(expected).argmax(axis=1)).sum()
+    sizes = f"{stored.model.input_width:,} | {stored.model.taxonomy.num_classes:,} | {len(texts):,}"
+    print(f"| {data} | {sizes} | {difference:.1e} | {changed} | {size:,} | {rate:,.0f} |", flush=True)
+
+
 def main() -> None:
     """Train, export and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=THREADS, help="of torch and of onnxruntime")
+    parser.add_argument("--texts", nargs=2, action="append", default=[], metavar=("MODEL", "DATA"))
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     versions = f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}"
     print(f"{versions}, {options.threads} threads, {platform.machine()}")
+    for model, data in options.texts:
+        print_texts(model, data, options.threads)
+    if options.texts:
+        return
     with TemporaryDirectory() as folder:
         texts, images = Path(folder, "texts"), Path(folder, "images")
         trained("icd10cm:9,10", texts, "--epochs", "10")
         export, samples = export_of(texts, "icd10cm:9,10", "features")
         encoder = load_model(texts).encoder
         assert isinstance(encoder, TfidfEncoder)
-        features = Vectors(encoder.features.transform(samples.inputs.values(range(len(samples.inputs)))))
+        features = Vectors(encoder.features.transform(samples.inputs.values(range(len(samples.inputs)))).toarray())
         print_model("features of ICD-10-CM", export, samples, features, options.threads)
         trained("groceries", images, "--epochs", "10")
         export, samples = export_of(images, "groceries", "inputs")

@@ -1,19 +1,22 @@
 """Models of every kind as ONNX graphs. Torch takes a second for each, so the tests share them."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import torch
 
-from blobs import cloud
-from colours import TREE, small_backbone
+from blobs import blob_data, cloud
+from colours import TREE, colour_data, small_backbone
+from docstrings import docstring_data
 from hiercos import Taxonomy
+from hiercos.data import Inputs, load_dataset
 from hiercos.decisions import rule
 from hiercos.encoders.encoder import FrozenEncoder, TfidfEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import Model, Projection, csr_tensor
 from hiercos.model import StoredModel
 from hiercos.onnx.export import OnnxExport, export_onnx
+from hiercos.training import Features, Settings, train
 from trees import TOY17
 
 TEXTS = ("red car", "red cat", "blue car", "blue dog", "green dog", "a red truck")
@@ -75,3 +78,18 @@ def of_images() -> Exported:
 
 def _exported(stored: StoredModel) -> Exported:
     return Exported(stored, export_onnx(stored))
+
+
+def trained_default(name: str) -> tuple[StoredModel, Inputs]:
+    """The default method, trained in seconds, and the inputs of its data."""
+    makers = {"icd10cm": partial(load_dataset, "icd10cm:8"), "docstrings": docstring_data, "images": _frozen_features}
+    data = makers.get(name, partial(blob_data, TOY17, 340))()
+    stored = train(data, Settings("committee", effort="quick")).classifier
+    return stored, (data.dataset if isinstance(data, Features) else data).inputs
+
+
+def _frozen_features() -> Features:
+    backbone, data = small_backbone().eval(), colour_data(160)
+    with torch.no_grad():
+        features = backbone(backbone.preprocess(data.inputs.values(range(160))))
+    return Features(data, features, FrozenEncoder(backbone))

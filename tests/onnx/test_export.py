@@ -10,27 +10,37 @@ import torch
 from torch import Tensor, nn
 
 from blobs import FEATURES, cloud
-from colours import TREE, small_backbone
+from colours import TREE, colour_data, small_backbone
+from docstrings import docstring_data
 from hiercos import Taxonomy
 from hiercos.data import Vectors
 from hiercos.decisions import RULES, Posterior, rule
+from hiercos.encoders import ReadConfig, SingleDevice, TfidfEncoder
 from hiercos.encoders.backbones import Backbone
 from hiercos.encoders.encoder import FineTunedEncoder, FrozenEncoder
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import METHODS, Model
-from hiercos.model import StoredModel, save_model
+from hiercos.model import StoredModel, posterior_of, save_model
 from hiercos.onnx.format import DIGITS, OPSET, SEAL, OnnxError, TextMap, read_description, sealed
 from hiercos.pixels import PixelTransform
+from hiercos.training import INPUTS, Settings, train
 from trees import TOY17
 
 onnx = pytest.importorskip("onnx")
 onnxruntime = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
 from hiercos.cli.app import run  # noqa: E402
-from hiercos.onnx.export import compared, export_onnx, quality, to_int8  # noqa: E402  # noqa: E402
-from hiercos.onnx.graph import disagreement, largest_difference, onnx_graph, with_simple_activations  # noqa: E402
-from hiercos.onnx.model import load_onnx_model  # noqa: E402
-from onnx_exports import TEXTS, of_images, of_texts, of_vectors, untrained  # noqa: E402
+from hiercos.onnx.export import Start, compared, export_onnx, quality, to_int8  # noqa: E402
+from hiercos.onnx.graph import (  # noqa: E402
+    TOLERANCE,
+    changed_answers,
+    disagreement,
+    largest_difference,
+    onnx_graph,
+    with_simple_activations,
+)
+from hiercos.onnx.model import InferenceConfig, load_onnx_model  # noqa: E402
+from onnx_exports import TEXTS, of_images, of_texts, of_vectors, trained_default, untrained  # noqa: E402
 
 SHAPES = (["batch", 3], [3], ["batch", 3])  # of an activation's input, slopes and output
 UNEVEN = Taxonomy.from_paths([("f",), ("a", "d"), ("b", "e"), ("a", "c")])
@@ -194,9 +204,67 @@ def test_nothing_is_exported_that_differs_from_torch(change: float, shown: str) 
     module = deepcopy(export.module)
     with torch.no_grad():
         next(module.head.parameters()).add_(change)
-    with pytest.raises(OnnxError, match=rf"^onnxruntime and PyTorch differ by {shown}, more than 1e-05: nothing was"):
+    with pytest.raises(OnnxError, match=rf"^onnxruntime and PyTorch differ by {shown}, more than 0.0001: nothing was"):
         compared(replace(export, module=module))
     assert compared(export).difference <= 1e-5
+
+
+def test_answers_count_as_changed_where_the_likeliest_class_leads_by_more_than_rounding() -> None:
+    expected = np.array([[0.5, 0.3, 0.2], [0.4, 0.39991, 0.20009], [0.3, 0.1, 0.6], [0.4, 0.3998, 0.2002]])
+    assert changed_answers(expected, expected) == 0
+    assert changed_answers(expected[:, [1, 0, 2]], expected) == 2  # the first and the last
+    assert changed_answers(np.ones((2, 1)), np.ones((2, 1))) == 0
+
+
+@pytest.mark.parametrize("start", ["inputs", "features"])
+def test_a_model_of_texts_is_compared_on_texts_given_or_made_of_its_ngrams(start: Start) -> None:
+    texts = TextFeatures.fit(list(docstring_data().inputs))
+    model = Model(TREE, texts.width, "tree-logistic").eval()
+    stored = StoredModel(model, TfidfEncoder(texts))
+    given = export_onnx(stored, start=start, examples=TEXTS).sample
+    np.testing.assert_array_equal(given, texts.transform(TEXTS).toarray())
+    made = export_onnx(stored, start=start).sample
+    np.testing.assert_allclose(made.norm(dim=1), 1, rtol=1e-5)
+    assert all(8 <= count < 400 for count in (made > 0).sum(dim=1))  # of 20,000 n-grams
+
+
+def test_wide_vectors_are_compared_on_sparse_noise_and_examples_are_taken_as_they_are() -> None:
+    wide = StoredModel(Model(TREE, 50_000, "tree-logistic").eval(), None)
+    assert all(20 < count < 120 for count in (export_onnx(wide).sample != 0).sum(dim=1))
+    examples = 3 * np.eye(FEATURES, dtype=np.float32)
+    export = export_onnx(of_vectors().stored, examples=examples[:1])  # a single one
+    np.testing.assert_array_equal(export.sample, examples[:1])
+    assert export.opened().outputs(examples)["leaf_scores"].shape == (FEATURES, 17)
+
+
+def test_images_are_compared_on_examples_preprocessed_for_the_graph_or_encoded_for_its_head() -> None:
+    stored, images = of_images().stored, colour_data().inputs.values(range(3))
+    whole, head = (export_onnx(stored, start=start, examples=images).sample for start in ("inputs", "features"))
+    np.testing.assert_allclose(whole, stored.encoder.backbone.preprocess(images), atol=1e-6)
+    np.testing.assert_allclose(head, stored.encoder.backbone(whole).detach(), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", ["icd10cm", "docstrings", "vectors", "images"])
+def test_the_default_method_answers_as_its_folder_does_on_real_rows(name: str) -> None:
+    stored, inputs = trained_default(name)
+    export = export_onnx(stored)
+    expected = posterior_of(stored, inputs, ReadConfig(SingleDevice("cpu"))).classes
+    found = np.concatenate([part.classes for part in export.opened().posteriors(inputs, InferenceConfig())])
+    assert len(found) > 100
+    assert max(export.difference, np.abs(found - expected).max()) <= TOLERANCE
+    assert changed_answers(found, expected) == 0
+
+
+def test_an_export_reads_the_texts_of_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    train(docstring_data(), Settings("cross-entropy", epochs=1, dim=8), folder=tmp_path / "model")
+    command = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "model.onnx")]
+    assert run(command) == 0
+    (tmp_path / "model" / INPUTS).write_text("{}")
+    assert run(command) == 2
+    assert INPUTS in capsys.readouterr().err.splitlines()[-1]
+    (tmp_path / "model" / INPUTS).unlink()  # to keep them private
+    assert run(command) == 0
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,19 @@
 import csv
 import io
 import json
+import os
+import re
+import shutil
 import subprocess
 import sys
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 
 import numpy as np
 import pytest
 from lightning_fabric import Fabric
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from answer_rows import stored_rows
 from blobs import cloud
@@ -26,21 +32,65 @@ pytest.importorskip("onnxscript")
 from hiercos.cli.app import run
 from onnx_exports import TEXTS, of_energies, of_images, of_texts, of_vectors
 
+ROOT = Path(__file__).parents[2]
+REQUIREMENTS = [line for line in (ROOT / "requirements-onnx.txt").read_text().splitlines() if not line.startswith("#")]
+SECTION = (ROOT / "docs" / "export.md").read_text(encoding="utf-8").partition("## Without torch")[2]
 WITHOUT_TORCH = """
 import json, sys
+commands, absent = map(json.loads, sys.argv[1:])
 
-class NoTorch:
+class Absent:
     def find_spec(self, name, path=None, target=None):
-        if name.partition(".")[0] == "torch":
+        if name.partition(".")[0] in absent:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-sys.meta_path.insert(0, NoTorch())
+sys.meta_path.insert(0, Absent())
 from hiercos.cli.app import run
-codes = [run(arguments) for arguments in json.loads(sys.argv[1])]
-imported = {name.partition(".")[0] for name, module in sys.modules.items() if module}
-assert not imported & {"torch", "lightning_fabric", "torchmetrics"}, imported
-sys.exit(max(codes))
+sys.exit(max(run(arguments) for arguments in commands))
 """
+
+
+def absent_modules() -> list[str]:
+    """Modules that are installed here, and are not where only the requirements of ONNX files are."""
+    present, waiting = {"hiercos"}, [*REQUIREMENTS]
+    while waiting:
+        requirement = Requirement(waiting.pop())
+        name = canonicalize_name(requirement.name)
+        if name not in present and (requirement.marker is None or requirement.marker.evaluate({"extra": ""})):
+            present.add(name)
+            waiting += requires(name) or []
+    owners = packages_distributions().items()
+    return [module for module, names in owners if not present & {canonicalize_name(name) for name in names}]
+
+
+def test_the_requirements_without_torch_are_those_of_the_package_and_are_printed() -> None:
+    ours = [Requirement(line) for line in requires("hiercos")]
+    known = {(canonicalize_name(each.name), each.specifier) for each in ours}
+    assert {(canonicalize_name(each.name), each.specifier) for each in map(Requirement, REQUIREMENTS)} <= known
+    assert re.findall(r"```text\n(.*?)\n```", SECTION, flags=re.DOTALL)[0].splitlines() == REQUIREMENTS
+    assert {"torch", "sklearn", "torchmetrics", "lightning_fabric", "onnx"} <= set(absent_modules())
+
+
+@pytest.mark.slow
+def test_the_printed_commands_install_and_predict_without_torch(tmp_path: Path) -> None:
+    clone, names = tmp_path / "clone", ("pyproject.toml", "README.md", "LICENSE", "constraints.txt")
+    for name in ("src", "recipes"):
+        shutil.copytree(ROOT / name, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in (*names, "requirements-onnx.txt"):
+        shutil.copy(ROOT / name, clone / name)
+    of_texts().export.write(clone / "model.onnx")
+    (clone / "titles.csv").write_text("\n".join(["text", *TEXTS]))
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "fresh"], check=True)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment = {**kept, "PATH": f"{tmp_path / 'fresh' / 'bin'}:{os.environ['PATH']}"}
+    commands = re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)[0]
+    subprocess.run(["bash", "-euc", commands], check=True, cwd=clone, env=environment)
+    with (clone / "answers.csv").open(newline="") as file:
+        answers = [row["class"] for row in csv.DictReader(file)]
+    assert answers == [answer["label"] for answer in of_texts().export.opened().predict(list(TEXTS))]
+    installed = subprocess.run(["pip", "freeze"], check=True, env=environment, capture_output=True, text=True).stdout
+    assert "hiercos" in installed
+    assert "torch" not in installed
 
 
 def inputs_in(folder: Path) -> dict[str, str]:
@@ -63,7 +113,10 @@ def test_predictions_without_torch_equal_those_with_it(tmp_path: Path) -> None:
             [*command, "--batch-size", "5", "--workers", "2", "--output", str(tmp_path / f"{kind}-answers.csv")]
         )
     result = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TORCH, json.dumps(commands)], check=False, capture_output=True, text=True
+        [sys.executable, "-c", WITHOUT_TORCH, json.dumps(commands), json.dumps(absent_modules())],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     assert result.returncode == 0, result.stderr
     for kind, (stored, _) in models.items():

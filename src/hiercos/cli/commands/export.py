@@ -68,7 +68,7 @@ def export(
 ) -> None:
     """Write a model as an ONNX file that hiercos predict and any ONNX runtime can use without torch.
 
-    The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-5.
+    The exported model is first compared with PyTorch: nothing is written if they differ by more than 1e-4.
     """
     if onnx.suffix.lower() != ".onnx":
         raise OptionError(f"--onnx {onnx}: expected a name that ends in .onnx")
@@ -79,6 +79,7 @@ def export(
     from hiercos.errors import DataError
     from hiercos.onnx import OPSET, export_onnx, text_map_name, to_int8
     from hiercos.paper import level_model
+    from hiercos.training import read_report_inputs
 
     if stored.kind == "texts" and options.start == "inputs":
         check_target("--onnx", onnx.with_name(text_map_name(onnx, "0" * 8)))  # the second file has a longer name
@@ -88,7 +89,8 @@ def export(
         if samples is not None:
             typer.echo(_pruning_table(whole, stored, samples, options.level), err=True)
             samples = None
-    exact = export_onnx(stored, start=options.start)  # type: ignore[arg-type]  # one of the two, as checked
+    texts = [each["text"] for each in read_report_inputs(folder.path).values() if each.get("text")]
+    exact = export_onnx(stored, start=options.start, examples=texts)  # type: ignore[arg-type]  # one of the two, as checked
     if samples is not None and samples.inputs.kind != exact.description.kind:
         raise DataError(
             f"{options.data}: expected {exact.description.kind}, which the file takes, got {samples.inputs.kind}"
