@@ -27,7 +27,7 @@ from hiercos.report.statements import mistake_summary
 from hiercos.storage import write
 
 RULES_LEGEND = (
-    "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + default: the "
+    "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + auto: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
 FIRST = ("ship", "few-rows", "flat", "tree", "rule")  # kinds of statements before the picture
