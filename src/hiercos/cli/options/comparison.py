@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hiercos.report import Recommendation, Results, Statement
 
 FLATTERED = "the test rows themselves, which flatters it, because a run has stored no others"
-SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
+SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's rows and seeds that take some seconds
 
 
 @dataclass(frozen=True)
@@ -193,13 +193,11 @@ def recommended(
     classes = dataset.taxonomy.num_classes
     tests = int((dataset.labels[dataset.rows("test")] < classes).sum())
     held_out = all(HELD_OUT in opened(out / RUNS / each.method / f"seed-{each.seed}") for each in records)
-    slow = tests * classes * len({record.seed for record in records}) >= SLOW_ENTRIES
-    found = [
-        AnswerTable.of(records, out, held_out=each, announce=_announce_ranking if slow else None)
-        for each in (False, held_out)
-    ]
-    tested, deciding = found if held_out else (found[0], found[0])
-    count = deciding.values(records[0].name, "top1").shape[1]
+    deciding = AnswerTable.of(records, out, held_out=held_out)
+    tested = AnswerTable.of(records, out) if held_out else deciding
+    seeds, count = deciding.values(records[0].name, "top1").shape
+    if seeds * count * classes >= SLOW_ENTRIES:
+        deciding = replace(deciding, announce=_announce_ranking)
     kind = "validation" if records[0].data["sizes"]["val"] else "held-out training"
     rows = f"{count} {kind} rows" if held_out else FLATTERED
     variants = summarize(tested.answered(records))
@@ -209,7 +207,7 @@ def recommended(
 
 
 def _announce_ranking(variant: str) -> None:
-    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
+    typer.echo(f"Computing HOPS and log loss of each row under {variant}.", err=True)
 
 
 def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
