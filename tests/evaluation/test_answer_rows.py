@@ -13,7 +13,7 @@ from hiercos import Taxonomy
 from hiercos.benchmark import Entry, compare
 from hiercos.decisions import Decision, rule
 from hiercos.evaluation import AnswerTable
-from hiercos.evaluation.answer_rows import posterior_rows, top1_and_distances
+from hiercos.evaluation.answer_rows import ANSWER_METRICS, posterior_rows, top1_and_distances
 from hiercos.evaluation.variant_answers import rule_of
 from hiercos.metrics import functional
 from hiercos.records import Record
@@ -45,7 +45,7 @@ def test_the_means_of_the_rows_are_the_metrics_of_the_records(tmp_path: Path) ->
     table = AnswerTable.of(records, tmp_path)
     for name in ("none", "crm", "hops", "auto"):
         own = [record for record in records if record.rule == name]
-        top1, ahd = table.rows[own[0].name].mean(axis=0)
+        top1, ahd = (table.values(own[0].name, metric).mean() for metric in ("top1", "ahd_at_1"))
         assert top1 == pytest.approx(np.mean([record.metrics["top1"] for record in own]))
         assert ahd == pytest.approx(np.mean([record.metrics["ahd_at_1"] for record in own]))
         for metric in ("hops", "log_loss"):
@@ -60,7 +60,7 @@ def test_a_run_stores_the_hops_of_its_rows_under_the_rules_it_was_measured_with(
     fabric.launch()
     config = Settings(method="cross-entropy", epochs=1, batch_size=32)
     train(blob_data(TOY17, 340), config, fabric=fabric, folder=tmp_path, rules=("crm", "hops", "default"))
-    tested = run_folder.tested_run(tmp_path)
+    tested = run_folder.tested_run(tmp_path, held_out=False)
     decided = rule_of(Record.read(tmp_path, name))
     ranking = torch.from_numpy(decided.ranking(tested.posterior))
     wanted = functional.hops(ranking, torch.from_numpy(tested.labels), TOY17).numpy()
@@ -103,7 +103,7 @@ def test_rows_of_inner_nodes_count_for_the_log_loss_as_in_the_records(tmp_path: 
         mirrored = table.difference("cross-entropy", "hier-cos", metric)
         assert mirrored == pytest.approx((-found[0], -found[2], -found[1]))
     assert sorted(announced) == ["cross-entropy", "hier-cos"]  # once each
-    assert "_draws" not in repr(table)
+    assert "array" not in repr(table)
 
 
 def test_records_take_the_answers_of_a_rule_that_answers_with_inner_nodes(tmp_path: Path) -> None:
@@ -122,9 +122,39 @@ def test_records_take_the_answers_of_a_rule_that_answers_with_inner_nodes(tmp_pa
     assert variants["cross-entropy"].values("top1") == pytest.approx(plain)
 
 
+def table_of(rows: dict[str, np.ndarray]) -> AnswerTable:
+    """A table of top-1 and AHD@1 of one seed of each variant, shape (M, 2)."""
+    tables = {(name, ANSWER_METRICS): values[None] for name, values in rows.items()}
+    return AnswerTable(dict.fromkeys(rows, ()), tables=tables)
+
+
+def test_held_out_rows_are_those_of_the_validation_split_by_the_model_before_the_last_fit(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    data = blob_data(TOY17, 340)
+    entry = Entry(Settings(method="cross-entropy", epochs=2, batch_size=32), ("none", "crm"))
+    records = compare(fabric, data, [entry], [0, 1], tmp_path)
+    table = AnswerTable.of(records[::-1], tmp_path, held_out=True)  # seeds in ascending order whatever that of records
+    for rule_name in ("none", "crm"):
+        own = [record for record in records if record.rule == rule_name]
+        assert table.values(own[0].name, "ahd_at_1").shape == (2, len(data.samples("val").labels))
+    found = table.values("cross-entropy", "top1").mean(axis=1)
+    assert found == pytest.approx([record.validation_top1 for record in records if record.rule == "none"])
+
+
+def test_without_validation_rows_the_held_out_ones_are_those_of_training(tmp_path: Path) -> None:
+    fabric = Fabric(accelerator="cpu", devices=1)
+    fabric.launch()
+    data = blob_data(TOY17, 340)
+    data = features_of(replace(data.dataset, split=np.where(data.dataset.split == "val", "train", data.dataset.split)))
+    records = compare(fabric, data, [Entry(Settings(method="cross-entropy", epochs=2, batch_size=32))], [0], tmp_path)
+    held = AnswerTable.of(records, tmp_path, held_out=True).values("cross-entropy", "log_loss")
+    assert held.shape == (1, len(data.dataset.training_rows))
+
+
 def test_variants_with_equal_values_differ_by_exactly_0() -> None:
     values = np.random.default_rng(0).random((50, 2))
-    table = AnswerTable({"a": values, "b": values + np.array([0, 1])})
+    table = table_of({"a": values, "b": values + np.array([0, 1])})
     assert table.difference("a", "b", "top1") == (0, 0, 0)
     assert table.difference("a", "b", "ahd_at_1") == pytest.approx((-1, -1, -1))
 
@@ -132,7 +162,7 @@ def test_variants_with_equal_values_differ_by_exactly_0() -> None:
 def test_a_difference_has_the_interval_of_its_rows() -> None:
     generator = np.random.default_rng(0)
     ours = np.stack([generator.random(2000) < 0.8, generator.random(2000)], axis=1).astype(float)
-    table = AnswerTable({"ours": ours, "flat": np.zeros_like(ours)})
+    table = table_of({"ours": ours, "flat": np.zeros_like(ours)})
     mean, low, high = table.difference("ours", "flat", "top1")
     assert mean == pytest.approx(ours[:, 0].mean())
     half = 1.96 * ours[:, 0].std() / np.sqrt(2000)

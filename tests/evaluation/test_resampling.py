@@ -1,7 +1,15 @@
+import math
+
 import numpy as np
 import pytest
 
-from hiercos.evaluation.resampling import ClassAverages, bootstrap_difference, bootstrap_interval, sample_means
+from hiercos.evaluation.resampling import (
+    ClassAverages,
+    bootstrap_difference,
+    bootstrap_interval,
+    sample_means,
+    unlucky_mean,
+)
 
 
 def test_means_leave_out_samples_that_do_not_count() -> None:
@@ -97,3 +105,17 @@ def test_the_paired_test_over_classes_is_that_of_swapping_samples() -> None:
         larger += abs(swapped) >= abs(gap(first, second)) - 1e-12
     assert found.difference[0] == pytest.approx(gap(first, second))
     assert found.p_value[0] == pytest.approx((1 + larger) / 301)
+
+
+def test_bad_luck_is_the_higher_half_of_the_draws_of_rows_and_of_one_run() -> None:
+    rows = np.random.default_rng(0).normal(1, 2, 4000)
+    half = math.sqrt(2 / math.pi) * 2 / math.sqrt(4000)  # mean of the upper half of a normal distribution
+    assert unlucky_mean(rows[None]) == pytest.approx(rows.mean() + half, abs=half / 4)
+    far = np.stack([rows - 1, rows + 1, rows + 1, rows - 1])
+    assert unlucky_mean(far) == pytest.approx(rows.mean() + 1, abs=half / 2)  # of two runs the half is the worse run
+
+
+def test_samples_that_do_not_count_change_no_luck() -> None:
+    rows = np.array([[1.0, np.nan, 1.0, np.nan]])
+    assert unlucky_mean(rows) == 1
+    assert math.isnan(unlucky_mean(rows * np.nan))

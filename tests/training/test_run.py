@@ -22,6 +22,7 @@ def test_a_run_leaves_its_record_model_scores_and_log(fabric: Fabric, tmp_path: 
     record = train(data, CONFIG, fabric=fabric, folder=folder).records["none"]
     assert {file.name for file in folder.iterdir()} == {
         "config.json",
+        "held-out",
         "log.csv",
         "model.safetensors",
         "record.json",

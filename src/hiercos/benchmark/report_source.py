@@ -33,6 +33,7 @@ class ReportSource:
         statements: JSON values of the statements of the verdict of a comparison; empty for a run.
         row_spread: half-widths of intervals over the test rows, see `AnswerTable.spread`; empty for a run.
         recommended: name of the recommended variant, or of a single model under its own rule; "" if there is none.
+        recommended_seed: seed of the run of the recommended variant to ship; None if it is not known.
         reference: name of the variant that the others are compared with; "" for none.
         interval: convention of the intervals.
     """
@@ -40,6 +41,7 @@ class ReportSource:
     folder: Path
     records: Sequence[Record]
     recommended: str = ""
+    recommended_seed: int | None = None
     reference: str = ""
     interval: str = "sample"
     statements: Sequence[Mapping[str, Any]] = ()
@@ -83,6 +85,7 @@ class ReportSource:
             folder,
             records,
             recommended=results.get("recommended", ""),
+            recommended_seed=results.get("recommended_seed"),
             reference=tables[0].get("reference") or "",
             interval=results.get("interval", "sample"),
             statements=results.get("statements") or (),
@@ -102,7 +105,7 @@ class ReportSource:
         return _run_folder(self.folder, row)
 
     def analysis(self, variant: str = "", *, with_inputs: bool = True) -> Analysis | None:
-        """Analysis of the answers of one variant, of its seed with the best top-1 on validation.
+        """Analysis of the answers of one variant, of the seed to ship, or that with the best top-1 on validation.
 
         There is none for learning curves, and for a graph that is not a tree.
 
@@ -122,7 +125,9 @@ class ReportSource:
             )
         nearest = min(self.records, key=lambda record: record.metrics["ahd_at_1"]).name
         chosen = variant or self.recommended or nearest
-        record = max((each for each in self.records if each.name == chosen), key=lambda each: each.validation_top1)
+        seed = self.recommended_seed if chosen == self.recommended else None
+        own = [each for each in self.records if each.name == chosen]
+        record = max(own, key=lambda each: (each.seed == seed, each.validation_top1))
         folder = self.run_folder(record)
         answers = VariantAnswers.read(record, folder)
         if not answers.taxonomy.is_tree or not len(answers.labels):
@@ -161,6 +166,7 @@ _ROW_SCHEMA: dict[str, Any] = {"method": str, "rule": str, "seed": int, "shots":
 _SCHEMA: dict[str, Any] = dict.fromkeys(("recommended", "interval"), str | None) | {
     "tables": list | None,
     "statements": list | None,
+    "recommended_seed": int | None,
     "row_spread": dict | None,
 }
 

@@ -14,6 +14,7 @@ from .resampling import ClassAverages as ClassAverages
 from .resampling import bootstrap_difference as bootstrap_difference
 from .resampling import bootstrap_interval as bootstrap_interval
 from .resampling import sample_means as sample_means
+from .resampling import unlucky_mean as unlucky_mean
 from .sample_metrics import LabelledPosterior as LabelledPosterior
 from .sample_metrics import SampleMetrics as SampleMetrics
 from .sample_metrics import class_rows as class_rows

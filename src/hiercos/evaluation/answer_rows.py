@@ -1,14 +1,15 @@
-"""Top-1, AHD@1, HOPS and log loss of each test sample of a run; paired differences over these rows."""
+"""Top-1, AHD@1, HOPS and log loss of each test or held-out sample of a run; paired differences over these rows."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
 
 from hiercos.decisions import ROWS_AT_ONCE, Decision, Posterior, Rule
-from hiercos.evaluation.resampling import bootstrap_means, percentiles, sample_means
+from hiercos.evaluation.resampling import bootstrap_interval
 from hiercos.evaluation.variant_answers import rule_of
 from hiercos.metrics import functional as HF
 from hiercos.records import RUNS, Record
@@ -20,22 +21,23 @@ ANSWER_METRICS = ("top1", "ahd_at_1")  # columns of `answer_rows`
 POSTERIOR_METRICS = ("hops", "log_loss")  # columns of `posterior_rows`, which take longer
 
 
-def answer_rows(folder: Path, rule_name: str) -> FloatArray:
+def answer_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> FloatArray:
     """Top-1 and AHD@1 of each test sample of a finished run, from its stored scores.
 
     Args:
         folder: folder of the run.
         rule_name: name of the decision rule that answers.
+        held_out: whether to take the held-out samples instead of those of the test split.
 
     Returns:
         1 for a right answer and 0 for a wrong one, then the tree distance of the answer; shape (M, 2).
     """
-    tested = tested_run(folder)
+    tested = tested_run(folder, held_out=held_out)
     decision = rule_of(Record.read(folder, rule_name))(tested.posterior)
     return top1_and_distances(decision, tested.labels, tested.posterior.taxonomy)
 
 
-def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
+def posterior_rows(folder: Path, rule_name: str, *, held_out: bool = False) -> FloatArray:
     """HOPS of the ranking and log loss of each test sample of a finished run, from its stored scores.
 
     As in the metrics of a record, a sample labelled with an inner node counts for the log loss alone.
@@ -43,11 +45,12 @@ def posterior_rows(folder: Path, rule_name: str) -> FloatArray:
     Args:
         folder: folder of the run.
         rule_name: name of the decision rule that ranks the classes.
+        held_out: whether to take the held-out samples instead of those of the test split.
 
     Returns:
         Shape (M, 2), nan where a sample does not count.
     """
-    tested, decided = tested_run(folder), rule_of(Record.read(folder, rule_name))
+    tested, decided = tested_run(folder, held_out=held_out), rule_of(Record.read(folder, rule_name))
     posterior, labels, stored, tables = tested.posterior, tested.labels, tested.hops(decided), []
     for start, batch in zip(range(0, len(labels), ROWS_AT_ONCE), posterior.batches(ROWS_AT_ONCE), strict=True):
         rows = slice(start, start + len(batch))
@@ -88,87 +91,82 @@ def top1_and_distances(decision: Decision, labels: IntArray, taxonomy: Taxonomy)
 
 @dataclass(frozen=True, eq=False)
 class AnswerTable:
-    """Rows of every variant of a comparison, the mean over its seeds.
+    """Metrics of every variant of a comparison on each row, seed by seed, computed on demand.
 
     Attributes:
-        rows: table of `answer_rows` by variant name, shape (M, 2) each, of the same test samples.
-        runs: folder and rule name of each run of a variant, by variant name; `posterior_rows` are computed from them on
-            demand.
+        runs: folder and rule name of each run of a variant, by variant name.
+        held_out: whether the rows are those held out while the models were trained, instead of the test split.
         announce: function called with the name of a variant before its `posterior_rows` are computed, which takes long
             for many classes; None for none.
-        seed_means: means of `answer_rows` of each run, shape (2,), by variant name and seed.
+        tables: tables of `answer_rows` or `posterior_rows`, shape (S, M, 2), by variant and names of the columns.
     """
 
-    rows: Mapping[str, FloatArray]
     runs: Mapping[str, Sequence[tuple[Path, str]]] = field(default_factory=dict)
+    held_out: bool = False
     announce: Callable[[str], None] | None = None
-    seed_means: Mapping[tuple[str, int], FloatArray] = field(default_factory=dict)
-    _posterior_rows: dict[str, FloatArray] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _draws: dict[tuple[str, tuple[str, ...]], FloatArray] = field(
-        default_factory=dict, init=False, repr=False, compare=False
-    )
+    tables: dict[tuple[str, tuple[str, str]], FloatArray] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(
-        cls, records: Sequence[Record], folder: Path, *, announce: Callable[[str], None] | None = None
+        cls,
+        records: Sequence[Record],
+        folder: Path,
+        *,
+        held_out: bool = False,
+        announce: Callable[[str], None] | None = None,
     ) -> "AnswerTable":
         """Rows of a comparison in a folder, from the stored scores of its runs."""
         runs: dict[str, list[tuple[Path, str]]] = {}
-        tables: dict[str, list[FloatArray]] = {}
-        means = {}
-        for record in records:
+        for record in sorted(records, key=lambda record: record.seed):
             run = folder / RUNS / record.method / f"seed-{record.seed}"
             runs.setdefault(record.name, []).append((run, record.rule))
-            tables.setdefault(record.name, []).append(answer_rows(run, record.rule))
-            means[record.name, record.seed] = tables[record.name][-1].mean(axis=0)
-        return cls({name: np.mean(own, axis=0) for name, own in tables.items()}, runs, announce, means)
+        return cls(runs, held_out, announce)
+
+    def values(self, variant: str, metric: str) -> FloatArray:
+        """Values of a metric of a variant for each seed and row, shape (S, M), nan where a row does not count.
+
+        Args:
+            variant: name of a variant.
+            metric: one of `ANSWER_METRICS` or `POSTERIOR_METRICS`.
+        """
+        columns = ANSWER_METRICS if metric in ANSWER_METRICS else POSTERIOR_METRICS
+        if (variant, columns) not in self.tables:
+            if self.announce is not None and columns is POSTERIOR_METRICS:
+                self.announce(variant)
+            read = answer_rows if columns is ANSWER_METRICS else posterior_rows
+            rows = [read(*run, held_out=self.held_out) for run in self.runs[variant]]
+            self.tables[variant, columns] = np.stack(rows)
+        return self.tables[variant, columns][:, :, columns.index(metric)]
 
     def answered(self, records: Sequence[Record]) -> list[Record]:
         """Records with the top-1 and AHD@1 of their answers in place of those of their rankings.
 
         They differ for rules that answer with inner nodes.
         """
-        found = {key: dict(zip(ANSWER_METRICS, means.tolist(), strict=True)) for key, means in self.seed_means.items()}
-        return [replace(record, metrics={**record.metrics, **found[record.name, record.seed]}) for record in records]
-
-    def _table(self, variant: str, columns: tuple[str, ...]) -> FloatArray:
-        """Values of a variant, the mean over its seeds, one column for each metric, shape (M, 2)."""
-        if columns is ANSWER_METRICS:
-            return self.rows[variant]
-        if variant not in self._posterior_rows:
-            if self.announce is not None:
-                self.announce(variant)
-            self._posterior_rows[variant] = np.mean([posterior_rows(*run) for run in self.runs[variant]], axis=0)
-        return self._posterior_rows[variant]
-
-    def _means(self, variant: str, columns: tuple[str, ...]) -> FloatArray:
-        """Means of a variant over bootstrap resamples, the same for all variants, shape (resamples, 2)."""
-        if (variant, columns) not in self._draws:
-            self._draws[variant, columns] = bootstrap_means(self._table(variant, columns))
-        return self._draws[variant, columns]
+        seeds = sorted({record.seed for record in records})
+        found = []
+        for record in records:
+            own = {name: self.values(record.name, name)[seeds.index(record.seed)] for name in ANSWER_METRICS}
+            metrics = {**record.metrics, **{name: float(values.mean()) for name, values in own.items()}}
+            found.append(replace(record, metrics=metrics))
+        return found
 
     def spread(self) -> dict[str, dict[str, float]]:
-        """Half-widths of the 95% intervals of each variant's means over the test rows, by variant and metric."""
-        return {
-            variant: {
-                metric: float(NORMAL * values.std() / np.sqrt(len(values)))
-                for metric, values in zip(ANSWER_METRICS, rows.T, strict=True)
-            }
-            for variant, rows in self.rows.items()
-        }
+        """Half-widths of the 95% intervals of each variant's means over the rows, by variant and metric."""
+        found: dict[str, dict[str, float]] = {variant: {} for variant in self.runs}
+        for variant, metric in product(found, ANSWER_METRICS):
+            rows = self.values(variant, metric).mean(axis=0)
+            found[variant][metric] = float(NORMAL * rows.std() / np.sqrt(len(rows)))
+        return found
 
     def difference(self, ours: str, reference: str, metric: str) -> tuple[float, float, float]:
-        """Mean difference of a metric between two variants over the test rows, and its 95% bootstrap interval.
+        """Mean difference of a metric between two variants over the rows, and its 95% bootstrap interval.
 
         Args:
             ours: name of a variant.
             reference: name of the variant to subtract.
             metric: one of `ANSWER_METRICS` or `POSTERIOR_METRICS`.
         """
-        columns = ANSWER_METRICS if metric in ANSWER_METRICS else POSTERIOR_METRICS
-        column = columns.index(metric)
-        gap = self._table(ours, columns)[:, column] - self._table(reference, columns)[:, column]
-        if not np.nan_to_num(gap).any():  # exactly 0, whatever the rounding of the sums
-            return 0.0, 0.0, 0.0
-        low, high = percentiles((self._means(ours, columns) - self._means(reference, columns))[:, [column]])
-        return float(sample_means(gap[:, None])[0]), float(low[0]), float(high[0])
+        gap = (self.values(ours, metric) - self.values(reference, metric)).mean(axis=0)
+        found = bootstrap_interval(gap[:, None])
+        return float(found.mean[0]), float(found.low[0]), float(found.high[0])

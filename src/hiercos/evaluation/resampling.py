@@ -174,6 +174,28 @@ def _draw(generator: np.random.Generator, count: int) -> FloatArray:
     return np.bincount(generator.integers(count, size=count), minlength=count).astype(np.float64)
 
 
+def unlucky_mean(values: FloatArray, *, resamples: int = 200) -> float:
+    """Mean of one run over samples if luck is bad: the mean of the higher half of bootstrap draws of run and samples.
+
+    Every draw resamples the samples and draws one of the runs, because one model is used in the end. So the result is
+    higher for runs that differ, and for few samples.
+
+    Args:
+        values: values of each run on each sample, shape (S, M), higher is worse, nan where a sample does not count.
+        resamples: number of bootstrap resamples of the samples, each with all runs.
+
+    Returns:
+        Mean; nan where no sample counts.
+
+    Example:
+        >>> [round(unlucky_mean(np.full((2, 5), 0.5) + np.array([[-gap], [gap]])), 3) for gap in (0, 0.2)]
+        [0.5, 0.7]
+    """
+    draws = bootstrap_means(values.T, resamples=resamples)
+    known = np.sort(draws[~np.isnan(draws)])
+    return float(known[len(known) // 2 :].mean()) if len(known) else np.nan
+
+
 def percentiles(draws: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Bounds of the 95% interval of each column, (resamples, K) -> (K,) each.
 

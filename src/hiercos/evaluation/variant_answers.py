@@ -51,7 +51,7 @@ class VariantAnswers:
         """
         from hiercos.training import tested_run  # imports torch
 
-        tested = tested_run(folder)
+        tested = tested_run(folder, held_out=False)
         rows = np.flatnonzero(tested.labels < tested.posterior.taxonomy.num_classes)
         decided, posterior = rule_of(record), tested.posterior.rows(rows)
         return cls(record.name, record.method, decided, posterior, tested.labels[rows], rows)

@@ -14,6 +14,8 @@ from .grid import Grid as Grid
 from .page import report_figures as report_figures
 from .page import write_report as write_report
 from .page import write_results as write_results
+from .recommendation import PURPOSES as PURPOSES
+from .recommendation import Evidence as Evidence
 from .recommendation import Recommendation as Recommendation
 from .recommendation import few_rows as few_rows
 from .recommendation import recommend as recommend

@@ -59,6 +59,7 @@ class Results:
         corner: heading of the column of names.
         points: numbers of training samples of a class, one for each section of learning curves; else empty.
         recommended: name of the recommended variant; "" if none is recommended.
+        recommended_seed: seed of its run to ship; None if it is not known.
         row_spread: half-widths of the 95% intervals over the test rows, by variant and metric; empty if not known.
     """
 
@@ -69,6 +70,7 @@ class Results:
     corner: str = "method"
     points: tuple[str, ...] = ()
     recommended: str = ""
+    recommended_seed: int | None = None
     row_spread: RowSpread = field(default_factory=dict)
 
     @property
@@ -146,6 +148,7 @@ def comparison_results(
     interval: IntervalConvention = "sample",
     advice: Sequence[Statement] = (),
     recommended: str = "",
+    recommended_seed: int | None = None,
     row_spread: RowSpread | None = None,
 ) -> Results:
     """The results of a comparison.
@@ -154,18 +157,26 @@ def comparison_results(
         records: records of all runs, with the same seeds for every method and rule.
         reference: name of the variant that the others are compared with; the most accurate flat one by default.
         interval: convention of the confidence intervals over the seeds.
-        advice: statements of the verdict, see `recommend`; without any on the tree or a rule, the gains over the
-            seeds stand before them.
+        advice: statements of the verdict, see `recommend`; without any on the tree, the gains over the seeds stand
+            before them.
         recommended: name of the recommended variant; "" for none.
+        recommended_seed: seed of its run to ship; None if it is not known.
         row_spread: half-widths of intervals over the test rows, see `Results`; None if they are not known.
     """
     variants = summarize(records, interval=interval)
     named = next((variant for variant in variants if variant.name == reference), None)
     section = Section("Test split", tuple(variants), named or best_flat_variant(variants))
-    has_gains = any(statement.kind in ("tree", "rule") for statement in advice)  # over rows, which say more than seeds
+    has_gains = any(statement.kind == "tree" for statement in advice)  # over rows, which say more than seeds
     said = Verdict(tuple(advice) if has_gains else (verdict(variants), *advice))
     rows = tuple(result_row(record) for record in records)
-    return Results((section,), rows, said, recommended=recommended, row_spread=row_spread or {})
+    return Results(
+        (section,),
+        rows,
+        said,
+        recommended=recommended,
+        recommended_seed=recommended_seed,
+        row_spread=row_spread or {},
+    )
 
 
 def run_results(records: Sequence[Record], own: str = "") -> Results:

@@ -12,11 +12,12 @@ from hiercos.report.charts import DotPanel, Series, clipped, dot_chart, line_cha
 from hiercos.report.document import Results
 from hiercos.report.drawing import Drawing
 from hiercos.report.maps import Icicle, icicle_chart, map_chart
-from hiercos.report.recommendation import FEWEST_SEEDS, wilson_interval
+from hiercos.report.recommendation import wilson_interval
 from hiercos.report.results import Estimate, Variant
 
 ORDER = "correct_order_at_"
 CURVES = ("top1", "macro_accuracy", "log_loss", "hops")  # figures of learning curves
+FEWEST_SEEDS = 3  # with fewer, the interval over seeds is too wide to say anything
 FEWEST = 10  # samples of a bin of confidence that is shown
 RULE_STYLES = {"none": 0, "crm": 1, "hops": 2}  # dash and marker of a rule; others have the last
 

@@ -29,6 +29,7 @@ def results_json(results: Results) -> str:
         "verdict": str(results.verdict),
         "statements": [statement.to_dict() for statement in results.verdict.statements],
         "recommended": results.recommended,
+        "recommended_seed": results.recommended_seed,
         "row_spread": {variant: dict(values) for variant, values in results.row_spread.items()},
         "rows": [{name: _null_for_nan(value) for name, value in row.items()} for row in results.rows],
         "tables": [_table(results, section) for section in results.sections],

@@ -30,7 +30,7 @@ RULES_LEGEND = (
     "+ crm: classes ranked by their expected tree distance; + hops: by the highest expected HOPS; + auto: the "
     "answer by probability or expected distance, top-5 of a list by probability, HOPS and AHD@k of the order behind it."
 )
-FIRST = ("ship", "few-rows", "flat", "tree", "rule")  # kinds of statements before the picture
+FIRST = ("ship", "few-rows", "tree")  # kinds of statements before the picture
 
 
 @dataclass(frozen=True)

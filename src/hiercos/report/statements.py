@@ -15,9 +15,8 @@ class Statement:
     """One line of a verdict.
 
     Attributes:
-        kind: what it is about: "ship" (the recommended variant), "few-rows", "flat" (its gain over the best flat
-            variant), "features", "tree" and "rule" (what each gains), "ahead" (a variant that beats the recommended
-            one in a metric), "command" (that trains the variant), "gain" (over the flat variant), "mistakes", "note".
+        kind: what it is about: "ship" (the recommended variant), "few-rows", "tree" (what it gains), "command" (that
+            trains the variant), "gain" (over the flat variant), "mistakes", "note".
         text: sentence, or for a command the command itself.
         subject: beginning of the sentence, before a colon; "" for none.
         reason: sentence that follows; "" for none.

@@ -28,6 +28,7 @@ from .loop import TrainingCallback as TrainingCallback
 from .loop import TrainingError as TrainingError
 from .loop import fit as fit
 from .loop import train_epoch as train_epoch
+from .run_folder import HELD_OUT as HELD_OUT
 from .run_folder import INPUTS as INPUTS
 from .run_folder import SCORES as SCORES
 from .run_folder import TestedRun as TestedRun

@@ -1,4 +1,4 @@
-"""Folder of a finished run: its record, the scores of its test samples, and the inputs of the worst, for a report."""
+"""Folder of a finished run: its record, the scores of its test and held-out samples, and the inputs of the worst."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 SCORES, INPUTS = "test/scores.npz", "test/inputs.json"
+HELD_OUT = "held-out/scores.npz"  # of validation or out-of-fold samples of a class
 WORST, PAIRS, OF_PAIR = 200, 20, 5  # worst mistakes; most confused pairs of classes, and samples of each
 LONGEST_TEXT, SIDE = 500, 72  # characters of a text, pixels of a thumbnail
 THUMBNAIL = "data:image/jpeg;base64,"  # begin of every stored image, so that a report loads nothing from elsewhere
@@ -124,8 +125,8 @@ class TestedRun:
         return self.stored_hops.get(rule_key(rule))
 
 
-def tested_run(folder: Path) -> TestedRun:
-    """The test samples of the run in a folder.
+def tested_run(folder: Path, *, held_out: bool) -> TestedRun:
+    """The test samples of the run in a folder, or those that were held out while it was trained.
 
     Raises:
         DataError: for a file that cannot be read.
@@ -134,18 +135,18 @@ def tested_run(folder: Path) -> TestedRun:
     files = storage.opened(folder)
     temperature, weights = stored_calibration(files)
     taxonomy = taxonomy_from_dict(read_model_json(files, TAXONOMY))
-    scores, labels, hops = stored_scores(files, taxonomy)
+    scores, labels, hops = stored_scores(files, taxonomy, HELD_OUT if held_out else SCORES)
     posterior = Posterior.from_scores(scores, taxonomy, temperature=temperature, class_weights=weights)
     return TestedRun(posterior, labels, hops)
 
 
 class StoredScores(NamedTuple):
-    """Content of the file SCORES of a run.
+    """Content of a file of scores of a run.
 
     Attributes:
-        scores: class scores of the test samples, shape (M, C).
+        scores: class scores of the samples, shape (M, C).
         labels: their labels, shape (M,).
-        hops: HOPS of each test sample, shape (M,), by `rule_key`; empty if they are not stored.
+        hops: HOPS of each sample, shape (M,), by `rule_key`; empty if they are not stored.
     """
 
     scores: NDArray[np.floating[Any]]
@@ -153,15 +154,15 @@ class StoredScores(NamedTuple):
     hops: Mapping[str, Floats]
 
 
-def stored_scores(files: storage.Folder, taxonomy: Taxonomy) -> StoredScores:
-    """Read the file SCORES of a finished run.
+def stored_scores(files: storage.Folder, taxonomy: Taxonomy, name: str = SCORES) -> StoredScores:
+    """Read the file SCORES or HELD_OUT of a finished run.
 
     Raises:
         DataError: for a file that cannot be read.
         RunError: for arrays that do not fit the taxonomy.
     """
-    path = files.path / SCORES
-    arrays = read_npz(path, arrays=("scores", "labels"), optional=("rules", "hops"), content=files.content(SCORES))
+    path = files.path / name
+    arrays = read_npz(path, arrays=("scores", "labels"), optional=("rules", "hops"), content=files.content(name))
     scores, labels = arrays["scores"], arrays["labels"]
     if scores.dtype.kind != "f" or scores.ndim != 2 or scores.shape[1] != taxonomy.num_classes:
         shape = f"(samples, {taxonomy.num_classes})"
@@ -181,17 +182,17 @@ def _hops_by_rule(rules: AnyArray, hops: AnyArray, samples: int) -> dict[str, Fl
     return dict(zip(map(str, rules), hops, strict=True))
 
 
-def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Sequence[tuple[Rule, Floats]]) -> bytes:
-    """Content of the file SCORES of a run.
+def scores_file(scores: NDArray[np.floating[Any]], labels: IntArray, hops: Sequence[tuple[Rule, Floats]] = ()) -> bytes:
+    """Content of the file SCORES or HELD_OUT of a run.
 
     Args:
-        scores: class scores of the test samples, shape (M, C).
+        scores: class scores of the samples, shape (M, C).
         labels: their labels, shape (M,).
-        hops: rules with the HOPS of each test sample under them, shape (M,); see `TestedRun.hops`.
+        hops: rules with the HOPS of each sample under them, shape (M,); see `TestedRun.hops`.
     """
     stream = io.BytesIO()
-    rules, rows = zip(*((rule_key(rule), values) for rule, values in hops), strict=True)
-    np.savez(stream, scores=scores, labels=labels, rules=np.array(rules), hops=np.stack(rows))
+    rules, rows = np.array([rule_key(rule) for rule, _ in hops]), np.array([values for _, values in hops])
+    np.savez(stream, scores=scores, labels=labels, rules=rules, hops=rows)
     return stream.getvalue()
 
 

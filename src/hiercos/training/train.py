@@ -41,6 +41,7 @@ from hiercos.training.features import AnyFeatures, features_of, taxonomy_summary
 from hiercos.training.loop import TrainingCallback, fit
 from hiercos.training.members import MemberCallback
 from hiercos.training.run_folder import (
+    HELD_OUT,
     SCORES,
     earlier_record,
     finished_record,
@@ -194,7 +195,7 @@ class Training:
             memory=self._memory(features),
             calibration=calibration.chains,
         )
-        records = self._tested(classifier, features, calibration, rules, progress)
+        records = self._tested(classifier, features, calibration, rules, progress, held_out=first.held_out)
         if self.callback:
             self.callback.close()
         return Trained(classifier, records, progress)
@@ -299,6 +300,8 @@ class Training:
         calibration: Calibration,
         rules: Mapping[str, Rule],
         progress: RunProgress,
+        *,
+        held_out: HeldOut | None,
     ) -> dict[str, Record]:
         """Score the test samples once, and write the folder; the records by rule."""
         if self.folder is None:
@@ -318,6 +321,8 @@ class Training:
             others: dict[str, str | bytes] = {RECORD_FILE: records_json(records.values())}
             hops = [(rules[name], rows) for name, (_, rows) in ruled.items()]
             others[SCORES] = scores_file(tested.scores.numpy(), test.labels.numpy(), hops)
+            if held_out is not None and len((known := held_out.of_classes(features.taxonomy)).labels):
+                others[HELD_OUT] = scores_file(known.scores.numpy(), known.labels.numpy())
             inputs = features.dataset.inputs.take(features.dataset.rows("test"))
             others |= report_inputs_file(inputs, rows_for_report(posterior, test.labels.numpy()))
             save_model(self.folder, classifier, others)

@@ -164,10 +164,10 @@ def compare(
             _show_curves(records, out, shown)
         elif fabric.is_global_zero:
             print_tuning(records)
-            advised, spread = recommended(records, dataset, out)
+            advised, spread = recommended(records, dataset, out, shipping.ship_for)
             command = command_statement(advised.record, data, training.backbone, columns, inputs, device_options)
             said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
-            said["row_spread"] = spread
+            said |= {"recommended_seed": advised.record.seed, "row_spread": spread}
             results = comparison_results(records, reference=reference, **said)
             _show(results, records, out, shown)
             shipping.copy(advised.record, out)
@@ -241,7 +241,9 @@ def _show(results: "Results", records: "list[Record]", out: Path, shown: Compari
     from hiercos.records import RUNS
 
     flat = results.sections[0].reference
-    source = ReportSource(out, records, recommended=results.recommended, reference=flat.name if flat else "")
+    source = ReportSource(
+        out, records, results.recommended, results.recommended_seed, reference=flat.name if flat else ""
+    )
     shown.show(results, out, source.analysis())
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):

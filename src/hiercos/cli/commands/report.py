@@ -80,5 +80,6 @@ def _results(source: "ReportSource") -> "Results":
         interval=interval,
         advice=[statement for statement in found if statement.kind != "gain"],  # which is made anew from the records
         recommended=source.recommended,
+        recommended_seed=source.recommended_seed,
         row_spread=source.row_spread,
     )

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from hiercos.records import Record
     from hiercos.report import Recommendation, Results, Statement
 
-SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
+FLATTERED = "the test rows themselves, which flatters it, because a run has stored no others"
+SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's rows and seeds that take some seconds
 
 
 @dataclass(frozen=True)
@@ -146,14 +147,21 @@ class ComparisonOptions(ResultOptions):
 
 @dataclass(frozen=True)
 class ShipOptions:
-    """Option for a copy of the recommended model."""
+    """Options for the choice of the recommended model, and for a copy of it."""
 
     ship: Annotated[
         Path | None, typer.Option(help="New folder for the recommended model, with its rule.", show_default=False)
     ] = None
+    ship_for: Annotated[
+        str, typer.Option(help="What the recommended model is for: near answers (distance), top1, or hops.")
+    ] = "distance"
 
     def check(self) -> None:
-        """Raise for a folder that exists, before any work is done."""
+        """Raise for an unknown purpose, or a folder that exists, before any work is done."""
+        from hiercos.report import PURPOSES
+
+        if self.ship_for not in PURPOSES:
+            raise OptionError(f"--ship-for {self.ship_for}: expected {', '.join(PURPOSES)}")
         if self.ship is not None:
             from hiercos.benchmark import check_shipping
 
@@ -170,28 +178,36 @@ class ShipOptions:
 
 
 def recommended(
-    records: "Sequence[Record]", dataset: "Dataset", out: Path
+    records: "Sequence[Record]", dataset: "Dataset", out: Path, purpose: str
 ) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
-    """The recommended variant, from the answers of all variants to the test rows, and the intervals over these rows."""
-    import numpy as np
+    """The recommended variant, from the answers of all variants, and the intervals over the test rows.
 
+    The rows that were held out in training decide; test rows where a run has not stored any.
+    """
     from hiercos.evaluation import AnswerTable
-    from hiercos.report import recommend, summarize
+    from hiercos.records import RUNS
+    from hiercos.report import Evidence, recommend, summarize
+    from hiercos.storage import opened
+    from hiercos.training import HELD_OUT
 
-    trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
-    tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
-    counts = np.bincount(trained[trained < dataset.taxonomy.num_classes], minlength=1)
-    share = float((tested == counts.argmax()).mean())
-    entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
-    announce = _announce_ranking if entries >= SLOW_ENTRIES else None
-    answers = AnswerTable.of(records, out, announce=announce)
-    variants = summarize(answers.answered(records))
-    found = recommend(variants, answers.difference, most_frequent=share, tests=len(tested))
-    return found, answers.spread()
+    classes = dataset.taxonomy.num_classes
+    tests = int((dataset.labels[dataset.rows("test")] < classes).sum())
+    held_out = all(HELD_OUT in opened(out / RUNS / each.method / f"seed-{each.seed}") for each in records)
+    deciding = AnswerTable.of(records, out, held_out=held_out)
+    tested = AnswerTable.of(records, out) if held_out else deciding
+    seeds, count = deciding.values(records[0].name, "top1").shape
+    if seeds * count * classes >= SLOW_ENTRIES:
+        deciding = replace(deciding, announce=_announce_ranking)
+    kind = "validation" if records[0].data["sizes"]["val"] else "held-out training"
+    rows = f"{count} {kind} rows" if held_out else FLATTERED
+    variants = summarize(tested.answered(records))
+    evidence = Evidence(deciding.values, rows, held_out)
+    advised = recommend(variants, evidence, tested.difference, tests=tests, purpose=purpose)
+    return advised, tested.spread()
 
 
 def _announce_ranking(variant: str) -> None:
-    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
+    typer.echo(f"Computing HOPS and log loss of each row under {variant}.", err=True)
 
 
 def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
