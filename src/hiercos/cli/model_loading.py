@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import typer
 
-from hiercos.cli.display.row_progress import checking_lines
+from hiercos.cli.display.progress import checking_lines
 from hiercos.cli.options.common import LoadOptions
 from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
 from hiercos.storage import Folder

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from hiercos.cli.display import result_tables
+from hiercos.cli.display import tables
 from hiercos.cli.options.comparison import ComparisonOptions
 from hiercos.cli.options.groups import OptionError
 from hiercos.report import comparison_results
@@ -14,7 +14,7 @@ RECORDS = [record("cross-entropy", hops=0.4), record("hier-cos", hops=0.9), reco
 
 
 def printed_rows(capsys: pytest.CaptureFixture[str]) -> list[list[str]]:
-    """Cells of the lines of all printed result_tables."""
+    """Cells of the lines of all printed tables."""
     lines = capsys.readouterr().out.splitlines()
     return [re.split(r"\s{2,}", line.strip()) for line in lines if "  " in line]
 
@@ -23,7 +23,7 @@ def test_methods_are_rows_where_there_is_room(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
-    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    tables.print_results(comparison_results(RECORDS), "all.md")
     rows = printed_rows(capsys)
     assert [row[0] for row in rows] == [
         *("method", "cross-entropy", "hier-cos", "hier-cos + crm"),
@@ -39,10 +39,10 @@ def test_a_missing_number_of_epochs_is_explained(
     monkeypatch.setenv("COLUMNS", "200")
     solved = replace(record("logistic"), choice="variance 1", history=[{"loss": 1.0}])
     trained = replace(record("cross-entropy"), history=[{"loss": 1.0}, {"loss": 0.5}])
-    result_tables.print_results(comparison_results([trained, solved]), "all.md")
+    tables.print_results(comparison_results([trained, solved]), "all.md")
     out = capsys.readouterr().out
     assert "\nepochs –: a solver finds the weights, without epochs\n" in out
-    result_tables.print_results(comparison_results([trained]), "all.md")
+    tables.print_results(comparison_results([trained]), "all.md")
     assert "without epochs" not in capsys.readouterr().out
 
 
@@ -50,7 +50,7 @@ def test_methods_are_columns_where_only_these_fit(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    tables.print_results(comparison_results(RECORDS), "all.md")
     rows = printed_rows(capsys)
     assert rows[0] == ["method", "cross-entropy", "hier-cos", "hier-cos + crm"]
     assert ["HOPS", "0.400", "0.900 *", "0.800"] in rows
@@ -61,7 +61,7 @@ def test_the_main_figures_are_shown_where_neither_fits(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "44")
-    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    tables.print_results(comparison_results(RECORDS), "all.md")
     out = capsys.readouterr().out
     table = [line for line in out.splitlines() if "  " in line or "─" in line]
     assert max(map(len, table)) <= 44
@@ -75,7 +75,7 @@ def test_no_line_of_the_results_ends_in_blanks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "300")
-    result_tables.print_results(comparison_results(RECORDS), "all.md")
+    tables.print_results(comparison_results(RECORDS), "all.md")
     assert all(line == line.rstrip() for line in capsys.readouterr().out.splitlines())
 
 

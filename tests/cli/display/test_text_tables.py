@@ -5,7 +5,7 @@ import pytest
 from rich.console import Console
 
 from hiercos.cli.display.output import emit
-from hiercos.cli.display.text_tables import TextTable, fitted_text, terminal_width
+from hiercos.cli.display.tables import TextTable, fitted_text, terminal_width
 
 WORDS = "a name that is much longer than the others and is wrapped"
 ROWS = [

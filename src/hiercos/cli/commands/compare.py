@@ -137,7 +137,7 @@ def compare(
     training.settings_of(variants.names(""), device_options.precision)
     from hiercos.benchmark import Entry, learning_curves
     from hiercos.benchmark import compare as run_grid
-    from hiercos.cli.display.training import observer
+    from hiercos.cli.display.progress import observer
     from hiercos.report import comparison_results
     from hiercos.training import encoder_name
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.display.row_progress import row_progress
+from hiercos.cli.display.progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
 from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import TableFormat, check_format
-from hiercos.cli.display.row_progress import checking_lines, row_progress
+from hiercos.cli.display.progress import checking_lines, row_progress
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import LoadOptions, check_model_folder
 from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, grouped
@@ -60,7 +60,7 @@ def extend(
     training.check()
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.data import completed, load_dataset
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
@@ -90,7 +90,7 @@ def extend(
 
 def _show(record: "Record", fabric: "Fabric", data: "GrownFeatures", out: Path, format: str) -> None:
     """Print the results of the test rows, and the accuracy on the new and on the old classes."""
-    from hiercos.cli.display.result_tables import print_records
+    from hiercos.cli.display.tables import print_records
     from hiercos.training import growth_accuracy
 
     if len(data.dataset.rows("test")) or format != "table":

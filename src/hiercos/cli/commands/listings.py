@@ -95,7 +95,7 @@ def data(
 
 def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> None:
     """Print a data set: its size, its origin, the expected files and the downloads."""
-    from hiercos.cli.display.text_tables import terminal_width
+    from hiercos.cli.display.tables import terminal_width
     from hiercos.data import shown_size
 
     typer.echo(f"{name} ({'present' if entry.is_present(root) else 'absent'})")
@@ -122,7 +122,7 @@ def _size_and_checksum(archive: "Download") -> str:
 
 def _download(name: str, entry: "BuiltIn", root: Path) -> None:
     """Download the missing files of a data set; if that fails, print where to put them and exit with 1."""
-    from hiercos.cli.display.row_progress import TransferDisplay
+    from hiercos.cli.display.progress import TransferDisplay
     from hiercos.data import DownloadError
 
     by_hand = f"into {root} by hand: {entry.where}"

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.display.output import FIFTYONE, FORMATS, check_format, chosen_format, streamed
-from hiercos.cli.display.row_progress import checking_lines, counting_rows
+from hiercos.cli.display.progress import checking_lines, counting_rows
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest, RowOptions

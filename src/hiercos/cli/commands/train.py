@@ -48,7 +48,7 @@ def train(
     options.method_names([training.method] if training.method else [])
     settings = training.settings(device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze)
     dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 
     with device_options.processes() as fabric:
@@ -65,7 +65,7 @@ def train(
 
 def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     """Print the results of the run, a note on few test rows, and what the method chose."""
-    from hiercos.cli.display.result_tables import print_records
+    from hiercos.cli.display.tables import print_records
     from hiercos.report import few_rows
 
     tested = dataset.labels[dataset.rows("test")]

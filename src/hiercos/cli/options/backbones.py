@@ -58,7 +58,7 @@ class BackboneOptions:
 
     def reading(self, fabric: "Fabric", dataset: "Dataset") -> "ReadConfig":
         """Settings for reading inputs, with a progress display."""
-        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.cli.display.progress import row_progress
         from hiercos.encoders import ReadConfig
 
         return ReadConfig(fabric, workers=self.workers, callback=row_progress(dataset.kind, "embedding"))

@@ -103,7 +103,7 @@ class ResultOptions:
     def show(self, results: "Results", out: Path, analysis: "Analysis | None" = None) -> None:
         """Write results.csv, results.json and report.html to a folder, and print the results in `format`."""
         from hiercos.cli.display.output import emit
-        from hiercos.cli.display.result_tables import print_results
+        from hiercos.cli.display.tables import print_results
         from hiercos.report import results_text, write_results
 
         report = write_results(results, out, analysis)

@@ -130,7 +130,7 @@ class DataOptions(ColumnOptions):
             test: whether to choose test samples, too, if the data have no split.
             targets: whether to set samples aside for the targets of back-off.
         """
-        from hiercos.cli.display.row_progress import checking_lines
+        from hiercos.cli.display.progress import checking_lines
         from hiercos.data import completed, degenerate_notes, load_dataset
 
         given = dataclasses.asdict(self)
@@ -175,7 +175,7 @@ class DeviceOptions:
 
     def read_config(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "ReadConfig":
         """Settings for reading inputs in one process on this device, with a progress display on stderr."""
-        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.cli.display.progress import row_progress
         from hiercos.encoders import ReadConfig
 
         return ReadConfig(self.context(), batch_size, workers, row_progress(kind, doing))

@@ -69,7 +69,7 @@ def reproduce(
     An interrupted call resumes with the same --out: finished runs are not repeated.
     """
     check_format(format, None)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.paper import Attempt, RecipeError, ReproductionConfig
     from hiercos.paper import reproduce as run_recipes
     from hiercos.paper.published import published_table
