@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from hiercos.cli.commands.compare import VariantOptions
 from hiercos.cli.display import tables
-from hiercos.cli.options.comparison import ComparisonOptions
+from hiercos.cli.options.comparison import ResultOptions
 from hiercos.cli.options.groups import OptionError
 from hiercos.report import comparison_results
 from records import record
@@ -92,15 +93,15 @@ def test_two_seeds_come_with_a_warning() -> None:
 def test_parquet_without_pyarrow_is_refused_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
     real = importlib.util.find_spec
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None if name == "pyarrow" else real(name))
-    ComparisonOptions(format="csv").check()
+    ResultOptions(format="csv").check()
     with pytest.raises(OptionError, match=r"--format parquet needs pyarrow \(pip install 'hiercos\[parquet\]'\)"):
-        ComparisonOptions(format="parquet").check()
+        ResultOptions(format="parquet").check()
 
 
 def test_the_default_as_a_reference_has_its_rule() -> None:
-    names = ["cross-entropy", "committee", "committee + crm", "committee + auto"]
+    rules = {"cross-entropy": ("none",), "committee": ("none", "crm", "auto")}
     found = [
-        ComparisonOptions(reference=name).named_reference(names)
+        VariantOptions(reference=name).named_reference(rules)
         for name in ("default", "committee+crm", "default + default", None)
     ]
     assert found == ["committee + auto", "committee + crm", "committee + auto", None]

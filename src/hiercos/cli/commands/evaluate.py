@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from hiercos.cli.display.metric_tables import MetricChoice, difference_rows, write_rows
-from hiercos.cli.display.output import Row, check_format, chosen_format
+from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format
 from hiercos.cli.labelled_predictions import (
     LabelledPredictions,
     breakdown_rows,
@@ -115,7 +115,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
         str | None,
-        typer.Option(help="table, csv, json, parquet, latex or markdown; by default the extension of --output."),
+        typer.Option(help=f"{', '.join(FORMATS)}; by default the extension of --output."),
     ] = None,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,

@@ -17,7 +17,7 @@ from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest, RowOptions
 from hiercos.cli.options.common import LoadOptions, check_target
-from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, grouped
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
@@ -26,17 +26,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class InputColumnOptions:
-    """Options for the columns and files of the inputs, and for faulty images."""
+class KeptInputOptions(InputOptions):
+    """Options for inputs, and for their columns that are kept beside the answers."""
 
-    input_column: Annotated[
-        str | None,
-        typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
-    ] = None
-    root: Annotated[
-        Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
-    ] = None
-    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
     keep_columns: Annotated[
         str | None,
         typer.Option(
@@ -72,9 +64,7 @@ class AnswerTableOptions:
     ] = False
     format: Annotated[
         str | None,
-        typer.Option(
-            help="csv, json, parquet, table, latex, markdown or fiftyone; by default the extension of --output."
-        ),
+        typer.Option(help=f"{', '.join((*FORMATS, FIFTYONE))}; by default the extension of --output."),
     ] = None
     output: options.Output = None
     csv_safe: options.CsvSafe = False
@@ -161,7 +151,7 @@ def predict(
         ),
     ],
     device_options: DeviceOptions,
-    columns: InputColumnOptions,
+    columns: KeptInputOptions,
     answers: AnswerOptions,
     by_row: RowOptions,
     loading: LoadOptions,

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.options.common import check_target
-from hiercos.cli.options.groups import OptionError, check_option, grouped
+from hiercos.cli.options.common import check_target, file_lines
+from hiercos.cli.options.groups import check_option, grouped
 from hiercos.errors import listed
 from hiercos.taxonomy import (
     CATALOGUE,
@@ -99,14 +99,8 @@ class PartOptions:
         """Row and first word of each line of the file of classes."""
         if self.classes is None:
             return []
-        try:
-            lines = self.classes.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"--classes {self.classes}: cannot be read: {error}") from error
-        found = [(row, line.split()[0]) for row, line in enumerate(lines, 1) if line.strip()]
-        if not found:
-            raise OptionError(f"--classes {self.classes}: expected an id on each line, got none")
-        return found
+        lines = file_lines("--classes", self.classes, "an id on each line")
+        return [(row, line.split()[0]) for row, line in lines]
 
 
 @app.command()

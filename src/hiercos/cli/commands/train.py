@@ -10,6 +10,7 @@ from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
 from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped
 from hiercos.cli.options.training import ModelOptions
+from hiercos.decisions import RULES
 from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
@@ -43,9 +44,8 @@ def train(
         refuse_finished_run(out)  # before the data are read
     device_options.check_names()
     training.check(trains_backbone=inputs.unfreeze)
-    options.rule_names([training.rule or "none"])
+    RULES.checked_name(training.rule or "none")
     inputs.check_name()
-    options.method_names([training.method] if training.method else [])
     settings = training.settings(device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze)
     dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
     from hiercos.cli.display.progress import training_callback

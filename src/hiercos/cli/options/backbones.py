@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from hiercos.cli.options.common import TrustBackbone, Workers
 from hiercos.cli.options.groups import OptionError, is_first_process
+from hiercos.encoders import BESIDE, DEFAULT_ENCODERS, TFIDF, includes_tfidf
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -16,24 +17,17 @@ if TYPE_CHECKING:
     from hiercos.encoders import ReadConfig
     from hiercos.training import Features, RawFeatures
 
-TFIDF = "tfidf"
-BESIDE = f"{TFIDF}+"  # before the name of a backbone of texts, whose features stand beside TF-IDF vectors
-
-
-def includes_tfidf(name: str) -> bool:
-    """Whether a name for --backbone stands for TF-IDF vectors, alone or beside the features of a backbone."""
-    return name == TFIDF or name.startswith(BESIDE)
-
 
 @dataclass(frozen=True)
 class BackboneOptions:
     """Options of the backbone that computes features of images or texts."""
 
+    panel: ClassVar = "Backbone"
     backbone: Annotated[
         str | None,
         typer.Option(
             help="Backbone of images or texts: a name, a prefix and a model such as timm:MODEL, or tfidf+NAME.",
-            show_default="efficientnet-lite0 for images, tfidf for texts",
+            show_default=", ".join(f"{name} for {kind}" for kind, name in DEFAULT_ENCODERS.items()),
         ),
     ] = None
     workers: Workers = 0

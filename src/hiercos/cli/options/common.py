@@ -1,11 +1,9 @@
-"""Options that several commands share, and checks of paths, of names, and of `name=value` pairs."""
+"""Options that several commands share, checks of paths, and values of several parts."""
 
-import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -109,33 +107,28 @@ CsvSafe = Annotated[
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 
-def rule_names(names: Iterable[str]) -> list[str]:
-    """Names of decision rules, none an alias; raises for the first unknown one. Needs no torch."""
-    from hiercos.decisions import RULES
-
-    return [RULES.checked_name(name) for name in names]
-
-
-def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:
-    """The `name=value` pairs of an option as a dict; a value that is not JSON is kept as text."""
-    options = {}
+def named_texts(pairs: list[str] | None, option: str) -> dict[str, str]:
+    """The `name=value` pairs of an option, with underscores in their names."""
+    found = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not name or not equals:
             raise OptionError(f"{option} {pair}: expected name=value")
-        options[name.replace("-", "_")] = _json_or_text(value)
-    return options
+        found[name.replace("-", "_")] = value
+    return found
 
 
-def _json_or_text(value: str) -> Any:
+def names_in(text: str) -> list[str]:
+    """Names that are separated by commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def file_lines(option: str, path: Path, expected: str) -> list[tuple[int, str]]:
+    """Number and text of each line of a file that is not blank, of which there must be one."""
     try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def method_names(names: Iterable[str]) -> list[str]:
-    """Names of methods, none an alias; raises for the first unknown one. Needs no torch."""
-    from hiercos.methods import METHODS
-
-    return [METHODS.checked_name(name) for name in names]
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{option} {path}: cannot be read: {error}") from error
+    if found := [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]:
+        return found
+    raise OptionError(f"{option} {path}: expected {expected}, got none")

@@ -40,7 +40,10 @@ class RecipeOptions:
 
     def changes(self, device_options: DeviceOptions) -> dict[str, Any]:
         """Settings to change in every recipe, by name."""
-        changes = options.named_values(self.set_, "--set")
+        from hiercos.training import parsed
+
+        texts = options.named_texts(self.set_, "--set")
+        changes = {name: parsed(name, text) for name, text in texts.items()}
         if self.epochs is not None:
             changes["training.epochs"] = self.epochs
         if device_options.precision != DeviceOptions.precision:
