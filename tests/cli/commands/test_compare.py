@@ -238,7 +238,7 @@ def test_many_ranked_classes_are_announced_on_stderr(
     said = "Computing HOPS and log loss of each test row under hier-cos + crm."
     assert run(command) == 0
     assert said not in capsys.readouterr().err
-    monkeypatch.setattr(compare_module, "SLOW_ENTRIES", 1)
+    monkeypatch.setattr("hiercos.cli.options.comparison.SLOW_ENTRIES", 1)
     assert run(command) == 0
     assert capsys.readouterr().err.count(said) == 1
 

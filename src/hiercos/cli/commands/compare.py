@@ -1,7 +1,5 @@
 """`hiercos compare`: compare methods on the user's data."""
 
-import json
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,22 +9,20 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.comparison import ResultOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, option_words
-from hiercos.cli.options.training import OF_BACKBONE, TrainingOptions, record_words
+from hiercos.cli.options.comparison import ResultOptions, command_statement, print_tuning, recommended
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.training import TrainingOptions
 from hiercos.encoders import includes_tfidf
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.records import Record
-    from hiercos.report import Recommendation, Statement
 
 
 FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "committee")  # compared by default
 TEXT_BASELINE, OTHER_BASELINE = "linear-svm", "logistic"  # standard flat baselines between them
 LARGEST_TEXT_BASELINE = 20_000_000  # training texts times classes beyond which the first takes many minutes
-SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
 ALL = "all"
 
 
@@ -220,7 +216,7 @@ def compare(
         if fabric.is_global_zero and points:
             shown.show(learning_curve_results(records), out)
         elif fabric.is_global_zero:
-            _print_tuning(records)
+            print_tuning(records)
             advised, spread = recommended(records, dataset, out)
             command = command_statement(advised.record, data, training.backbone, columns, inputs, device_options)
             found = {"advice": [*advised.statements, command], "row_spread": spread}
@@ -263,67 +259,6 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
     for name in methods:
         METHODS.check_taxonomy(name, dataset.taxonomy)
         METHODS.check_labels(name, labels, dataset.taxonomy)
-
-
-def recommended(
-    records: "Sequence[Record]", dataset: "Dataset", out: Path
-) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
-    """The recommended variant, from the answers of all variants to the test rows, and the intervals over these rows."""
-    import numpy as np
-
-    from hiercos.evaluation import AnswerTable
-    from hiercos.report import recommend, summarize
-
-    trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
-    tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
-    counts = np.bincount(trained[trained < dataset.taxonomy.num_classes], minlength=1)
-    share = float((tested == counts.argmax()).mean())
-    entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
-    announce = _announce_ranking if entries >= SLOW_ENTRIES else None
-    answers = AnswerTable.of(records, out, announce=announce)
-    variants = summarize(answers.answered(records))
-    found = recommend(variants, answers.difference, most_frequent=share, tests=len(tested))
-    return found, answers.spread()
-
-
-def _announce_ranking(variant: str) -> None:
-    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
-
-
-def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
-    """The statement with the command that trains the model of a record.
-
-    Args:
-        record: record of a run and rule.
-        data: data argument of the comparison.
-        backbone: options of the backbone by name.
-        *others: the other option groups that `compare` and `train` share.
-    """
-    from hiercos.report import Statement
-
-    words = option_words(*others)
-    for name, value in backbone.items():
-        words += ["--set", f"{OF_BACKBONE}{name}={value if isinstance(value, str) else json.dumps(value)}"]
-    command = shlex.join(["hiercos", "train", data, *words, *record_words(record), "--out", "MODEL"])
-    return Statement("command", command, subject="To train it")
-
-
-def _print_tuning(records: "Sequence[Record]") -> None:
-    """Print to stderr the settings that the search chose for each method, with their validation result."""
-    for method, tuning in {record.method: record.tuning for record in records if record.tuning}.items():
-        best, given = (tuning["trials"][number] for number in (tuning["chosen"], 0))
-        settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
-        values = f"{_value(best, tuning['criterion'])}; as given {_value(given, tuning['criterion'])}"
-        typer.echo(
-            f"{method}: of {tuning['budget']} trials, number {tuning['chosen']} is best on validation "
-            f"({tuning['criterion']} {values}): {settings}",
-            err=True,
-        )
-
-
-def _value(trial: dict[str, float | None], criterion: str) -> str:
-    value = trial[criterion]
-    return "failed" if value is None else f"{value:.4f}"
 
 
 def _show(records: "list[Record]", reference: str | None, out: Path, shown: ResultOptions, **found: Any) -> None:

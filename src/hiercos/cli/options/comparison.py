@@ -1,16 +1,45 @@
-"""Options of the output of commands that compare runs, and its printing."""
+"""Options of the output of commands that compare runs, its printing, and the recommended variant."""
 
+import json
+import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from hiercos.cli.display.output import check_format
+from hiercos.cli.options.groups import option_words
+from hiercos.cli.options.training import OF_BACKBONE, record_words
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hiercos.data import Dataset
     from hiercos.evaluation import Analysis
-    from hiercos.report import Results
+    from hiercos.records import Record
+    from hiercos.report import Recommendation, Results, Statement
+
+SLOW_ENTRIES = 5_000_000  # ranked classes of a variant's test rows and seeds that take some seconds
+
+
+def print_tuning(records: "Sequence[Record]") -> None:
+    """Print to stderr the settings that the search chose for each method, with their validation result."""
+    for method, tuning in {record.method: record.tuning for record in records if record.tuning}.items():
+        best, given = (tuning["trials"][number] for number in (tuning["chosen"], 0))
+        settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
+        values = f"{_value(best, tuning['criterion'])}; as given {_value(given, tuning['criterion'])}"
+        typer.echo(
+            f"{method}: of {tuning['budget']} trials, number {tuning['chosen']} is best on validation "
+            f"({tuning['criterion']} {values}): {settings}",
+            err=True,
+        )
+
+
+def _value(trial: dict[str, float | None], criterion: str) -> str:
+    value = trial[criterion]
+    return "failed" if value is None else f"{value:.4f}"
 
 
 @dataclass(frozen=True)
@@ -40,3 +69,46 @@ class ResultOptions:
             typer.echo(results_text(results, self.format), nl=False)
         typer.echo(str(results.verdict), err=self.format != "table")
         typer.echo(report, err=True)
+
+
+def recommended(
+    records: "Sequence[Record]", dataset: "Dataset", out: Path
+) -> "tuple[Recommendation, dict[str, dict[str, float]]]":
+    """The recommended variant, from the answers of all variants to the test rows, and the intervals over these rows."""
+    import numpy as np
+
+    from hiercos.evaluation import AnswerTable
+    from hiercos.report import recommend, summarize
+
+    trained, tested = (dataset.labels[dataset.rows(split)] for split in ("train", "test"))
+    tested = tested[tested < dataset.taxonomy.num_classes]  # top-1 is of the rows labelled with a class
+    counts = np.bincount(trained[trained < dataset.taxonomy.num_classes], minlength=1)
+    share = float((tested == counts.argmax()).mean())
+    entries = len(tested) * dataset.taxonomy.num_classes * len({record.seed for record in records})
+    announce = _announce_ranking if entries >= SLOW_ENTRIES else None
+    answers = AnswerTable.of(records, out, announce=announce)
+    variants = summarize(answers.answered(records))
+    found = recommend(variants, answers.difference, most_frequent=share, tests=len(tested))
+    return found, answers.spread()
+
+
+def _announce_ranking(variant: str) -> None:
+    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
+
+
+def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
+    """The statement with the command that trains the model of a record.
+
+    Args:
+        record: record of a run and rule.
+        data: data argument of the comparison.
+        backbone: options of the backbone by name.
+        *others: the other option groups that `compare` and `train` share.
+    """
+    from hiercos.report import Statement
+
+    words = option_words(*others)
+    for name, value in backbone.items():
+        words += ["--set", f"{OF_BACKBONE}{name}={value if isinstance(value, str) else json.dumps(value)}"]
+    command = shlex.join(["hiercos", "train", data, *words, *record_words(record), "--out", "MODEL"])
+    return Statement("command", command, subject="To train it")
