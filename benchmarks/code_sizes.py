@@ -39,7 +39,7 @@ def bypasses(tree: ast.Module, own: str, source: Path) -> Iterator[str]:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hiercos."):
             inside = str(node.module).removeprefix("hiercos.")
             package, _, rest = inside.partition(".")
-            is_public = inside in PUBLIC_INSIDE or inside.startswith(FOR_COMMANDS)
+            is_public = inside in PUBLIC_INSIDE or f"{inside}.".startswith(FOR_COMMANDS)
             if rest and package != own and (source / package).is_dir() and not is_public:
                 yield inside
 

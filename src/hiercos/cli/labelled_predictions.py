@@ -6,14 +6,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from hiercos.cli.display.metric_tables import metric_rows
 from hiercos.cli.display.output import Row
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest
 from hiercos.cli.options.common import LoadOptions
-from hiercos.cli.options.groups import ColumnOptions, OptionError
+from hiercos.cli.options.groups import ColumnOptions, OptionError, say
 from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.storage import Folder
 
@@ -84,8 +82,7 @@ def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages
     from hiercos.evaluation import read_scores
 
     found = read_scores(scores, taxonomy, labels)
-    for note in found.notes:
-        typer.echo(note, err=True)
+    say(*found.notes)
     return found
 
 
@@ -165,7 +162,5 @@ def _note_labels_outside(bound: BoundRequest, labels: "IntArray", taxonomy: "Tax
     shares = Posterior([bound.request.allowed(taxonomy)], taxonomy).nodes[0]  # allowed classes below each node
     nodes = nodes_of_labels(labels, taxonomy)
     if outside := int(((nodes >= 0) & (shares[nodes] == 0)).sum()):
-        typer.echo(
-            f"{outside} of {len(labels)} samples are labelled outside the allowed classes: no answer to them is right.",
-            err=True,
-        )
+        count = f"{outside} of {len(labels)} samples"
+        say(f"{count} are labelled outside the allowed classes: no answer to them is right.")

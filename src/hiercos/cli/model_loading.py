@@ -5,11 +5,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from hiercos.cli.display.progress import checking_lines
 from hiercos.cli.options.common import LoadOptions
-from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, say
 from hiercos.storage import Folder
 
 if TYPE_CHECKING:
@@ -128,6 +126,5 @@ def held_out_samples(files: Folder, stored: "StoredModel", data: str, columns: C
         **asdict(columns),
         callback=checking_lines(),
     )
-    for note in samples.notes:
-        typer.echo(note, err=True)
+    say(*samples.notes)
     return samples

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import typer
 
 from hiercos.cli.options.common import TrustBackbone, Workers
-from hiercos.cli.options.groups import OptionError, is_first_process
+from hiercos.cli.options.groups import OptionError, say
 from hiercos.encoders import BESIDE, DEFAULT_ENCODERS, TFIDF, includes_tfidf
 
 if TYPE_CHECKING:
@@ -46,8 +46,7 @@ class BackboneOptions:
 
         reading = self.reading(fabric, dataset)
         found = encoded(dataset, reading, encoder=self.backbone, options=options, trust_backbone=self.trust_backbone)
-        if is_first_process():
-            typer.echo("".join(f"{note}\n" for note in found.notes), err=True, nl=False)
+        say(*found.notes)
         return found
 
     def reading(self, fabric: "Fabric", dataset: "Dataset") -> "ReadConfig":

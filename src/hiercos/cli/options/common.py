@@ -15,6 +15,26 @@ if TYPE_CHECKING:
     from hiercos.model import StoredModel
 
 
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
+    ),
+]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
+]
+TrustBackbone = Annotated[
+    bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model or data name.")
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
+
+
 def check_model_folder(model: Path) -> None:
     """Raise an `OptionError` unless the folder exists; its content is not checked."""
     if model.is_dir():
@@ -42,9 +62,7 @@ def opened_model_folder(model: Path) -> Folder:
 class LoadOptions:
     """Options for loading a model folder."""
 
-    trust_backbone: Annotated[
-        bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model names.")
-    ] = False
+    trust_backbone: TrustBackbone = False
 
     def load(self, model: Path | Folder) -> "StoredModel":
         """Load a model folder, or one whose files are open already."""
@@ -85,26 +103,6 @@ def check_out(folder: Path, option: str = "--out") -> None:
         raise OptionError(
             f"{option} {folder}: nothing can be written to {error.filename or folder} ({error.strerror})"
         ) from error
-
-
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
-    ),
-]
-BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
-Workers = Annotated[
-    int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
-]
-TrustBackbone = Annotated[
-    bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model or data name.")
-]
-CsvSafe = Annotated[
-    bool,
-    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 
 def named_texts(pairs: list[str] | None, option: str) -> dict[str, str]:

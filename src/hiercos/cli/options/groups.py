@@ -147,9 +147,7 @@ class DataOptions(ColumnOptions):
         given = dataclasses.asdict(self)
         found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         dataset = completed(found, test=test, targets=targets)
-        if is_first_process():
-            notes = (*dataset.notes, *degenerate_notes(dataset))
-            typer.echo("".join(f"{visible(note)}\n" for note in notes), err=True, nl=False)
+        say(*dataset.notes, *degenerate_notes(dataset))
         return dataset
 
 
@@ -222,6 +220,12 @@ class DeviceOptions:
 def is_first_process() -> bool:
     """Whether this process prints: it is the only one, or the first that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def say(*lines: object) -> None:
+    """Print lines to stderr, with control characters escaped; in the first process alone."""
+    if is_first_process():
+        typer.echo("".join(f"{visible(str(line))}\n" for line in lines), err=True, nl=False)
 
 
 def _torchrun_options() -> dict[str, Any]:
