@@ -12,26 +12,12 @@ import pytest
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.display.output import emit
+from hiercos.cli.commands import COMMANDS
 from hiercos.cli.options.training import ModelOptions, TrainingOptions
 from hiercos.records import Record
 from hiercos.training import Settings
 from trees import TOY17
 
-COMMANDS = [
-    "compare",
-    "report",
-    "ablate",
-    "train",
-    "predict",
-    "evaluate",
-    "embed",
-    "export",
-    "reproduce",
-    "taxonomy",
-    "methods",
-    "data",
-]
 DATA = "DATA"  # stands for the vectors of these tests and their tree
 FAST = ["--epochs", "2", "--device", "cpu"]
 
@@ -45,10 +31,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command(name: str, data: Path, out: Path, *options: str) -> list[str]:
+    """Words of a command that trains on the vectors."""
+    return [name, str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(out), *options]
+
+
 @pytest.fixture(scope="module")
 def model(data: Path) -> Path:
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(data / "model")]
-    assert run([*arguments, *FAST]) == 0
+    assert run(command("train", data, data / "model", *FAST)) == 0
     return data / "model"
 
 
@@ -70,6 +60,17 @@ def test_help_answers_without_importing_torch() -> None:
     lines = [["--help"], *([command, "--help"] for command in COMMANDS)]
     for (code, out), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
         assert (code, "Usage" in out) == (0, True), arguments
+
+
+def test_the_help_of_train_is_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "--help"]) == 0
+    groups = re.split(r"╭─ (.*?) ─", capsys.readouterr().out)
+    found = {name: set(re.findall(r"--[a-z-]+", text)) for name, text in zip(groups[1::2], groups[2::2], strict=True)}
+    assert list(found) == ["Arguments", "Options", "Training", "Data", "Device", "Backbone"]
+    assert {"--out", "--resume"} <= found["Options"]
+    assert {"--method", "--seed", "--set"} <= found["Training"]
+    assert {"--label-column", "--taxonomy"} <= found["Data"]
+    assert "--unfreeze" in found["Backbone"]
 
 
 @pytest.mark.parametrize(
@@ -95,29 +96,8 @@ def test_the_help_of_a_misspelt_command_is_a_sentence_after_the_question(capsys:
 def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [
-        "compare",
-        str(data / "data.npz"),
-        "--taxonomy",
-        str(data / "tree.csv"),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    assert (
-        run(
-            [
-                *arguments,
-                "--methods",
-                "cross-entropy,hier-cos",
-                "--rules",
-                "none,crm@cross-entropy",
-                "--seeds",
-                "2",
-                *FAST,
-            ]
-        )
-        == 0
-    )
+    variants = ["--methods", "cross-entropy,hier-cos", "--rules", "none,crm@cross-entropy", "--seeds", "2"]
+    assert run(command("compare", data, tmp_path / "out", *variants, *FAST)) == 0
     out, err = capsys.readouterr()
     assert "HOPS@20" in out
     assert "\nShip " in out
@@ -138,8 +118,7 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
 def test_results_go_to_standard_output_alone_in_the_form_asked_for(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    arguments += ["--methods", "cross-entropy", "--seeds", "1", *FAST]
+    arguments = command("compare", data, tmp_path, "--methods", "cross-entropy", "--seeds", "1", *FAST)
     for form in ("json", "csv"):
         assert run([*arguments, "--format", form]) == 0
         assert capsys.readouterr().out == (tmp_path / f"results.{form}").read_text()
@@ -156,8 +135,7 @@ def test_results_go_to_standard_output_alone_in_the_form_asked_for(
 def test_the_others_are_set_against_the_reference(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    arguments += ["--methods", "cross-entropy,hxe", "--seeds", "2", *FAST]
+    arguments = command("compare", data, tmp_path, "--methods", "cross-entropy,hxe", "--seeds", "2", *FAST)
     assert run([*arguments, "--reference", "hxe+crm", "--format", "json"]) == 0
     results = json.loads(capsys.readouterr().out)
     (table,) = results["tables"]
@@ -193,14 +171,6 @@ def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytes
     assert run([*arguments, "--set", "dim=8"]) == 0
     assert run([*arguments, "--set", "dim=4"]) == 2
     assert "holds a finished run with another dim" in capsys.readouterr().err
-
-
-def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
-    out = capsys.readouterr().out
-    assert "cat [domestic]" in out
-    assert "dog [/]" in out
-    assert "[x]" in out
 
 
 def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,9 +218,8 @@ def test_evaluate_finds_the_figures_of_the_record(
 def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    assert run([*arguments, "--methods", "cross-entropy,hxe", "--seeds", "1", *FAST]) == 0
-    assert run([*arguments, "--methods", "cross-entropy", "--seeds", "1", *FAST]) == 0
+    for methods in ("cross-entropy,hxe", "cross-entropy"):
+        assert run(command("compare", data, tmp_path, "--methods", methods, "--seeds", "1", *FAST)) == 0
     assert "Earlier runs of hxe" in capsys.readouterr().err
 
 
@@ -293,15 +262,14 @@ def test_an_effort_that_no_trained_method_has_is_refused(
 
 
 def test_train_says_that_the_test_rows_are_few(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--method", "gaussian"]
-    assert run([*given, "--out", str(tmp_path / "tested")]) == 0
+    assert run(command("train", data, tmp_path / "tested", "--method", "gaussian")) == 0
     assert re.search(
         r"^Few test rows: over \d\d of them the 95% interval of its top-1 is \d+\.\d% to \d+\.\d%; smaller differences "
         r"need more rows\.$",
         capsys.readouterr().err,
         flags=re.MULTILINE,
     )
-    assert run([*given, "--no-test", "--out", str(tmp_path / "untested")]) == 0
+    assert run(command("train", data, tmp_path / "untested", "--method", "gaussian", "--no-test")) == 0
     assert "Few test rows" not in capsys.readouterr().err
 
 
@@ -424,8 +392,7 @@ def test_a_misspelt_name_is_refused_before_the_data_are_read(
 
 def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
     before = {file.name: file.stat().st_mtime_ns for file in model.iterdir()}
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(model)]
-    assert run([*arguments, *FAST]) == 2
+    assert run(command("train", data, model, *FAST)) == 2
     assert "already holds a finished run" in capsys.readouterr().err
     assert {file.name: file.stat().st_mtime_ns for file in model.iterdir()} == before
 
@@ -452,19 +419,16 @@ def test_what_is_not_there_is_said_before_torch_is_imported(model: Path, data: P
 
 
 def test_the_part_that_is_trained_is_named(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *FAST]
-    common += ["--method", "path-softmax"]
-    assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
+    assert run(command("train", data, tmp_path, *FAST, "--method", "path-softmax", "--rule", "none")) == 0
     err = capsys.readouterr().err
     assert "are kept" not in err  # the last fit learns from all rows
     assert "all samples: epoch 2/2, loss" in err
 
 
 def test_a_run_without_a_number_of_epochs_ends_by_patience(data: Path, tmp_path: Path) -> None:
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path / "m")]
     settings = ["--method", "cross-entropy-mlp", "--set", "width=16", "--set", "patience=1", "--set", "max_epochs=30"]
-    assert run([*arguments, *settings, "--device", "cpu"]) == 0
-    record = Record.read(tmp_path / "m", "none")
+    assert run(command("train", data, tmp_path, *settings, "--device", "cpu")) == 0
+    record = Record.read(tmp_path, "none")
     assert {name: record.config[name] for name in ("max_epochs", "patience", "schedule")} == {
         "max_epochs": 30,
         "patience": 1,

@@ -1,11 +1,13 @@
-"""Cells that a spreadsheet would run as formulas, protected on request."""
+"""Rows in every format: cells that a spreadsheet would run, control characters, line ends, and labels for FiftyOne."""
 
 import csv
+import json
+import os
 from pathlib import Path
 
 import pytest
 
-from hiercos.cli.display.output import emit, safe_cell, streamed
+from hiercos.cli.display.output import emit, fiftyone_text, safe_cell, streamed
 
 DANGEROUS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"]
 HARMLESS = ["cat", "1-2", "a=b", "", "'=1"]
@@ -49,3 +51,25 @@ def test_cells_with_line_ends_are_quoted(tmp_path: Path, sign: str) -> None:
         assert content.endswith("d,x\n")
         with (tmp_path / name).open(newline="") as file:
             assert list(csv.reader(file, strict=True)) == [["text", "end"], *([text, "x"] for text in cells)]
+
+
+def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
+    out = capsys.readouterr().out
+    assert "cat [domestic]" in out
+    assert "dog [/]" in out
+    assert "[x]" in out
+
+
+def test_a_label_stands_for_each_image_by_its_absolute_path() -> None:
+    row = {"row": 1, "image": "photos/a.jpg", "kind": "pet", "level_2": "cat", "level_3": "", "class": "cat"}
+    rows = [{**row, "id": "c1", "score": -0.5, "confidence": 0.9}]
+    assert json.loads(fiftyone_text(rows)) == {
+        "labels": {
+            os.path.abspath("photos/a.jpg"): {
+                "label": "cat",
+                "confidence": 0.9,
+                "attributes": {"kind": "pet", "level_2": "cat", "id": "c1"},
+            }
+        }
+    }
