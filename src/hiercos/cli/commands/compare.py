@@ -10,7 +10,7 @@ import typer
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
 from hiercos.cli.options.comparison import ResultOptions, command_statement, print_tuning, recommended
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import TrainingOptions
 from hiercos.encoders import includes_tfidf
 from hiercos.errors import DataError
@@ -281,7 +281,7 @@ def _show(records: "list[Record]", reference: str | None, out: Path, shown: Resu
     shown.show(results, out, source.analysis())
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
-        typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
+        say(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.")
 
 
 def _ship(record: "Record", out: Path, folder: Path) -> None:
@@ -289,4 +289,4 @@ def _ship(record: "Record", out: Path, folder: Path) -> None:
     from hiercos.benchmark import ship_model
 
     ship_model(record, out, folder)
-    typer.echo(f"The model {record.name} of seed {record.seed} is in {folder}.", err=True)
+    say(f"The model {record.name} of seed {record.seed} is in {folder}.")

@@ -7,7 +7,7 @@ import typer
 
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import BackboneOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import SettingOptions
 from hiercos.encoders import includes_tfidf
 
@@ -49,8 +49,8 @@ def embed(
     embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:
-        typer.echo(f"All features were in the cache ({embedded.path}).", err=True)
-    typer.echo(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.", err=True)
+        say(f"All features were in the cache ({embedded.path}).")
+    say(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.")
 
 
 def _backbone_fault(dataset: "Dataset") -> str:

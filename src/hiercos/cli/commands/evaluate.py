@@ -21,7 +21,7 @@ from hiercos.cli.labelled_predictions import (
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
-from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
     from hiercos.evaluation import LabelledImages, SampleMetrics
@@ -194,5 +194,5 @@ def _write_curve(opened: LabelledPredictions, path: Path, seed: int) -> None:
     rows = curve_rows(opened.posterior(), seed=seed)
     emit(rows, "csv", path)
     areas = ", ".join(f"{name} {area:.4f}" for name, area in curve_areas(rows).items())
-    typer.echo(f"Area under containment against coverage: {areas}.", err=True)
-    typer.echo(write_curve_figure(rows, path.with_suffix(".html")), err=True)
+    say(f"Area under containment against coverage: {areas}.")
+    say(write_curve_figure(rows, path.with_suffix(".html")))

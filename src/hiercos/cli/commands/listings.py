@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, say
 
 if TYPE_CHECKING:
     from hiercos.data import BuiltIn, Download
@@ -127,18 +127,18 @@ def _download(name: str, entry: "BuiltIn", root: Path) -> None:
 
     by_hand = f"into {root} by hand: {entry.where}"
     if entry.is_present(root):
-        typer.echo(f"{name} is in {root} already.", err=True)
+        say(f"{name} is in {root} already.")
         return
     if entry.fetch is None:
         raise OptionError(f"--download: {name} cannot be downloaded; put it {by_hand}")
     missing = [archive for archive in entry.downloads if not archive.is_done(root)]
     for archive in missing:
-        typer.echo(f"{archive.url} ({_size_and_checksum(archive)}) into {root / archive.folder}", err=True)
+        say(f"{archive.url} ({_size_and_checksum(archive)}) into {root / archive.folder}")
     for archive in missing:
         try:
             with TransferDisplay(archive.name) as display:
                 entry.fetch(archive, root, display)
         except DownloadError as error:
-            typer.echo(f"error: {error}; or put it {by_hand}", err=True)
+            say(f"error: {error}; or put it {by_hand}")
             raise typer.Exit(FAILED) from error
-    typer.echo(f"{name} is in {root}.", err=True)
+    say(f"{name} is in {root}.")

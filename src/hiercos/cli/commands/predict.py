@@ -199,7 +199,7 @@ def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[Inpu
     def write_batch(batch: "InputBatch", columns: "AnswerColumns") -> None:
         for name, shown in kept_names(list(batch.kept), columns).items():
             if name != shown and name not in told:
-                typer.echo(f"The column {name!r} of the input is called {shown!r} in the output.", err=True)
+                say(f"The column {name!r} of the input is called {shown!r} in the output.")
                 told.add(name)
         write(with_kept_columns(columns, batch))
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from hiercos.cli.options.common import check_target, file_lines
-from hiercos.cli.options.groups import check_option, grouped
+from hiercos.cli.options.groups import check_option, grouped, say
 from hiercos.errors import listed
 from hiercos.taxonomy import (
     CATALOGUE,
@@ -92,7 +92,7 @@ class PartOptions:
         if added and self.classes is None:
             count = counted(len(added), "node", "nodes")
             change = "is now a class" if len(added) == 1 else "are now classes"
-            typer.echo(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.", err=True)
+            say(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.")
         return kept
 
     def _class_ids(self) -> list[tuple[int, str]]:
@@ -146,7 +146,7 @@ def convert(
     if without_ids:
         taxonomy = _without_ids(taxonomy)
     write_taxonomy(taxonomy, output, format=to_format)
-    typer.echo(f"wrote {output}: {_size(taxonomy)}", err=True)
+    say(f"wrote {output}: {_size(taxonomy)}")
 
 
 def _taxonomy(source: str, file_format: str | None, choice: PartOptions) -> Taxonomy:

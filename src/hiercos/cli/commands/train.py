@@ -8,7 +8,7 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped, say
 from hiercos.cli.options.training import ModelOptions
 from hiercos.decisions import RULES
 from hiercos.metrics import AVERAGE_PRECISION
@@ -72,11 +72,11 @@ def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     if len(tested) or format != "table":
         print_records([record], format)
     for statement in few_rows(record.metrics["top1"], int((tested < dataset.taxonomy.num_classes).sum())):
-        typer.echo(str(statement), err=True)
+        say(str(statement))
     if not len(tested):
-        typer.echo("Not measured: there are no test rows. hiercos evaluate measures the model on other data.", err=True)
+        say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
     if AVERAGE_PRECISION in record.metrics:
-        typer.echo(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.", err=True)
+        say(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.")
     if record.choice:
-        typer.echo(f"{record.method}: {record.choice}.", err=True)
-    typer.echo(f"The model is in {out}.", err=True)
+        say(f"{record.method}: {record.choice}.")
+    say(f"The model is in {out}.")

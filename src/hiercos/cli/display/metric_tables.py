@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import Row, emit
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import suggestion
 from hiercos.metrics import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
 
@@ -112,7 +112,7 @@ class MetricChoice:
         main = [rows[present.index(name)] for name in MAIN if name in present]
         if self.all_metrics or format not in TEXTS or not main:
             return rows
-        typer.echo(f"{len(main)} of {len(rows)} metrics; --all shows the others.", err=True)
+        say(f"{len(main)} of {len(rows)} metrics; --all shows the others.")
         return main
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import typer
 
 from hiercos.cli.options.common import file_lines, named_texts
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import FaultsError
 
 if TYPE_CHECKING:
@@ -243,7 +243,7 @@ class BoundRequest:
         with command_spelling():
             rule = request.chosen_rule(stored, calibration)
         if guarantee := request.guarantee(rule, reweighted=bool(weights)):
-            typer.echo(guarantee, err=True)
+            say(guarantee)
         return cls(request, rule, weights)
 
     def posterior(self, posterior: "Posterior", numbers: Sequence[int]) -> "Posterior":

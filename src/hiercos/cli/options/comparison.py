@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.display.output import check_format
-from hiercos.cli.options.groups import option_words
+from hiercos.cli.options.groups import option_words, say
 from hiercos.cli.options.training import OF_BACKBONE, record_words
 
 if TYPE_CHECKING:
@@ -30,10 +30,9 @@ def print_tuning(records: "Sequence[Record]") -> None:
         best, given = (tuning["trials"][number] for number in (tuning["chosen"], 0))
         settings = ", ".join(f"{name} {value}" for name, value in best["settings"].items())
         values = f"{_value(best, tuning['criterion'])}; as given {_value(given, tuning['criterion'])}"
-        typer.echo(
+        say(
             f"{method}: of {tuning['budget']} trials, number {tuning['chosen']} is best on validation "
-            f"({tuning['criterion']} {values}): {settings}",
-            err=True,
+            f"({tuning['criterion']} {values}): {settings}"
         )
 
 
@@ -68,7 +67,7 @@ class ResultOptions:
         else:
             typer.echo(results_text(results, self.format), nl=False)
         typer.echo(str(results.verdict), err=self.format != "table")
-        typer.echo(report, err=True)
+        say(report)
 
 
 def recommended(
@@ -93,7 +92,7 @@ def recommended(
 
 
 def _announce_ranking(variant: str) -> None:
-    typer.echo(f"Computing HOPS and log loss of each test row under {variant}.", err=True)
+    say(f"Computing HOPS and log loss of each test row under {variant}.")
 
 
 def command_statement(record: "Record", data: str, backbone: Mapping[str, Any], *others: Any) -> "Statement":
