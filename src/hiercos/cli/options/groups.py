@@ -15,8 +15,7 @@ import typer
 
 from hiercos.cli.options.replacements import replacement_fault
 from hiercos.errors import FaultsError, visible
-from hiercos.options import DEVICES
-from hiercos.training import OWN_OPTIONS, kinds
+from hiercos.options import DEVICES, PRECISIONS
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -157,12 +156,12 @@ class DeviceOptions:
 
     panel: ClassVar = "Device"
     device: Annotated[str, typer.Option(help=f"{', '.join(DEVICES)}.")] = "auto"
-    precision: Annotated[str, typer.Option(help=OWN_OPTIONS["precision"])] = "32-true"
+    precision: Annotated[str, typer.Option(help=f"{', '.join(PRECISIONS)}.")] = "32-true"
 
     def check_names(self) -> None:
         """Raise for an unknown device or precision, before torch is imported."""
         check_option("--device", self.device, DEVICES)
-        check_option("--precision", self.precision, get_args(kinds()["precision"]))
+        check_option("--precision", self.precision, PRECISIONS)
 
     @contextmanager
     def processes(self) -> "Iterator[Fabric]":
