@@ -348,15 +348,14 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert not list(tmp_path.iterdir())
 
 
-EARLY = {  # words of a command -> start of the message; DATA is a file that is no table of texts, MODEL a folder
+EARLY = {  # words of a command -> start of the message; DATA is a file that is no table of texts, FOLDER a model
     "train nothing.csv --out m": "nothing.csv: there is no such file",
     "train icd10cmm --out m": "icd10cmm: there is no such file or folder, and no built-in data set of that name",
-    "train icd10cm:99 --out m": "icd10cm:99: ",
+    "train icd10cm:99 --out m": "icd10cm: there is no chapter '99'",
     "train DATA --taxonomy no.csv --out m": "no.csv: there is no such file",
-    "train DATA --out MODEL": "MODEL: already holds a finished run",
+    "train DATA --out FOLDER": "FOLDER: already holds a finished run",
     "train DATA --out DATA": "--out DATA: expected a folder, got a file",
     "train DATA --out m --method hier-cso": "unknown method 'hier-cso'; did you mean 'hier-cos'?",
-    "train DATA --out m --method hier-cos --set alhpa=1": "alhpa: there is no such setting or option of 'hier-cos'",
     "train DATA --out m --backbone minilmm": "unknown backbone 'minilmm'; did you mean 'minilm'?",
     "train DATA --out m --rule crmm": "unknown rule 'crmm'; did you mean 'crm'?",
     "train DATA --out m --set alpha": "--set alpha: expected name=value",
@@ -370,20 +369,36 @@ EARLY = {  # words of a command -> start of the message; DATA is a file that is 
     "compare DATA --out m --device gpu": "--device gpu: expected one of",
     "ablate DATA --out m --axes alhpa": "unknown axis 'alhpa'; did you mean 'alpha'?",
     "embed DATA --backbone timm: --output f.npz": "unknown backbone 'timm:'; did you mean 'timm:MODEL'?",
-    "extend MODEL DATA --taxonomy t.csv --out m": "t.csv: there is no such file",
-    "evaluate --scores DATA --taxonomy t.csv --metrics hopps": "--metrics: unknown metric 'hopps'; did you mean 'hops'",
+    "extend FOLDER DATA --taxonomy t.csv --out m": "t.csv: there is no such file",
 }
 
 
 def test_wrong_values_are_named_before_the_data_are_read_and_torch_is_imported(model: Path, tmp_path: Path) -> None:
     (tmp_path / "faulty.csv").write_text("this is no table of texts\n", encoding="utf-8")
-    names = {"DATA": "faulty.csv", "MODEL": str(model)}
+    names = {"DATA": "faulty.csv", "FOLDER": str(model)}
     lines = [[names.get(word, word) for word in line.split()] for line in EARLY]
     for (code, out, err), start in zip(without_torch(lines, tmp_path), EARLY.values(), strict=True):
-        expected = start.replace("DATA", "faulty.csv").replace("MODEL", str(model))
+        expected = start.replace("DATA", "faulty.csv").replace("FOLDER", str(model))
         assert err.startswith(f"error: {expected}")
         assert (code, out) == (2, "")
     assert [file.name for file in tmp_path.iterdir()] == ["faulty.csv"]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("train faulty.csv --out m --method hier-cos --set alhpa=1", "alhpa: there is no such setting or option of"),
+        ("evaluate --scores faulty.csv --taxonomy t.csv --metrics hopps", "--metrics: unknown metric 'hopps'; did you"),
+    ],
+)
+def test_misspelt_options_and_metrics_are_refused_before_the_data_are_read(
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "faulty.csv").write_text("this is no table of texts\n", encoding="utf-8")
+    assert run(line.split()) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
+    assert not (tmp_path / "m").exists()
 
 
 def test_the_part_that_is_trained_is_named(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
