@@ -12,6 +12,9 @@ from hiercos.errors import FaultsError, suggestion
 
 PATIENCE, MAX_EPOCHS = 4, 100  # training by patience; 4 is that of the measurements in docs/training.md
 SMALLEST_BATCH, MIN_STEPS = 16, 20  # default batches are smaller for small data, so that an epoch has enough steps
+DEVICES = ("auto", "cpu", "cuda", "mps")
+Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
+PRECISIONS: tuple[str, ...] = get_args(Precision)
 
 NAMES = {
     int: "an integer",

@@ -12,26 +12,12 @@ import pytest
 
 from blobs import cloud
 from hiercos.cli.app import run
-from hiercos.cli.display.output import emit
+from hiercos.cli.commands import COMMANDS
 from hiercos.cli.options.training import ModelOptions, TrainingOptions
 from hiercos.records import Record
 from hiercos.training import Settings
 from trees import TOY17
 
-COMMANDS = [
-    "compare",
-    "report",
-    "ablate",
-    "train",
-    "predict",
-    "evaluate",
-    "embed",
-    "export",
-    "reproduce",
-    "taxonomy",
-    "methods",
-    "data",
-]
 DATA = "DATA"  # stands for the vectors of these tests and their tree
 FAST = ["--epochs", "2", "--device", "cpu"]
 
@@ -45,31 +31,47 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command(name: str, data: Path, out: Path, *options: str) -> list[str]:
+    """Words of a command that trains on the vectors."""
+    return [name, str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(out), *options]
+
+
 @pytest.fixture(scope="module")
 def model(data: Path) -> Path:
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(data / "model")]
-    assert run([*arguments, *FAST]) == 0
+    assert run(command("train", data, data / "model", *FAST)) == 0
     return data / "model"
 
 
-def codes_and_outputs_without_torch(lines: list[list[str]]) -> list[tuple[int, str]]:
-    """Exit codes and standard outputs of commands, in turn in one process that has not imported torch in the end."""
+def without_torch(lines: list[list[str]], folder: Path) -> list[tuple[int, str, str]]:
+    """Exit codes, outputs and messages of commands, in turn in one process that has not imported torch in the end."""
     code = (
         "import contextlib, io, json, sys\nfrom hiercos.cli.app import run\nresults = []\n"
         f"for arguments in {lines!r}:\n"
-        "    with contextlib.redirect_stdout(io.StringIO()) as out:\n"
-        "        results.append((run(arguments), out.getvalue()))\n"
+        "    out, err = io.StringIO(), io.StringIO()\n"
+        "    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):\n"
+        "        results.append((run(arguments), out.getvalue(), err.getvalue()))\n"
         "print(json.dumps(results))\nsys.exit('torch' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    result = subprocess.run([sys.executable, "-c", code], cwd=folder, check=False, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    return [(code, out) for code, out in json.loads(result.stdout)]
+    return [(code, out, err) for code, out, err in json.loads(result.stdout)]
 
 
-def test_help_answers_without_importing_torch() -> None:
+def test_help_answers_without_importing_torch(tmp_path: Path) -> None:
     lines = [["--help"], *([command, "--help"] for command in COMMANDS)]
-    for (code, out), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
+    for (code, out, _), arguments in zip(without_torch(lines, tmp_path), lines, strict=True):
         assert (code, "Usage" in out) == (0, True), arguments
+
+
+def test_the_help_of_train_is_in_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["train", "--help"]) == 0
+    groups = re.split(r"╭─ (.*?) ─", capsys.readouterr().out)
+    found = {name: set(re.findall(r"--[a-z-]+", text)) for name, text in zip(groups[1::2], groups[2::2], strict=True)}
+    assert list(found) == ["Arguments", "Options", "Training", "Data", "Device", "Backbone"]
+    assert {"--out", "--resume"} <= found["Options"]
+    assert {"--method", "--seed", "--set"} <= found["Training"]
+    assert {"--label-column", "--taxonomy"} <= found["Data"]
+    assert "--unfreeze" in found["Backbone"]
 
 
 @pytest.mark.parametrize(
@@ -95,29 +97,8 @@ def test_the_help_of_a_misspelt_command_is_a_sentence_after_the_question(capsys:
 def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = [
-        "compare",
-        str(data / "data.npz"),
-        "--taxonomy",
-        str(data / "tree.csv"),
-        "--out",
-        str(tmp_path / "out"),
-    ]
-    assert (
-        run(
-            [
-                *arguments,
-                "--methods",
-                "cross-entropy,hier-cos",
-                "--rules",
-                "none,crm@cross-entropy",
-                "--seeds",
-                "2",
-                *FAST,
-            ]
-        )
-        == 0
-    )
+    variants = ["--methods", "cross-entropy,hier-cos", "--rules", "none,crm@cross-entropy", "--seeds", "2"]
+    assert run(command("compare", data, tmp_path / "out", *variants, *FAST)) == 0
     out, err = capsys.readouterr()
     assert "HOPS@20" in out
     assert "\nShip " in out
@@ -138,8 +119,7 @@ def test_compare_leaves_results_and_report_and_says_what_the_hierarchy_bought(
 def test_results_go_to_standard_output_alone_in_the_form_asked_for(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    arguments += ["--methods", "cross-entropy", "--seeds", "1", *FAST]
+    arguments = command("compare", data, tmp_path, "--methods", "cross-entropy", "--seeds", "1", *FAST)
     for form in ("json", "csv"):
         assert run([*arguments, "--format", form]) == 0
         assert capsys.readouterr().out == (tmp_path / f"results.{form}").read_text()
@@ -156,8 +136,7 @@ def test_results_go_to_standard_output_alone_in_the_form_asked_for(
 def test_the_others_are_set_against_the_reference(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    arguments += ["--methods", "cross-entropy,hxe", "--seeds", "2", *FAST]
+    arguments = command("compare", data, tmp_path, "--methods", "cross-entropy,hxe", "--seeds", "2", *FAST)
     assert run([*arguments, "--reference", "hxe+crm", "--format", "json"]) == 0
     results = json.loads(capsys.readouterr().out)
     (table,) = results["tables"]
@@ -193,14 +172,6 @@ def test_another_number_of_features_is_another_run(tmp_path: Path, capsys: pytes
     assert run([*arguments, "--set", "dim=8"]) == 0
     assert run([*arguments, "--set", "dim=4"]) == 2
     assert "holds a finished run with another dim" in capsys.readouterr().err
-
-
-def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
-    emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
-    out = capsys.readouterr().out
-    assert "cat [domestic]" in out
-    assert "dog [/]" in out
-    assert "[x]" in out
 
 
 def test_predict_writes_one_column_per_level(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -248,9 +219,8 @@ def test_evaluate_finds_the_figures_of_the_record(
 def test_a_comparison_of_fewer_methods_says_what_it_leaves_out(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    arguments = ["compare", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path)]
-    assert run([*arguments, "--methods", "cross-entropy,hxe", "--seeds", "1", *FAST]) == 0
-    assert run([*arguments, "--methods", "cross-entropy", "--seeds", "1", *FAST]) == 0
+    for methods in ("cross-entropy,hxe", "cross-entropy"):
+        assert run(command("compare", data, tmp_path, "--methods", methods, "--seeds", "1", *FAST)) == 0
     assert "Earlier runs of hxe" in capsys.readouterr().err
 
 
@@ -293,15 +263,14 @@ def test_an_effort_that_no_trained_method_has_is_refused(
 
 
 def test_train_says_that_the_test_rows_are_few(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--method", "gaussian"]
-    assert run([*given, "--out", str(tmp_path / "tested")]) == 0
+    assert run(command("train", data, tmp_path / "tested", "--method", "gaussian")) == 0
     assert re.search(
         r"^Few test rows: over \d\d of them the 95% interval of its top-1 is \d+\.\d% to \d+\.\d%; smaller differences "
         r"need more rows\.$",
         capsys.readouterr().err,
         flags=re.MULTILINE,
     )
-    assert run([*given, "--no-test", "--out", str(tmp_path / "untested")]) == 0
+    assert run(command("train", data, tmp_path / "untested", "--method", "gaussian", "--no-test")) == 0
     assert "Few test rows" not in capsys.readouterr().err
 
 
@@ -334,36 +303,20 @@ def test_one_method_is_shown_by_its_name(capsys: pytest.CaptureFixture[str]) -> 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["train", "nothing.npz", "--out", "m"], "nothing.npz: there is no such file"),
-        (["train", "icd10cm:99", "--out", "m"], "99"),
-        (["train", "icd10cmm", "--out", "m"], "no built-in data set of that name; did you mean 'icd10cm'?"),
-        (["train", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
-        (["compare", "icd10cm:9", "--taxonomy", "no.csv", "--out", "m"], "no.csv: there is no such file"),
-        (["train", DATA, "--out", "m", "--method", "hiercos"], "did you mean 'hier-cos'"),
-        (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "alhpa=1"], "did you mean 'alpha'"),
-        (["train", DATA, "--out", "m", "--set", "alpha"], "expected name=value"),
         (["train", DATA, "--out", "m", "--set", "epochs=3"], "--set epochs=3: expected --epochs 3 instead"),
         (["train", DATA, "--out", "m", "--set", "patience=x"], "patience: expected an integer or none, got 'x'"),
         (["train", DATA, "--out", "m", "--set", "from_scrach=true"], "did you mean 'from_scratch'"),
         (["train", DATA, "--out", "m", "--set", "backbone.size=8"], "backbone.size: expected the name of a backbone"),
         (["compare", DATA, "--out", "m", "--set", "widht=8"], "did you mean 'width'"),
         (["train", DATA, "--out", "m", "--set", "optimizer=adam"], "optimizer"),
-        (["train", DATA, "--out", "m", "--device", "gpu"], "--device gpu: expected one of auto, cpu, cuda, mps"),
-        (["train", DATA, "--out", "m", "--precision", "8"], "--precision 8: expected one of 32-true"),
         (["train", DATA, "--out", "m", "--set", "alpha=abc"], "alpha"),
         (["train", DATA, "--out", "m", "--method", "hier-cos", "--set", "basis=foo"], "basis"),
         (["train", DATA, "--out", "m", "--set", "width=0"], "width"),
         (["train", DATA, "--out", "m", "--batch-size", "1"], "batch_size of at least 2, got 1"),
         (["train", DATA, "--out", "m", "--device", "mps"], "--device mps: this machine has no such device"),
-        (["compare", DATA, "--out", "m", "--methods", "nope"], "unknown method 'nope'"),
-        (
-            ["compare", DATA, "--out", "m", "--rules", "crmm"],
-            "unknown rule 'crmm'; did you mean 'crm'?",
-        ),
         (["compare", DATA, "--out", "m", "--rules", "crm@hxe"], "'hxe' is not among the methods compared"),
         (["compare", DATA, "--out", "m", "--reference", "hier-cos+cmr"], "did you mean 'hier-cos + crm'"),
         (["compare", DATA, "--out", "m", "--format", "xml"], "--format xml: expected one of csv, json"),
-        (["train", DATA, "--out", "m", "--rule", "best"], "unknown rule 'best'"),
         (["predict", "nowhere", "-"], "nowhere: there is no such folder"),
         (["predict", "nowhere", "-", "--format", "xml"], "--format xml"),
         (["predict", "nowhere", "-", "--format", "parquet"], "expected --output"),
@@ -395,76 +348,70 @@ def test_bad_input_is_one_sentence_and_exit_code_2(
     assert not list(tmp_path.iterdir())
 
 
+EARLY = {  # words of a command -> start of the message; DATA is a file that is no table of texts, FOLDER a model
+    "train nothing.csv --out m": "nothing.csv: there is no such file",
+    "train icd10cmm --out m": "icd10cmm: there is no such file or folder, and no built-in data set of that name",
+    "train icd10cm:99 --out m": "icd10cm: there is no chapter '99'",
+    "train DATA --taxonomy no.csv --out m": "no.csv: there is no such file",
+    "train DATA --out FOLDER": "FOLDER: already holds a finished run",
+    "train DATA --out DATA": "--out DATA: expected a folder, got a file",
+    "train DATA --out m --method hier-cso": "unknown method 'hier-cso'; did you mean 'hier-cos'?",
+    "train DATA --out m --backbone minilmm": "unknown backbone 'minilmm'; did you mean 'minilm'?",
+    "train DATA --out m --rule crmm": "unknown rule 'crmm'; did you mean 'crm'?",
+    "train DATA --out m --set alpha": "--set alpha: expected name=value",
+    "train DATA --out m --device gpu": "--device gpu: expected one of auto, cpu, cuda, mps",
+    "train DATA --out m --precision 8": "--precision 8: expected one of 32-true, bf16-mixed, 16-mixed",
+    "compare nothing.csv --out m": "nothing.csv: there is no such file",
+    "compare DATA --out m --taxonomy no.csv": "no.csv: there is no such file",
+    "compare DATA --out m --methods hxe,logistc": "unknown method 'logistc'; did you mean 'logistic'?",
+    "compare DATA --out m --rules crmm": "unknown rule 'crmm'; did you mean 'crm'?",
+    "compare DATA --out m --rules crm@hxee": "unknown method 'hxee'; did you mean 'hxe'?",
+    "compare DATA --out m --device gpu": "--device gpu: expected one of",
+    "ablate DATA --out m --axes alhpa": "unknown axis 'alhpa'; did you mean 'alpha'?",
+    "embed DATA --backbone timm: --output f.npz": "unknown backbone 'timm:'; did you mean 'timm:MODEL'?",
+    "extend FOLDER DATA --taxonomy t.csv --out m": "t.csv: there is no such file",
+}
+
+
+def test_wrong_values_are_named_before_the_data_are_read_and_torch_is_imported(model: Path, tmp_path: Path) -> None:
+    (tmp_path / "faulty.csv").write_text("this is no table of texts\n", encoding="utf-8")
+    names = {"DATA": "faulty.csv", "FOLDER": str(model)}
+    lines = [[names.get(word, word) for word in line.split()] for line in EARLY]
+    for (code, out, err), start in zip(without_torch(lines, tmp_path), EARLY.values(), strict=True):
+        expected = start.replace("DATA", "faulty.csv").replace("FOLDER", str(model))
+        assert err.startswith(f"error: {expected}")
+        assert (code, out) == (2, "")
+    assert [file.name for file in tmp_path.iterdir()] == ["faulty.csv"]
+
+
 @pytest.mark.parametrize(
-    ("arguments", "expected"),
+    ("line", "message"),
     [
-        (["train", "faulty.csv", "--method", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
-        (
-            ["train", "faulty.csv", "--method", "hier-cos", "--set", "alhpa=1"],
-            "alhpa: there is no such setting or option",
-        ),
-        (["compare", "faulty.csv", "--methods", "hier-coss"], "unknown method 'hier-coss'; did you mean 'hier-cos'?"),
-        (["evaluate", "--scores", "faulty.csv", "--taxonomy", "t.csv", "--metrics", "hopps"], "did you mean 'hops'?"),
+        ("train faulty.csv --out m --method hier-cos --set alhpa=1", "alhpa: there is no such setting or option of"),
+        ("evaluate --scores faulty.csv --taxonomy t.csv --metrics hopps", "--metrics: unknown metric 'hopps'; did you"),
     ],
 )
-def test_a_misspelt_name_is_refused_before_the_data_are_read(
-    arguments: list[str],
-    expected: str,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_misspelt_options_and_metrics_are_refused_before_the_data_are_read(
+    line: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "faulty.csv").write_text("this is no table of texts\n", encoding="utf-8")
-    out = [] if arguments[0] == "evaluate" else ["--out", "m"]
-    assert run([*arguments, *out]) == 2
-    assert expected in capsys.readouterr().err
+    assert run(line.split()) == 2
+    assert capsys.readouterr().err.startswith(f"error: {message}")
     assert not (tmp_path / "m").exists()
 
 
-def test_an_existing_run_is_not_overwritten(model: Path, data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    before = {file.name: file.stat().st_mtime_ns for file in model.iterdir()}
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(model)]
-    assert run([*arguments, *FAST]) == 2
-    assert "already holds a finished run" in capsys.readouterr().err
-    assert {file.name: file.stat().st_mtime_ns for file in model.iterdir()} == before
-
-
-def test_what_is_not_there_is_said_before_torch_is_imported(model: Path, data: Path) -> None:
-    taxonomy = ["--taxonomy", str(data / "tree.csv")]
-    usual = ["train", str(data / "data.npz"), *taxonomy, "--out", "m"]
-    lines = [
-        ["train", "nothing.csv", "--out", "m"],
-        ["train", "icd10cm:99", "--out", "m"],
-        ["train", str(data / "data.npz"), "--taxonomy", "no.csv", "--out", "m"],
-        ["train", str(data / "data.npz"), *taxonomy, "--out", str(model)],
-        ["train", str(data / "data.npz"), *taxonomy, "--out", str(data / "tree.csv")],
-        [*usual, "--rule", "best"],
-        [*usual, "--set", "alpha"],
-        [*usual, "--device", "gpu"],
-        [*usual, "--precision", "8"],
-        ["compare", "nothing.csv", "--out", "m"],
-        ["compare", *usual[1:], "--rules", "crmm"],
-        ["compare", *usual[1:], "--device", "gpu"],
-    ]
-    for (code, _), arguments in zip(codes_and_outputs_without_torch(lines), lines, strict=True):
-        assert code == 2, arguments
-
-
 def test_the_part_that_is_trained_is_named(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    common = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), *FAST]
-    common += ["--method", "path-softmax"]
-    assert run([*common, "--rule", "none", "--out", str(tmp_path / "plain")]) == 0
+    assert run(command("train", data, tmp_path, *FAST, "--method", "path-softmax", "--rule", "none")) == 0
     err = capsys.readouterr().err
     assert "are kept" not in err  # the last fit learns from all rows
     assert "all samples: epoch 2/2, loss" in err
 
 
 def test_a_run_without_a_number_of_epochs_ends_by_patience(data: Path, tmp_path: Path) -> None:
-    arguments = ["train", str(data / "data.npz"), "--taxonomy", str(data / "tree.csv"), "--out", str(tmp_path / "m")]
     settings = ["--method", "cross-entropy-mlp", "--set", "width=16", "--set", "patience=1", "--set", "max_epochs=30"]
-    assert run([*arguments, *settings, "--device", "cpu"]) == 0
-    record = Record.read(tmp_path / "m", "none")
+    assert run(command("train", data, tmp_path, *settings, "--device", "cpu")) == 0
+    record = Record.read(tmp_path, "none")
     assert {name: record.config[name] for name in ("max_epochs", "patience", "schedule")} == {
         "max_epochs": 30,
         "patience": 1,

@@ -101,7 +101,7 @@ def run(arguments: list[str]) -> int:
 def _failure(error: Exception) -> tuple[str, int]:
     """Sentence about an error, and the exit code."""
     if isinstance(error, typer.TyperException):
-        return _with_help(_message(error), _help(error)), BAD_INPUT
+        return _usage(error), BAD_INPUT
     if isinstance(error, FaultsError | OSError | ImportError):
         return _sentence(error), BAD_INPUT
     if isinstance(error, typer.Abort):  # what typer makes of an EOFError
@@ -124,28 +124,15 @@ def _stop_message(word: str, arguments: Sequence[str]) -> str:
     return f"{word}. Finished work is kept; rerun the command to continue." if command in CONTINUED else f"{word}."
 
 
-def _message(error: typer.TyperException) -> str:
-    """The parser's message about the wrong usage; it has none where only the name of a group of commands is given."""
-    message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
-    return message or "expected a command"
+def _usage(error: typer.TyperException) -> str:
+    """The parser's message about the wrong usage with the command that shows the help.
 
-
-def _with_help(message: str, command: str) -> str:
-    """The parser's message with the command that shows the help; after a question this is a sentence of its own.
-
-    Example:
-        >>> _with_help("Missing argument 'model'", "hiercos predict --help")
-        "Missing argument 'model'; see hiercos predict --help"
-        >>> _with_help("No such command 'trian'. Did you mean 'train'?", "hiercos --help")
-        "No such command 'trian'. Did you mean 'train'? See hiercos --help."
+    There is none where only the name of a group of commands is given; after a question the command is a sentence.
     """
-    return f"{message} See {command}." if message.endswith("?") else f"{message}; see {command}"
-
-
-def _help(error: typer.TyperException) -> str:
-    """The command that shows the help of the wrongly used command."""
+    message = error.format_message().rstrip(".") if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
-    return f"{context.command_path if context else 'hiercos'} --help"
+    command = f"{context.command_path if context else 'hiercos'} --help"
+    return f"{message} See {command}." if message.endswith("?") else f"{message or 'expected a command'}; see {command}"
 
 
 def _sentence(error: Exception) -> str:

@@ -3,44 +3,40 @@
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-import typer
-
-from hiercos.cli.display.row_progress import checking_lines
+from hiercos.cli.display.progress import checking_lines
 from hiercos.cli.options.common import LoadOptions
-from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, say
 from hiercos.storage import Folder
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset, InputBatch, Kind, UnlabelledInputs
-    from hiercos.decisions import HeldOutChains, Posterior, Rule
+    from hiercos.decisions import Posterior
     from hiercos.model import StoredModel
-    from hiercos.onnx import OnnxModel
-    from hiercos.taxonomy import Floats, Taxonomy
+    from hiercos.taxonomy import Floats
 
 
-class InferenceModel(Protocol):
-    """A model that computes posteriors of inputs, with its decision rule."""
+class FolderModel:
+    """A model from a folder, which computes posteriors of inputs, with its decision rule.
 
-    @property
-    def kind(self) -> "Kind":
-        """The kind of its inputs: "images", "texts" or "vectors"."""
+    Args:
+        folder: model folder.
+        device_options: device and precision.
+        loading: options for loading it.
+    """
 
-    @property
-    def rule(self) -> "Rule":
-        """The decision rule."""
-
-    @property
-    def taxonomy(self) -> "Taxonomy":
-        """The taxonomy of the classes."""
-
-    @property
-    def calibration(self) -> "HeldOutChains | None":
-        """Calibration samples for the targets of back-off; None if it has none."""
+    def __init__(self, folder: Path, device_options: DeviceOptions, loading: LoadOptions) -> None:
+        self.stored: StoredModel = loading.load(folder)
+        self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
+        self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
 
     def kind_of(self, source: str) -> "Kind":
-        """The kind of the inputs in a file: that of the model, or vectors where it takes both."""
+        """The kind of the inputs in a file: that of the model, or vectors for features of a frozen backbone."""
+        from hiercos.encoders import FrozenEncoder
+
+        is_features = source.lower().endswith(".npz") and isinstance(self.stored.encoder, FrozenEncoder)
+        return "vectors" if is_features else self.kind
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
@@ -53,41 +49,6 @@ class InferenceModel(Protocol):
             workers: number of processes (threads for an exported file) that read inputs.
             energies: whether to compute the node energies that explain answers of Hier-COS.
         """
-
-    def node_scores(
-        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
-    ) -> "Iterator[tuple[InputBatch, Floats]] | None":
-        """The inputs batch by batch, each with the scores of its nodes; None unless the method is for several labels.
-
-        See `stream` for the arguments.
-        """
-
-
-class FolderModel:
-    """A model from a folder.
-
-    Args:
-        folder: model folder.
-        device_options: device and precision.
-        loading: how the folder is loaded.
-    """
-
-    def __init__(self, folder: Path, device_options: DeviceOptions, loading: LoadOptions) -> None:
-        self.stored: StoredModel = loading.load(folder)
-        self.device_options, self.kind, self.rule = device_options, self.stored.kind, self.stored.rule
-        self.taxonomy, self.calibration = self.stored.model.taxonomy, self.stored.calibration
-
-    def kind_of(self, source: str) -> "Kind":
-        """See `InferenceModel`; a model with a frozen backbone also takes the backbone's features, from an .npz."""
-        from hiercos.encoders import FrozenEncoder
-
-        is_features = source.lower().endswith(".npz") and isinstance(self.stored.encoder, FrozenEncoder)
-        return "vectors" if is_features else self.kind
-
-    def stream(
-        self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
-    ) -> Iterator[tuple["InputBatch", "Posterior"]]:
-        """See `InferenceModel`."""
         from hiercos.encoders import ReadConfig
         from hiercos.model import posterior_batches
 
@@ -97,7 +58,7 @@ class FolderModel:
     def node_scores(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int
     ) -> "Iterator[tuple[InputBatch, Floats]] | None":
-        """See `InferenceModel`."""
+        """The inputs batch by batch, each with its node scores; None unless the method is for several labels."""
         from hiercos.encoders import ReadConfig
         from hiercos.methods import METHODS
         from hiercos.model import node_score_batches
@@ -110,7 +71,7 @@ class FolderModel:
 
 
 class ExportedModel:
-    """A model from an ONNX file.
+    """A model from an ONNX file, with the methods of a `FolderModel`.
 
     Args:
         file: ONNX file.
@@ -122,18 +83,18 @@ class ExportedModel:
 
         if device_options.device not in ("auto", "cpu") or device_options.precision != DeviceOptions.precision:
             raise OptionError(f"{file}: an ONNX file always runs on the CPU: expected no --device and no --precision")
-        self.model: OnnxModel = load_onnx_model(file)
+        self.model = load_onnx_model(file)
         self.kind, self.rule = self.model.kind, self.model.rule
         self.taxonomy, self.calibration = self.model.taxonomy, self.model.description.calibration
 
     def kind_of(self, source: str) -> "Kind":  # noqa: ARG002  # an exported model takes one kind
-        """See `InferenceModel`."""
+        """See `FolderModel`."""
         return self.kind
 
     def stream(
         self, unlabelled: "UnlabelledInputs", batch_size: int | None, workers: int, *, energies: bool = False
     ) -> Iterator[tuple["InputBatch", "Posterior"]]:
-        """See `InferenceModel`."""
+        """See `FolderModel`."""
         from hiercos.onnx import InferenceConfig
 
         config = InferenceConfig(batch_size, max(1, workers))
@@ -143,7 +104,7 @@ class ExportedModel:
         """None: a method for several labels is not exported."""
 
 
-def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions) -> InferenceModel:
+def open_model(model: Path, device_options: DeviceOptions, loading: LoadOptions) -> FolderModel | ExportedModel:
     """Open the model of a folder or of an ONNX file."""
     is_exported = model.suffix.lower() == ".onnx" and not model.is_dir()
     return ExportedModel(model, device_options) if is_exported else FolderModel(model, device_options, loading)
@@ -165,6 +126,5 @@ def held_out_samples(files: Folder, stored: "StoredModel", data: str, columns: C
         **asdict(columns),
         callback=checking_lines(),
     )
-    for note in samples.notes:
-        typer.echo(note, err=True)
+    say(*samples.notes)
     return samples

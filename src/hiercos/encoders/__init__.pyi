@@ -18,7 +18,6 @@ from .embedding import EmbeddingError as EmbeddingError
 from .embedding import check_kind as check_kind
 from .embedding import embed as embed
 from .embedding import embed_dataset as embed_dataset
-from .encoder import TFIDF as TFIDF
 from .encoder import Encoder as Encoder
 from .encoder import FineTunedEncoder as FineTunedEncoder
 from .encoder import FrozenEncoder as FrozenEncoder
@@ -34,4 +33,8 @@ from .encoder import seeded_backbone as seeded_backbone
 from .encoder import suitable_batch as suitable_batch
 from .feature_file import mapped_features as mapped_features
 from .feature_file import write_features as write_features
+from .names import BESIDE as BESIDE
+from .names import DEFAULT_ENCODERS as DEFAULT_ENCODERS
+from .names import TFIDF as TFIDF
+from .names import includes_tfidf as includes_tfidf
 from .tfidf import TextFeatures as TextFeatures

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import torch
 from torch import Tensor
 
-from hiercos.options import check_choice
+from hiercos.options import DEVICES, check_choice
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -42,7 +42,7 @@ def available_device(name: str) -> torch.device:
         ValueError: for another name, or a device that is not available.
     """
     present = {"cuda": torch.cuda.is_available(), "mps": torch.mps.is_available(), "cpu": True}
-    check_choice("device", name, ("auto", "cpu", "cuda", "mps"))
+    check_choice("device", name, DEVICES)
     if not present.get(name, True):
         raise ValueError(f"expected an available device, got {name!r}")
     kind = next(kind for kind in present if present[kind]) if name == "auto" else name

@@ -20,7 +20,6 @@ from hiercos.encoders.device import DeviceContext
 from hiercos.encoders.tfidf import TextFeatures
 from hiercos.methods import SparseMatrix
 
-TFIDF = "tfidf"  # name of the text features that may stand beside those of a backbone
 CPU_NUMBERS = 4 * 3 * 224 * 224  # numbers in all images of a batch on a CPU
 
 

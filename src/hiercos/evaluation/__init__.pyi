@@ -20,6 +20,7 @@ from .sample_metrics import SampleMetrics as SampleMetrics
 from .sample_metrics import class_rows as class_rows
 from .sample_metrics import curve_areas as curve_areas
 from .sample_metrics import curve_rows as curve_rows
+from .sample_metrics import interval_rows as interval_rows
 from .sample_metrics import labelled_posterior as labelled_posterior
 from .sample_metrics import model_metrics as model_metrics
 from .sample_metrics import node_answer_rows as node_answer_rows

@@ -225,9 +225,15 @@ def values_by_rule(tested: LabelledPosterior, rules: Sequence[Rule]) -> Iterator
 
 def node_answer_rows(tested: LabelledPosterior, decided: Rule, *, seed: int = 0) -> list[AnswerRow]:
     """A row for each metric of a rule's answers: its value, its 95% interval and the number of samples."""
-    values = node_answer_values(tested, decided)
-    found, counts = bootstrap_interval(values, seed=seed), (~np.isnan(values)).sum(axis=0)
-    columns = zip(HF.ANSWER_METRICS, found.mean, found.low, found.high, counts, strict=True)
+    return interval_rows(HF.ANSWER_METRICS, node_answer_values(tested, decided), seed=seed)
+
+
+def interval_rows(
+    names: Sequence[str], values: FloatArray, averages: ClassAverages | None = None, *, seed: int = 0
+) -> list[AnswerRow]:
+    """A row for each metric: its value, its 95% interval and the number of samples; see `bootstrap_interval`."""
+    found, counts = bootstrap_interval(values, averages, seed=seed), (~np.isnan(values)).sum(axis=0)
+    columns = zip(names, found.mean, found.low, found.high, counts, strict=True)
     return [
         {"metric": name, "value": float(mean), "low": float(low), "high": float(high), "samples": int(count)}
         for name, mean, low, high, count in columns

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from hiercos.cli.display.text_tables import terminal_width
+from hiercos.cli.display.tables import terminal_width
 from hiercos.metrics import metric_spec
 from hiercos.paper.paired_results import MARK, Pair, pairs
 from hiercos.paper.published import PublishedRow, PublishedTable

@@ -14,7 +14,6 @@ from .extend import forgetting_notes as forgetting_notes
 from .extend import grown_features as grown_features
 from .extend import grown_model as grown_model
 from .extend import growth_accuracy as growth_accuracy
-from .features import BESIDE as BESIDE
 from .features import AnyFeatures as AnyFeatures
 from .features import Features as Features
 from .features import RawFeatures as RawFeatures

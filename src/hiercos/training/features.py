@@ -14,6 +14,8 @@ from torch import Tensor
 
 from hiercos.data import Dataset, SparseVectors, TextArray
 from hiercos.encoders import (
+    BESIDE,
+    DEFAULT_ENCODERS,
     TFIDF,
     EmbeddingError,
     Encoder,
@@ -31,6 +33,7 @@ from hiercos.encoders import (
     embed_dataset,
     encoder_of_identity,
     frozen_encoder,
+    includes_tfidf,
     mapped_features,
     seeded_backbone,
 )
@@ -199,10 +202,6 @@ def _weights(dataset: Dataset, rows: IntArray) -> Tensor | None:
     return None if dataset.weights is None else torch.tensor(dataset.weights[rows], dtype=torch.float32)
 
 
-DEFAULT_BACKBONES = {"images": "efficientnet-lite0", "texts": TFIDF}  # vectors need none
-BESIDE = f"{TFIDF}+"  # before the name of a backbone of texts, whose features stand beside TF-IDF vectors
-
-
 def encoded(
     dataset: Dataset,
     reading: ReadConfig,
@@ -240,9 +239,9 @@ def encoder_name(dataset: Dataset, encoder: str | None) -> str | None:
     """
     if dataset.kind == "vectors" and encoder is not None:
         raise DataError(f"{encoder}: {dataset.source} holds vectors, which need no backbone")
-    if dataset.kind == "images" and encoder is not None and (encoder == TFIDF or encoder.startswith(BESIDE)):
+    if dataset.kind == "images" and includes_tfidf(encoder or ""):
         raise DataError(f"{encoder}: expected a backbone of images for {dataset.source}")
-    return encoder or DEFAULT_BACKBONES.get(dataset.kind)
+    return encoder or DEFAULT_ENCODERS.get(dataset.kind)
 
 
 def features_of(dataset: Dataset, *, trust_backbone: bool = False) -> Features:

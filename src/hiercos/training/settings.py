@@ -13,7 +13,7 @@ from typing import Any, Literal, get_type_hints
 from hiercos.encoders import Augment, Border
 from hiercos.errors import FaultsError, suggestion
 from hiercos.methods import DEFAULT, FINE_TUNED_DEFAULT, METHODS
-from hiercos.options import MAX_EPOCHS, PATIENCE, batch_size_for, fits, kind_fault
+from hiercos.options import MAX_EPOCHS, PATIENCE, PRECISIONS, Precision, batch_size_for, fits, kind_fault
 
 MOST_IN_BATCH = {False: 256, True: 64}  # default batch size on many samples, with a frozen and with a trained backbone
 EFFORT = "normal"  # of methods that have it
@@ -22,7 +22,6 @@ LEAST_STEPS = 300  # of a training whose length nothing tells
 Effort = Literal["quick", "normal", "best"]
 Optimizer = Literal["adamw", "sgd", "amsgrad"]
 Schedule = Literal["cosine", "one-cycle", "constant", "plateau"]
-Precision = Literal["32-true", "bf16-mixed", "16-mixed"]
 
 
 class SettingsError(FaultsError):
@@ -219,7 +218,7 @@ OWN_OPTIONS = {  # settings with an option of their own name in commands, and it
     "effort": "Effort of the default method: quick (linear heads alone), normal or best.",
     "memory": "Training samples of each label kept in the model, for hiercos extend.",
     "seed": "Seed of the (first) run.",
-    "precision": "32-true, bf16-mixed or 16-mixed.",
+    "precision": f"{', '.join(PRECISIONS)}.",
 }
 
 

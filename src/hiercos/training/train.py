@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import platform
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -117,11 +118,13 @@ def train(
     images = data.dataset.kind == "images"
     settings = settings.resolved(len(data.dataset.training_rows), trains_backbone=data.fine_tunes, images=images)
     training = Training(fabric, data, settings, folder, tuple(rules), temperature, resume, callback)
-    with random_state_kept():
-        if folder is None or not fabric.is_global_zero:
+    own = nullcontext() if folder is None or not fabric.is_global_zero else storage.folder(folder)
+    try:
+        with random_state_kept(), own:
             return training.finished() or training.run()
-        with storage.folder(folder):
-            return training.finished() or training.run()
+    finally:
+        if callback:
+            callback.close()
 
 
 @dataclass(frozen=True, eq=False)
@@ -196,8 +199,6 @@ class Training:
             calibration=calibration.chains,
         )
         records = self._tested(classifier, features, calibration, rules, progress, held_out=first.held_out)
-        if self.callback:
-            self.callback.close()
         return Trained(classifier, records, progress)
 
     def _check(self, features: AnyFeatures) -> None:

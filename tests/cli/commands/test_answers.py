@@ -284,7 +284,7 @@ def test_evaluate_measures_answers_and_rules(folder: Path, capsys: pytest.Captur
             "no class is left: --allow has none that --within 'A2' leaves",
         ),
         (["--confidence", "0.9", "--target-precision", "0.9"], "got --confidence and --target-precision"),
-        (["--allow", "nowhere.txt"], "--allow nowhere.txt: the file cannot be read"),
+        (["--allow", "nowhere.txt"], "--allow nowhere.txt: cannot be read: "),
         (["--rule", "hf-beta:beta"], "--rule hf-beta: beta: expected name=value"),
         (["--rule", "unknown"], "expected a rule fitted on held-out samples"),
         (["--costs", "c.csv", "--rule", "crm"], "--costs: expected no --rule with it"),

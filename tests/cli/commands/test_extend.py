@@ -3,6 +3,7 @@
 import csv
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,28 @@ NARROW = [*FAST, "--set", "width=16"]
 def settings(method: str) -> list[str]:
     """A method and quick settings that it has."""
     return ["--method", method, *(FAST if method in ("cross-entropy", "tree-logistic") else NARROW)]
+
+
+def trained(tree: Taxonomy, data: Path, *options: str) -> str:
+    """Folder of a model that is trained on the data, beside them."""
+    tree.write(data.parent / "tree.json")
+    out = str(data.parent / "model")
+    assert run(["train", str(data), "--taxonomy", str(data.parent / "tree.json"), "--out", out, *options]) == 0
+    return out
+
+
+def extended(model: str, tree: Taxonomy, data: Path, out: str, *options: str) -> int:
+    """Exit code of extending a model, to a folder beside the data."""
+    tree.write(data.parent / "new-tree.json")
+    files = ["--taxonomy", str(data.parent / "new-tree.json"), "--out", str(data.parent / out)]
+    return run(["extend", model, str(data), *files, *options])
+
+
+def evaluated(model: str | Path, data: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, float]:
+    """Values of the metrics of a model by name."""
+    capsys.readouterr()
+    assert run(["evaluate", str(model), str(data), "--format", "json"]) == 0
+    return {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
 
 
 def write_data(
@@ -51,34 +74,26 @@ def figures(capsys: pytest.CaptureFixture[str]) -> dict[str, str]:
 
 
 def test_test_rows_labelled_with_the_root_are_part_of_a_finished_run(tmp_path: Path) -> None:
-    OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "root"}, splits=("train", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings("cross-entropy")]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
-    assert run(["report", str(tmp_path / "model"), "-o", str(tmp_path / "report.html")]) == 0
+    model = trained(OLD, data, *settings("cross-entropy"))
+    assert run(["report", model, "-o", str(tmp_path / "report.html")]) == 0
 
 
 @pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy"])
 def test_a_model_learns_from_inner_labels(tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str) -> None:
-    OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet", "dog": "pet", "car": "root"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings(method)]
-    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    model = trained(OLD, data, *settings(method), "--format", "csv")
     assert float(figures(capsys)["top1"]) > 0.9
-    assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
-    found = capsys.readouterr()
-    assert {row["metric"] for row in json.loads(found.out)} >= {"top1", "hops", "accuracy_level_1"}
+    assert evaluated(model, data, capsys).keys() >= {"top1", "hops", "accuracy_level_1"}
 
 
 @pytest.mark.parametrize("method", ["committee", "hier-cos", "tree-logistic"])
 def test_labels_of_validation_may_be_inner_nodes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
-    OLD.write(tmp_path / "tree.csv")
     coarse = {"cat": "pet", "dog": "pet", "car": "root"}
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse=coarse, splits=("val", "test"))
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *settings(method)]
-    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    trained(OLD, data, *settings(method), "--format", "csv")
     assert float(figures(capsys)["top1"]) > 0.9
 
 
@@ -98,15 +113,7 @@ def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
 ) -> None:
     OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"], coarse={"cat": "pet"})
-    arguments = [
-        "compare",
-        str(data),
-        "--taxonomy",
-        str(tmp_path / "tree.csv"),
-        *FAST,
-        "--out",
-        str(tmp_path / "out"),
-    ]
+    arguments = ["compare", str(data), "--taxonomy", str(tmp_path / "tree.csv"), *FAST, "--out", str(tmp_path / "out")]
     assert run([*arguments, "--methods", "cross-entropy,logistic"]) == 2
     told = capsys.readouterr().err
     assert "error: method 'logistic' needs a class for every training sample" in told
@@ -119,49 +126,38 @@ def test_a_comparison_checks_the_labels_of_all_methods_before_it_trains_one(
 def test_a_graph_goes_through_train_evaluate_and_predict(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
-    FISH.write(tmp_path / "graph.json")
     data = write_data(tmp_path / "data.npz", ["fish", "dog", "ship"], coarse={"dog": "pet"})
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), *settings(method)]
-    assert run([*train, "--out", str(tmp_path / "model"), "--format", "csv"]) == 0
+    model = trained(FISH, data, *settings(method), "--format", "csv")
     assert float(figures(capsys)["top1"]) > 0.9
-    assert run(["evaluate", str(tmp_path / "model"), str(data), "--format", "json"]) == 0
-    names = {row["metric"] for row in json.loads(capsys.readouterr().out)}
+    names = evaluated(model, data, capsys).keys()
     assert "hops" in names
     assert "fpa" not in names
     for by in ("level", "confidence"):
-        assert run(["evaluate", str(tmp_path / "model"), str(data), "--by", by]) == 2
+        assert run(["evaluate", model, str(data), "--by", by]) == 2
         assert f"--by {by}: expected a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
-    assert run(["predict", str(tmp_path / "model"), str(data)]) == 0
+    assert run(["predict", model, str(data)]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     by_class = {row["class"]: json.loads(row["ancestors"]) for row in rows}
     assert by_class == {"fish": ["water", "pet"], "dog": ["pet"], "ship": ["water"]}
-    assert run(["predict", str(tmp_path / "model"), str(data), "--confidence", "0.9", "--explain"]) == 0
+    assert run(["predict", model, str(data), "--confidence", "0.9", "--explain"]) == 0
     (first, *_) = csv.DictReader(capsys.readouterr().out.splitlines())
     assert {"ancestors", "level", "next", "probability_3", "runner_up_3"} <= first.keys()
-    assert run(["train", str(data), "--taxonomy", str(tmp_path / "graph.json"), "--method", "hxe", "--out", "x"]) == 2
+    assert run(["train", str(data), "--taxonomy", str(tmp_path / "tree.json"), "--method", "hxe", "--out", "x"]) == 2
     assert "method 'hxe' needs a tree, got a graph with 1 node of several parents" in capsys.readouterr().err
 
 
 def test_a_model_is_extended_with_and_without_its_memory(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    OLD.write(tmp_path / "old.csv")
-    NEW.write(tmp_path / "new.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"], seed=1)
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *NARROW]
-    train += ["--method", "path-softmax"]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
-    capsys.readouterr()
+    model = trained(OLD, old, "--memory", "10", *settings("path-softmax"))
     accuracy = {}
     for memory in ("10", "0"):
-        out = tmp_path / f"extended-{memory}"
-        extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-        assert run([*extend, "--out", str(out), "--memory", memory, "--format", "csv"]) == 0
+        capsys.readouterr()
+        assert extended(model, NEW, new, memory, *FAST, "--memory", memory, "--format", "csv") == 0
         told = capsys.readouterr()
         assert "matched: 5 nodes\nadded: 3 nodes (plant; pet > fish; plant > oak)\nrenamed: 0 nodes" in told.err
-        assert run(["evaluate", str(out), str(old), "--format", "json"]) == 0
-        found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
-        accuracy[memory] = found["top1"]
-        assert (load_model(out).memory is not None) == (memory == "10")
+        accuracy[memory] = evaluated(tmp_path / memory, old, capsys)["top1"]
+        assert (load_model(tmp_path / memory).memory is not None) == (memory == "10")
     assert accuracy["10"] > 0.9
     assert accuracy["10"] >= accuracy["0"]
 
@@ -191,39 +187,26 @@ def write_texts(path: Path, names: list[str]) -> Path:
 def test_a_model_of_texts_is_extended_and_remembers_the_old_classes(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
-    NEW.write(tmp_path / "new.csv")
     everything = write_texts(tmp_path / "all-texts.csv", list(WORDS))
     old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
     new = write_texts(tmp_path / "new-texts.csv", ["fish", "oak"])
     longer = [*FAST, "--epochs", "60"]
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", method, *longer]
-    assert run([*train, "--memory", "15", "--out", str(tmp_path / "model")]) == 0
-    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *longer]
-    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
-    capsys.readouterr()
-    assert run(["evaluate", str(tmp_path / "extended"), str(everything), "--format", "json"]) == 0
-    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
-    assert found["top1"] > 0.8
-    again = ["extend", str(tmp_path / "extended"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-    assert run([*again, "--out", str(tmp_path / "again")]) == 0  # the extended model keeps a memory
+    model = trained(OLD, old, "--method", method, *longer, "--memory", "15")
+    assert extended(model, NEW, new, "extended", *longer) == 0
+    assert evaluated(tmp_path / "extended", everything, capsys)["top1"] > 0.8
+    assert extended(str(tmp_path / "extended"), NEW, new, "again", *FAST) == 0  # the extended model keeps a memory
 
 
 @pytest.mark.parametrize("method", ["committee", "hier-cos", "cross-entropy", "tree-logistic"])
 def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
-    Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("vehicle", "car")]).write(
-        tmp_path / "new.csv"
-    )
+    larger = Taxonomy.from_paths([("pet", "cat"), ("pet", "dog"), ("pet", "fish"), ("vehicle", "car")])
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish"], seed=1)
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "10", *settings(method)]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    model = trained(OLD, old, "--memory", "10", *settings(method))
     capsys.readouterr()
-    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-    assert run([*extend, "--epochs", "20", "--out", str(tmp_path / "extended")]) == 0
+    assert extended(model, larger, new, "extended", *FAST, "--epochs", "20") == 0
     told = capsys.readouterr().err
     shares = re.search(
         r"New classes: top-1 (.+)% of 8 test rows.\nOld classes: top-1 (.+)% of 6 remembered samples kept for "
@@ -233,19 +216,13 @@ def test_one_new_class_alone_extends_a_model_and_the_old_ones_are_measured(
     assert shares is not None
     assert min(map(float, shares.groups())) > 60
     assert "will forget" not in told
-    assert run(["evaluate", str(tmp_path / "extended"), str(old), "--format", "json"]) == 0
-    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
-    assert found["top1"] > 0.6
+    assert evaluated(tmp_path / "extended", old, capsys)["top1"] > 0.6
 
 
 def test_one_new_class_without_a_memory_is_learned_with_a_warning(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
-    NEW.write(tmp_path / "new.csv")
-    old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), *settings("cross-entropy")]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    model = trained(OLD, write_data(tmp_path / "old.npz", ["cat", "dog", "car"]), *settings("cross-entropy"))
     capsys.readouterr()
     for names, expected in (
         (["fish"], ["Old classes: not measured, there are no test rows or", "the model will forget the old classes;"]),
@@ -253,8 +230,7 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
         (["cat"], ["New classes: not measured, the data have no test rows of them."]),
     ):
         new = write_data(tmp_path / f"{'-'.join(names)}.npz", names, seed=1)
-        extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-        assert run([*extend, "--out", str(tmp_path / f"extended-{'-'.join(names)}")]) == 0
+        assert extended(model, NEW, new, "-".join(names), *FAST) == 0
         told = capsys.readouterr().err
         for sentence in expected:
             assert sentence in told
@@ -265,16 +241,12 @@ def test_one_new_class_without_a_memory_is_learned_with_a_warning(
 def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], method: str
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
-    NEW.write(tmp_path / "new.csv")
     old = write_texts(tmp_path / "old-texts.csv", ["cat", "dog", "car"])
     new = tmp_path / "new-texts.csv"
     new.write_text("text,label,split\nmeow bone,fish,train\nbone road,fish,train\nroad meow,fish,train\n")
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--memory", "15", *settings(method)]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    model = trained(OLD, old, "--memory", "15", *settings(method))
     capsys.readouterr()
-    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
+    assert extended(model, NEW, new, "extended", *FAST) == 0
     told = capsys.readouterr()
     assert "New classes: not measured, the data have no test rows of them.\nOld classes: top-1 " in told.err
     assert "Warning" not in told.err
@@ -283,7 +255,7 @@ def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
     assert run(["report", str(tmp_path / "extended"), "-o", str(tmp_path / "report.html")]) == 0
     capsys.readouterr()
     if method == "cross-entropy":  # without a memory there is nothing to validate on
-        assert run([*extend, "--out", str(tmp_path / "alone"), "--memory", "0"]) == 2
+        assert extended(model, NEW, new, "alone", *FAST, "--memory", "0") == 2
         told = capsys.readouterr().err
         assert "no row belongs to the split 'val', and there is no remembered sample to validate on;" in told
 
@@ -291,21 +263,17 @@ def test_rows_of_training_alone_extend_a_model_that_has_a_memory(
 def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
     renamed = Taxonomy.from_paths([("car",), ("vehicle", "cat"), ("vehicle", "dog"), ("vehicle", "fish")])
     ids = {"pet": "p", "vehicle": "v", "cat": "1", "dog": "2", "car": "3", "fish": "4"}
-    for tree, name in ((OLD, "old"), (renamed, "new")):
-        with_ids = Taxonomy.from_arrays(tree.names, tree.parents, tree.leaves, ids=[ids[each] for each in tree.names])
-        with_ids.write(tmp_path / f"{name}.json")
+    before, after = (
+        Taxonomy.from_arrays(tree.names, tree.parents, tree.leaves, ids=[ids[each] for each in tree.names])
+        for tree in (OLD, renamed)
+    )
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["cat", "dog", "car", "fish"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.json"), *settings("cross-entropy")]
-    assert run([*train, "--out", str(tmp_path / "model"), "--epochs", "40"]) == 0
-    capsys.readouterr()
-    assert run(["evaluate", str(tmp_path / "model"), str(old), "--format", "json"]) == 0
-    found = {row["metric"]: row["value"] for row in json.loads(capsys.readouterr().out)}
-    extend = ["extend", str(tmp_path / "model"), str(new), "--taxonomy", str(tmp_path / "new.json"), *FAST]
-    assert run([*extend, "--out", str(tmp_path / "extended")]) == 0
+    model = trained(before, old, *settings("cross-entropy"), "--epochs", "40")
+    found = evaluated(model, old, capsys)
+    assert extended(model, after, new, "extended", *FAST) == 0
     told = capsys.readouterr().err
     assert "moved: 3 nodes" in told
     assert f"of 24 test rows; the old model: {100 * found['top1']:.2f}%." in told
@@ -314,51 +282,41 @@ def test_the_old_model_is_measured_on_the_old_classes_beside_the_extended_one(
 def test_a_model_whose_weights_are_solved_needs_old_samples_to_be_extended(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    OLD.write(tmp_path / "old.csv")
-    NEW.write(tmp_path / "new.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
     new = write_data(tmp_path / "new.npz", ["fish", "oak"])
     for method, message in (
+        ("haframe", "method 'haframe' cannot be extended; methods that can: "),
         (
             "committee",
             "method 'committee' finds its weights from all samples at once, so extending it needs training rows",
         ),
-        ("haframe", "method 'haframe' cannot be extended; methods that can: "),
     ):
-        train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), *settings(method)]
-        assert run([*train, "--out", str(tmp_path / method)]) == 0
+        shutil.rmtree(tmp_path / "model", ignore_errors=True)
+        model = trained(OLD, old, *settings(method))
         capsys.readouterr()
-        extend = ["extend", str(tmp_path / method), str(new), "--taxonomy", str(tmp_path / "new.csv")]
-        assert run([*extend, "--out", str(tmp_path / "out")]) == 2
+        assert extended(model, NEW, new, "out") == 2
         assert message in capsys.readouterr().err
         assert not (tmp_path / "out").exists()
     every = write_data(tmp_path / "every.npz", ["cat", "dog", "car", "fish", "oak"])
-    extend = ["extend", str(tmp_path / "committee"), str(every), "--taxonomy", str(tmp_path / "new.csv"), *FAST]
-    assert run([*extend, "--out", str(tmp_path / "out")]) == 0
+    assert extended(model, NEW, every, "out", *FAST) == 0
 
 
 def test_what_cannot_be_extended_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    OLD.write(tmp_path / "old.csv")
-    Taxonomy.from_paths([("x", "y"), ("x", "z")]).write(tmp_path / "other.csv")
     old = write_data(tmp_path / "old.npz", ["cat", "dog", "car"])
-    train = ["train", str(old), "--taxonomy", str(tmp_path / "old.csv"), "--method", "cross-entropy", "--epochs", "1"]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
-    extend = ["extend", str(tmp_path / "model"), str(old), "--out", str(tmp_path / "out")]
-    assert run([*extend, "--taxonomy", str(tmp_path / "other.csv")]) == 2
+    model = trained(OLD, old, "--method", "cross-entropy", "--epochs", "1")
+    assert extended(model, Taxonomy.from_paths([("x", "y"), ("x", "z")]), old, "out") == 2
     assert "expected nodes of the model's taxonomy, none has the same id or path" in capsys.readouterr().err
-    assert run([*extend, "--taxonomy", str(tmp_path / "old.csv"), "--memory", "5"]) == 2
+    assert extended(model, OLD, old, "out", "--memory", "5") == 2
     assert "has no memory; hiercos train --memory keeps one" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
 def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("onnxruntime")
-    OLD.write(tmp_path / "tree.csv")
     data = write_data(tmp_path / "data.npz", ["cat", "dog", "car"])
-    train = ["train", str(data), "--taxonomy", str(tmp_path / "tree.csv"), "--method", "hier-cos", *NARROW]
-    assert run([*train, "--out", str(tmp_path / "model")]) == 0
+    model = trained(OLD, data, *settings("hier-cos"))
     capsys.readouterr()
-    export = ["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "level.onnx"), "--level", "1"]
+    export = ["export", model, "--onnx", str(tmp_path / "level.onnx"), "--level", "1"]
     assert run([*export, "--data", str(data)]) == 0
     told = capsys.readouterr().err
     assert "whole: accuracy at level 1 " in told
@@ -366,5 +324,5 @@ def test_one_level_of_hier_cos_is_exported_with_its_costs(tmp_path: Path, capsys
     assert run(["predict", str(tmp_path / "level.onnx"), str(data)]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert {row["class"] for row in rows} == {"pet", "vehicle"}
-    assert run(["export", str(tmp_path / "model"), "--onnx", str(tmp_path / "a.onnx"), "--level", "3"]) == 2
+    assert run(["export", model, "--onnx", str(tmp_path / "a.onnx"), "--level", "3"]) == 2
     assert "expected a level from 1 to 2, got 3" in capsys.readouterr().err

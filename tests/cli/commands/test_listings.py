@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from hiercos.cli.app import run
-from hiercos.cli.display.row_progress import TransferDisplay
+from hiercos.cli.display.progress import TransferDisplay
 from hiercos.data import BUILT_IN, Download, load_dataset
 from hiercos.paper.download import checksum
 from paper_sets import binary_file, cifar_images, tar_gz, write_aircraft

@@ -1,30 +1,75 @@
-from typing import Any
+"""Rows in every format: cells that a spreadsheet would run, control characters, line ends, and labels for FiftyOne."""
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+import csv
+import json
+import os
+from pathlib import Path
 
-from hiercos.cli.display.output import csv_columns_text
-from hiercos.csv_text import csv_text
+import pytest
 
-TEXTS = st.text(st.sampled_from('ab ,"\r\n;=\té\x00'))
-COLUMNS = (
-    TEXTS,
-    st.integers(),
-    st.floats(),
-    st.none() | st.floats(),
-    st.none() | st.integers() | st.floats(),
-    st.booleans(),
-    TEXTS | st.integers() | st.none(),  # mixed: cell by cell
-)
+from hiercos.cli.display.output import emit, fiftyone_text, safe_cell, streamed
+
+DANGEROUS = ["=cmd|' /C calc'!A0", "+1", "-1", "@SUM(A1)", "\t=1"]
+HARMLESS = ["cat", "1-2", "a=b", "", "'=1"]
 
 
-@st.composite
-def columns(draw: st.DrawFn) -> list[list[Any]]:
-    rows, kinds = draw(st.integers(0, 4)), draw(st.lists(st.sampled_from(COLUMNS), max_size=4))
-    return [draw(st.lists(kind, min_size=rows, max_size=rows)) for kind in kinds]
+@pytest.mark.parametrize("text", DANGEROUS)
+def test_a_formula_gets_an_apostrophe(text: str) -> None:
+    assert safe_cell(text) == f"'{text}"
 
 
-@settings(max_examples=500)
-@given(columns())
-def test_columns_and_rows_give_the_same_text(given_columns: list[list[Any]]) -> None:
-    assert csv_columns_text(given_columns) == csv_text(zip(*given_columns, strict=True))
+@pytest.mark.parametrize("value", [*HARMLESS, -1.5, 3, None])
+def test_other_cells_stay(value: object) -> None:
+    assert safe_cell(value) == value
+
+
+@pytest.mark.parametrize("safe", [True, False])
+def test_rows_and_streams_are_protected_if_asked_for(tmp_path: Path, safe: bool) -> None:
+    expected = [f"'{text}" if safe else text for text in DANGEROUS] + HARMLESS
+    emit([{"text": text} for text in DANGEROUS + HARMLESS], "csv", tmp_path / "rows.csv", csv_safe=safe)
+    with streamed("csv", tmp_path / "stream.csv", csv_safe=safe) as write:
+        write({"text": DANGEROUS})
+        write({"text": HARMLESS})
+    for name in ("rows.csv", "stream.csv"):
+        with (tmp_path / name).open(newline="") as file:
+            assert [row[0] if row else "" for row in csv.reader(file)][1:] == expected
+
+
+def test_a_table_shows_control_characters_escaped(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"name": "a\x1b[31m"}], "table", None)
+    assert r"a\x1b[31m" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("sign", ["\r", "\n", "\r\n", '"', ","])
+def test_cells_with_line_ends_are_quoted(tmp_path: Path, sign: str) -> None:
+    cells = [f"a{sign}b", sign, f"{sign}c", "d"]
+    emit([{"text": text, "end": "x"} for text in cells], "csv", tmp_path / "rows.csv")
+    with streamed("csv", tmp_path / "stream.csv") as write:
+        write({"text": cells, "end": ["x"] * 4})
+    for name in ("rows.csv", "stream.csv"):
+        content = (tmp_path / name).read_bytes().decode()
+        assert content.endswith("d,x\n")
+        with (tmp_path / name).open(newline="") as file:
+            assert list(csv.reader(file, strict=True)) == [["text", "end"], *([text, "x"] for text in cells)]
+
+
+def test_names_in_brackets_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    emit([{"class": "cat [domestic]", "[x]": "dog [/]"}], "table", None)
+    out = capsys.readouterr().out
+    assert "cat [domestic]" in out
+    assert "dog [/]" in out
+    assert "[x]" in out
+
+
+def test_a_label_stands_for_each_image_by_its_absolute_path() -> None:
+    row = {"row": 1, "image": "photos/a.jpg", "kind": "pet", "level_2": "cat", "level_3": "", "class": "cat"}
+    rows = [{**row, "id": "c1", "score": -0.5, "confidence": 0.9}]
+    assert json.loads(fiftyone_text(rows)) == {
+        "labels": {
+            os.path.abspath("photos/a.jpg"): {
+                "label": "cat",
+                "confidence": 0.9,
+                "attributes": {"kind": "pet", "level_2": "cat", "id": "c1"},
+            }
+        }
+    }

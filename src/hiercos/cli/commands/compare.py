@@ -8,24 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.options import common as options
-from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
-from hiercos.cli.options.comparison import (
-    ComparisonOptions,
-    CurveOptions,
-    ShipOptions,
-    TuneOptions,
-    command_statement,
-    print_tuning,
-    recommended,
-)
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.backbones import BackboneOptions
+from hiercos.cli.options.comparison import ResultOptions, command_statement, print_tuning, recommended
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import TrainingOptions
+from hiercos.encoders import includes_tfidf
 from hiercos.errors import DataError
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
     from hiercos.records import Record
-    from hiercos.report import Results
 
 
 FLAT_METHODS, TREE_METHODS = ("cross-entropy", "cross-entropy-mlp"), ("hier-cos", "committee")  # compared by default
@@ -50,8 +42,14 @@ class VariantOptions:
     rules: Annotated[
         str | None,
         typer.Option(
-            help="Decision rules, separated by commas: none, crm, hops, auto; rule@method for one method.",
+            help="Decision rules (see docs/decisions.md), separated by commas; rule@method for one method.",
             show_default="none,crm, and the default method's rule for it and for methods without the tree",
+        ),
+    ] = None
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            help="Variant to compare the others with: a method, or 'method + rule'; by default the best flat one."
         ),
     ] = None
 
@@ -83,16 +81,35 @@ class VariantOptions:
         """Names in `--methods`, without duplicates; none for all methods, and without the option."""
         if self.methods is None or self.methods == ALL:
             return []
-        return list(dict.fromkeys(options.method_names(name.strip() for name in self.methods.split(","))))
+        from hiercos.methods import METHODS
+
+        return list(dict.fromkeys(map(METHODS.checked_name, options.names_in(self.methods))))
 
     def _named_rules(self) -> list[tuple[str, str]] | None:
         """Names in `--rules`, each with the method after its @, "" for all methods; None for the default rules."""
         if self.rules is None:
             return None
-        parts = [part.strip().partition("@") for part in self.rules.split(",")]
-        rules = options.rule_names(rule for rule, _, _ in parts)
-        owners = ["".join(options.method_names([owner] if owner else [])) for _, _, owner in parts]
-        return list(zip(rules, owners, strict=True))
+        from hiercos.decisions import RULES
+        from hiercos.methods import METHODS
+
+        parts = [name.partition("@") for name in options.names_in(self.rules)]
+        return [(RULES.checked_name(rule), METHODS.checked_name(owner) if owner else "") for rule, _, owner in parts]
+
+    def named_reference(self, rules: Mapping[str, Sequence[str]]) -> str | None:
+        """The name of the reference in tables, or None; an error if it is not among the variants, see `by_method`."""
+        from hiercos.decisions import RULES
+        from hiercos.methods import DEFAULT, DEFAULT_RULE, METHODS
+        from hiercos.records import variant_name
+        from hiercos.report import checked_reference
+
+        if self.reference is None:
+            return None
+        names = [variant_name(method, rule) for method, own in rules.items() for rule in own]
+        method, _, rule = (part.strip() for part in self.reference.partition("+"))
+        method, rule = METHODS.real_name(method), RULES.real_name(rule)
+        if method == DEFAULT:
+            rule = rule or DEFAULT_RULE
+        return checked_reference(variant_name(method, rule) if rule else method, names)
 
 
 def _default_rules(methods: list[str]) -> list[tuple[str, str]]:
@@ -106,20 +123,63 @@ def _default_rules(methods: list[str]) -> list[tuple[str, str]]:
     return [("none", ""), ("crm", ""), *((DEFAULT_RULE, name) for name in (DEFAULT, *flat) if name in methods)]
 
 
+@dataclass(frozen=True)
+class SearchOptions:
+    """Options of the search of settings, of learning curves, and of the model to ship."""
+
+    tune: Annotated[
+        int, typer.Option(min=0, help="Trials in the search of each method's settings, including the given ones.")
+    ] = 0
+    shots: Annotated[
+        str | None,
+        typer.Option(
+            help="Learning curves: training samples of a class, as 1,2,5,all; each seed draws its own.",
+            show_default="all, no curves",
+        ),
+    ] = None
+    ship: Annotated[
+        Path | None, typer.Option(help="New folder for the recommended model, with its rule.", show_default=False)
+    ] = None
+    ship_for: Annotated[
+        str, typer.Option(help="What the recommended model is for: near answers (distance), top1, or hops.")
+    ] = "distance"
+
+    def check(self) -> None:
+        """Raise for impossible values, options that exclude each other, and a folder that exists."""
+        from hiercos.report import PURPOSES
+
+        if self.ship_for not in PURPOSES:
+            raise OptionError(f"--ship-for {self.ship_for}: expected {', '.join(PURPOSES)}")
+        texts = [] if self.shots is None else options.names_in(self.shots)
+        for text in texts:
+            if text != ALL and not (text.isdecimal() and int(text) > 0):
+                raise OptionError(f"--shots {self.shots}: expected numbers of at least 1, or all, got {text!r}")
+        if self.ship is not None:
+            from hiercos.benchmark import check_shipping
+
+            check_shipping(self.ship)
+        if texts and (self.tune or self.ship):
+            raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
+
+    @property
+    def points(self) -> list[int | None]:
+        """The numbers of samples of learning curves in ascending order, None (all) last; none without curves."""
+        texts = [] if self.shots is None else options.names_in(self.shots)
+        return [*sorted({int(text) for text in texts if text != ALL}), *[None] * (ALL in texts)]
+
+
 @grouped
 def compare(
     *,
     data: options.Data,
-    out: Annotated[Path, typer.Option(help="Folder for the runs, results.csv, .md, .tex, .json and report.html.")],
+    out: Annotated[Path, typer.Option(help="Folder for the runs, results.csv, results.json and report.html.")],
     training: TrainingOptions,
     columns: DataOptions,
     device_options: DeviceOptions,
     inputs: BackboneOptions,
-    search: TuneOptions,
-    curves: CurveOptions,
-    shown: ComparisonOptions,
-    shipping: ShipOptions,
     variants: VariantOptions,
+    search: SearchOptions,
+    shown: ResultOptions,
     seeds: Annotated[int, typer.Option(min=1, help="Runs of each method.")] = 3,
     jobs: Annotated[int, typer.Option(min=1, help="Parallel runs, each in its own process; on a CPU only.")] = 1,
 ) -> None:
@@ -127,57 +187,50 @@ def compare(
 
     An interrupted comparison resumes with the same --out: finished runs are not repeated.
     """
-    for group in (shown, curves, shipping, training):
+    for group in (shown, search, training, variants):
         group.check()
-    _check_common(out, data, columns, device_options)
-    points = curves.points()
-    _refuse_choices(points, search, shipping)
-    variants.check()
+    options.check_out(out)
+    columns.check(data)
+    device_options.check_names()
     inputs.check_name()
     training.settings_of(variants.names(""), device_options.precision)
-    from hiercos.benchmark import Entry, learning_curves
+    from hiercos.benchmark import Entry, Tuning, learning_curves
     from hiercos.benchmark import compare as run_grid
-    from hiercos.cli.display.training import observer
-    from hiercos.report import comparison_results
+    from hiercos.cli.display.progress import observer
+    from hiercos.report import learning_curve_results
     from hiercos.training import encoder_name
 
     if variants.methods is not None:  # faults are reported before the data are read
-        shown.named_reference(_names(variants.by_method("")))
+        variants.named_reference(variants.by_method(""))
     dataset = columns.read(data)
     chosen = variants.by_method(flat_baseline(dataset, encoder_name(dataset, inputs.backbone)))
-    reference = shown.named_reference(_names(chosen))
+    reference = variants.named_reference(chosen)
     _check_learnable(list(chosen), dataset)
     configs = training.settings_of(chosen, device_options.precision)
     entries = [Entry(configs[name], own) for name, own in chosen.items()]
-    grid = [(shots, entries) for shots in points or [None]]
-    first = entries[0].settings.seed
+    first, points = entries[0].settings.seed, search.points
     runs = range(first, first + seeds)
     with device_options.processes() as fabric:
         features = inputs.features(fabric, dataset, training.backbone)
-        with observer(list(chosen), seeds=len(runs) * len(grid), trials=search.tune) as display:
+        with observer(list(chosen), seeds=seeds * max(1, len(points)), trials=search.tune) as display:
             how: dict[str, Any] = {"jobs": jobs, "observer": display}
             if points:
+                grid = [(shots, entries) for shots in points]
                 records = learning_curves(fabric, features, grid, runs, out, **how)
             else:
-                records = run_grid(fabric, features, entries, runs, out, tuning=search.tuning(), **how)
+                tuning = Tuning(search.tune) if search.tune else None
+                records = run_grid(fabric, features, entries, runs, out, tuning=tuning, **how)
         if fabric.is_global_zero and points:
-            _show_curves(records, out, shown)
+            shown.show(learning_curve_results(records), out)
         elif fabric.is_global_zero:
             print_tuning(records)
-            advised, spread = recommended(records, dataset, out, shipping.ship_for)
+            advised, spread = recommended(records, dataset, out, search.ship_for)
             command = command_statement(advised.record, data, training.backbone, columns, inputs, device_options)
-            said: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
-            said |= {"recommended_seed": advised.record.seed, "row_spread": spread}
-            results = comparison_results(records, reference=reference, **said)
-            _show(results, records, out, shown)
-            shipping.copy(advised.record, out)
-
-
-def _names(rules: Mapping[str, tuple[str, ...]]) -> list[str]:
-    """Names of the variants of methods under their rules."""
-    from hiercos.records import variant_name
-
-    return [variant_name(method, rule) for method, own in rules.items() for rule in own]
+            found: dict[str, Any] = {"advice": [*advised.statements, command], "recommended": advised.variant.name}
+            found |= {"recommended_seed": advised.record.seed, "row_spread": spread}
+            _show(records, reference, out, shown, **found)
+            if search.ship is not None:
+                _ship(advised.record, out, search.ship)
 
 
 def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
@@ -194,13 +247,6 @@ def flat_baseline(dataset: "Dataset", backbone: str | None) -> str:
     is_learnable = METHODS.takes_inner_labels(name) or not (labels >= classes).any()
     is_affordable = not has_ngrams or len(labels) * classes <= LARGEST_TEXT_BASELINE
     return name if is_learnable and is_affordable else ""
-
-
-def _check_common(out: Path, data: str, columns: DataOptions, device_options: DeviceOptions) -> None:
-    """Raise for values that are wrong whatever the others are, before any slow import."""
-    options.check_out(out)
-    columns.check(data)
-    device_options.check_names()
 
 
 def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
@@ -223,23 +269,21 @@ def _check_learnable(methods: Sequence[str], dataset: "Dataset") -> None:
         METHODS.check_labels(name, labels, dataset.taxonomy)
 
 
-def _refuse_choices(points: Sequence[int | None] | None, search: TuneOptions, shipping: ShipOptions) -> None:
-    if points and (search.tune or shipping.ship):
-        raise OptionError("--shots cannot be combined with --tune or --ship: learning curves choose no model")
+def _show(records: "list[Record]", reference: str | None, out: Path, shown: ResultOptions, **found: Any) -> None:
+    """Write the results in every format, with the analysis of the recommended variant, and print them.
 
-
-def _show_curves(records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
-    """Write the learning curves in every format and print their tables."""
-    from hiercos.report import learning_curve_results
-
-    shown.show(learning_curve_results(records), out)
-
-
-def _show(results: "Results", records: "list[Record]", out: Path, shown: ComparisonOptions) -> None:
-    """Write the results in every format, with the analysis of the recommended variant, and print them."""
+    Args:
+        records: records of all runs.
+        reference: name of the variant that the others are compared with; None for the usual one.
+        out: folder of the comparison.
+        shown: options of the output.
+        **found: further arguments of `comparison_results`.
+    """
     from hiercos.benchmark import ReportSource
     from hiercos.records import RUNS
+    from hiercos.report import comparison_results
 
+    results = comparison_results(records, reference=reference, **found)
     flat = results.sections[0].reference
     source = ReportSource(
         out, records, results.recommended, results.recommended_seed, reference=flat.name if flat else ""
@@ -247,4 +291,12 @@ def _show(results: "Results", records: "list[Record]", out: Path, shown: Compari
     shown.show(results, out, source.analysis())
     compared = {record.method for record in records}
     if others := sorted(path.name for path in (out / RUNS).iterdir() if path.name not in compared):
-        typer.echo(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.", err=True)
+        say(f"Earlier runs of {', '.join(others)} in {out / RUNS} are not part of these results.")
+
+
+def _ship(record: "Record", out: Path, folder: Path) -> None:
+    """Copy the model of a record from the folder of a comparison."""
+    from hiercos.benchmark import ship_model
+
+    ship_model(record, out, folder)
+    say(f"The model {record.name} of seed {record.seed} is in {folder}.")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.options import common as options
-from hiercos.cli.options.backbones import BackboneOptions, includes_tfidf
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped
-from hiercos.cli.options.training import Set, backbone_options
+from hiercos.cli.options.backbones import BackboneOptions
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, OptionError, grouped, say
+from hiercos.cli.options.training import SettingOptions
+from hiercos.encoders import includes_tfidf
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
@@ -22,7 +23,7 @@ def embed(
     inputs: BackboneOptions,
     columns: DataOptions,
     device_options: DeviceOptions,
-    set_: Set = None,
+    training: SettingOptions,
     batch_size: options.BatchSize = None,
 ) -> None:
     """Compute the features of images or texts with a frozen backbone, for train and compare.
@@ -43,13 +44,13 @@ def embed(
         raise OptionError(_backbone_fault(dataset))
     from hiercos.encoders import embed_dataset, frozen_encoder, write_features
 
-    backbone = frozen_encoder(name, backbone_options(set_)).backbone
+    backbone = frozen_encoder(name, training.backbone).backbone
     config = device_options.read_config(batch_size, inputs.workers, kind=dataset.kind, doing="embedding")
     embedded = embed_dataset(config, backbone, dataset)
     write_features(output, embedded.path, dataset, backbone.identity())
     if not embedded.computed:
-        typer.echo(f"All features were in the cache ({embedded.path}).", err=True)
-    typer.echo(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.", err=True)
+        say(f"All features were in the cache ({embedded.path}).")
+    say(f"Wrote {output}: {len(dataset):,} {dataset.kind}, {backbone.num_features} features each.")
 
 
 def _backbone_fault(dataset: "Dataset") -> str:

@@ -8,28 +8,23 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from hiercos.cli.display.metric_tables import (
-    MetricChoice,
-    check_same_samples,
-    difference_rows,
-    read_sample_metrics,
-    write_rows,
-)
-from hiercos.cli.display.output import Row, check_format, chosen_format
+from hiercos.cli.display.metric_tables import MetricChoice, difference_rows, write_rows
+from hiercos.cli.display.output import FORMATS, Row, check_format, chosen_format
 from hiercos.cli.labelled_predictions import (
     LabelledPredictions,
     breakdown_rows,
     check_levels,
     open_model,
     open_probabilities,
+    read_predictions,
 )
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
-from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import ColumnOptions, DeviceOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
-    from hiercos.evaluation import LabelledImages
+    from hiercos.evaluation import LabelledImages, SampleMetrics
     from hiercos.taxonomy import Taxonomy
 
 
@@ -120,7 +115,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(min=0, help="Seed of the bootstrap and the paired test.")] = 0,
     format: Annotated[
         str | None,
-        typer.Option(help="table, csv, json, parquet, latex or markdown; by default the extension of --output."),
+        typer.Option(help=f"{', '.join(FORMATS)}; by default the extension of --output."),
     ] = None,
     workers: options.Workers = 0,
     batch_size: options.BatchSize = None,
@@ -160,15 +155,34 @@ def evaluate(
 
 def _file_rows(files: ScoreFiles, columns: ColumnOptions, breakdown: str | None, seed: int) -> "Sequence[Row]":
     """Rows of the metrics of a prediction file, or of its differences to another one."""
+    from hiercos.evaluation import sample_metrics
+
     assert files.scores is not None
     tree, labels = files.read(columns)
     check_levels(tree, breakdown)
-    samples = read_sample_metrics(files.scores, tree, labels)
+    samples = sample_metrics(read_predictions(files.scores, tree, labels), tree)
     if files.against is None:
         return breakdown_rows(samples, tree, breakdown, seed)
-    other = read_sample_metrics(files.against, tree, labels)
-    check_same_samples(samples, other, files.scores, files.against, tree)
+    other = sample_metrics(read_predictions(files.against, tree, labels), tree)
+    _check_same_samples(samples, other, files.scores, files.against, tree)
     return difference_rows(samples, other, seed=seed)
+
+
+def _check_same_samples(
+    samples: "SampleMetrics", other: "SampleMetrics", scores: Path, against: Path, taxonomy: "Taxonomy"
+) -> None:
+    """Raise a `DataError` unless two files hold the same labels in the same order."""
+    from hiercos.errors import DataError
+    from hiercos.taxonomy import nodes_of_labels
+
+    if len(samples.labels) != len(other.labels):
+        raise DataError(f"{against}: expected the {len(samples.labels)} samples of {scores}, got {len(other.labels)}")
+    differing = (samples.labels != other.labels).nonzero()[0]
+    if len(differing):
+        row = int(differing[0])
+        nodes = (int(nodes_of_labels(each.labels, taxonomy)[row]) for each in (samples, other))
+        mine, theirs = ("root" if node < 0 else taxonomy.names[node] for node in nodes)
+        raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
 
 
 def _write_curve(opened: LabelledPredictions, path: Path, seed: int) -> None:
@@ -177,8 +191,8 @@ def _write_curve(opened: LabelledPredictions, path: Path, seed: int) -> None:
     from hiercos.evaluation import curve_areas, curve_rows
     from hiercos.report import write_curve_figure
 
-    rows = curve_rows(opened.labelled_posterior(), seed=seed)
+    rows = curve_rows(opened.posterior(), seed=seed)
     emit(rows, "csv", path)
     areas = ", ".join(f"{name} {area:.4f}" for name, area in curve_areas(rows).items())
-    typer.echo(f"Area under containment against coverage: {areas}.", err=True)
-    typer.echo(write_curve_figure(rows, path.with_suffix(".html")), err=True)
+    say(f"Area under containment against coverage: {areas}.")
+    say(write_curve_figure(rows, path.with_suffix(".html")))

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.display.row_progress import row_progress
+from hiercos.cli.display.progress import row_progress
 from hiercos.cli.model_loading import held_out_samples
 from hiercos.cli.options.common import LoadOptions, check_target, opened_model_folder
-from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped
+from hiercos.cli.options.groups import ColumnOptions, OptionError, check_option, grouped, say
 
 if TYPE_CHECKING:
     from hiercos.data import Dataset
@@ -87,7 +87,7 @@ def export(
     if options.level is not None:
         whole, stored = stored, level_model(stored, options.level)
         if samples is not None:
-            typer.echo(_pruning_table(whole, stored, samples, options.level), err=True)
+            say(*_pruning_lines(whole, stored, samples, options.level))
             samples = None
     texts = [each["text"] for each in read_report_inputs(folder.path).values() if each.get("text")]
     exact = export_onnx(stored, start=options.start, examples=texts)  # type: ignore[arg-type]  # one of the two, as checked
@@ -101,21 +101,21 @@ def export(
     difference = f"difference from PyTorch {exact.difference:.1e}" + (
         f", with int8 {written.difference:.1e}" if options.int8 else ""
     )
-    typer.echo(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.", err=True)
+    say(f"Wrote {files}: ONNX opset {OPSET}, rule {stored.rule.name}, {difference}.")
     if cost:
-        typer.echo(cost, err=True)
+        say(cost)
 
 
-def _pruning_table(whole: "StoredModel", pruned: "StoredModel", samples: "Dataset", level: int) -> str:
+def _pruning_lines(whole: "StoredModel", pruned: "StoredModel", samples: "Dataset", level: int) -> list[str]:
     """Level accuracy, size and time of a whole model and of its level, as lines of text."""
     from hiercos.paper import level_costs
 
     rows = level_costs(whole, pruned, samples.inputs, samples.labels, level)
-    return "\n".join(
+    return [
         f"{name}: accuracy at level {level} {row.accuracy:.4f} on {row.samples:,} samples, {row.size:,} bytes, "
         f"{row.microseconds:.1f} µs a sample"
         for name, row in rows.items()
-    )
+    ]
 
 
 def _cost(exact: "OnnxExport", written: "OnnxExport", samples: "Dataset | None") -> str:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.display.output import TableFormat, check_format
-from hiercos.cli.display.row_progress import checking_lines, row_progress
+from hiercos.cli.display.progress import checking_lines, row_progress
 from hiercos.cli.options import common as options
 from hiercos.cli.options.common import LoadOptions, check_model_folder
-from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import ColumnOptions, DataOptions, DeviceOptions, OptionError, grouped, say
 from hiercos.cli.options.training import ExtensionOptions
 from hiercos.records import refuse_finished_run
 
@@ -60,7 +60,7 @@ def extend(
     training.check()
     check_model_folder(model)  # before torch is imported
     DataOptions(taxonomy=taxonomy).check(data)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.data import completed, load_dataset
     from hiercos.encoders import ReadConfig
     from hiercos.taxonomy import open_taxonomy, taxonomy_change
@@ -77,11 +77,11 @@ def extend(
     settings = extension_settings(stored, replace(given, memory=per_class))
     found = load_dataset(data, taxonomy=tree, **asdict(columns), callback=checking_lines(), purpose="extend")
     dataset = completed(found, targets=settings.targets)
-    _print_lines(dataset.notes)
+    say(*dataset.notes)
     with device_options.processes() as fabric:
         reading = ReadConfig(fabric, workers=workers, callback=row_progress(dataset.kind, "reading"))
         features = grown_features(stored, dataset, change, kept, reading)
-        _print_lines(forgetting_notes(features))
+        say(*forgetting_notes(features))
         callback = training_callback(settings)
         trained = train_model(features, settings, fabric=fabric, folder=out, resume=resume, callback=callback)
         if fabric.is_global_zero:
@@ -90,23 +90,17 @@ def extend(
 
 def _show(record: "Record", fabric: "Fabric", data: "GrownFeatures", out: Path, format: str) -> None:
     """Print the results of the test rows, and the accuracy on the new and on the old classes."""
-    from hiercos.cli.display.result_tables import print_records
+    from hiercos.cli.display.tables import print_records
     from hiercos.training import growth_accuracy
 
     if len(data.dataset.rows("test")) or format != "table":
         print_records([record], format)
-    _print_lines([*growth_accuracy(fabric, data, out).lines(), f"The extended model is in {out}."])
-
-
-def _print_lines(lines: Iterable[str]) -> None:
-    """Print lines to stderr."""
-    for line in lines:
-        typer.echo(line, err=True)
+    say(*growth_accuracy(fabric, data, out).lines(), f"The extended model is in {out}.")
 
 
 def _report_change(change: "TaxonomyChange", taxonomy: Path) -> None:
     """Print what became of each node; an error if no node was matched."""
-    _print_lines(change.lines())
+    say(*change.lines())
     if not (change.old_nodes >= 0).any():
         raise OptionError(
             f"--taxonomy {taxonomy}: expected nodes of the model's taxonomy, none has the same id or path"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, say
 
 if TYPE_CHECKING:
     from hiercos.data import BuiltIn, Download
@@ -95,7 +95,7 @@ def data(
 
 def _show(name: str, entry: "BuiltIn", root: Path | None, *, alone: bool) -> None:
     """Print a data set: its size, its origin, the expected files and the downloads."""
-    from hiercos.cli.display.text_tables import terminal_width
+    from hiercos.cli.display.tables import terminal_width
     from hiercos.data import shown_size
 
     typer.echo(f"{name} ({'present' if entry.is_present(root) else 'absent'})")
@@ -122,23 +122,23 @@ def _size_and_checksum(archive: "Download") -> str:
 
 def _download(name: str, entry: "BuiltIn", root: Path) -> None:
     """Download the missing files of a data set; if that fails, print where to put them and exit with 1."""
-    from hiercos.cli.display.row_progress import TransferDisplay
+    from hiercos.cli.display.progress import TransferDisplay
     from hiercos.data import DownloadError
 
     by_hand = f"into {root} by hand: {entry.where}"
     if entry.is_present(root):
-        typer.echo(f"{name} is in {root} already.", err=True)
+        say(f"{name} is in {root} already.")
         return
     if entry.fetch is None:
         raise OptionError(f"--download: {name} cannot be downloaded; put it {by_hand}")
     missing = [archive for archive in entry.downloads if not archive.is_done(root)]
     for archive in missing:
-        typer.echo(f"{archive.url} ({_size_and_checksum(archive)}) into {root / archive.folder}", err=True)
+        say(f"{archive.url} ({_size_and_checksum(archive)}) into {root / archive.folder}")
     for archive in missing:
         try:
             with TransferDisplay(archive.name) as display:
                 entry.fetch(archive, root, display)
         except DownloadError as error:
-            typer.echo(f"error: {error}; or put it {by_hand}", err=True)
+            say(f"error: {error}; or put it {by_hand}")
             raise typer.Exit(FAILED) from error
-    typer.echo(f"{name} is in {root}.", err=True)
+    say(f"{name} is in {root}.")

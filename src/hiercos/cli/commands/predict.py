@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from hiercos.cli.display.output import FIFTYONE, FORMATS, check_format, chosen_format, streamed
-from hiercos.cli.display.row_progress import checking_lines, counting_rows
+from hiercos.cli.display.progress import checking_lines, counting_rows
 from hiercos.cli.model_loading import open_model
 from hiercos.cli.options import common as options
 from hiercos.cli.options.answers import AnswerOptions, BoundRequest, RowOptions
 from hiercos.cli.options.common import LoadOptions, check_target
-from hiercos.cli.options.groups import DeviceOptions, OptionError, grouped
+from hiercos.cli.options.groups import DeviceOptions, InputOptions, OptionError, grouped, say
 
 if TYPE_CHECKING:
     from hiercos.data import InputBatch
@@ -26,17 +26,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class InputColumnOptions:
-    """Options for the columns and files of the inputs, and for faulty images."""
+class KeptInputOptions(InputOptions):
+    """Options for inputs, and for their columns that are kept beside the answers."""
 
-    input_column: Annotated[
-        str | None,
-        typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
-    ] = None
-    root: Annotated[
-        Path | None, typer.Option(help="Folder that the paths of images are relative to.", show_default=False)
-    ] = None
-    on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
     keep_columns: Annotated[
         str | None,
         typer.Option(
@@ -72,9 +64,7 @@ class AnswerTableOptions:
     ] = False
     format: Annotated[
         str | None,
-        typer.Option(
-            help="csv, json, parquet, table, latex, markdown or fiftyone; by default the extension of --output."
-        ),
+        typer.Option(help=f"{', '.join((*FORMATS, FIFTYONE))}; by default the extension of --output."),
     ] = None
     output: options.Output = None
     csv_safe: options.CsvSafe = False
@@ -118,36 +108,24 @@ class AnswerTableOptions:
         return isinstance(rule, NodeRule) and self.top is None and not self.probabilities
 
 
-class LevelCounts:
-    """Number of answers that are classes, and of the others at each level, summed over batches."""
+def level_counts(columns: "AnswerColumns") -> Counter[int | None]:
+    """Number of answers at each level, 0 for no answer and None for classes, from the columns `level` and `class`."""
+    return Counter(None if name else level for level, name in zip(columns["level"], columns["class"], strict=True))
 
-    def __init__(self) -> None:
-        self.classes = 0
-        self.stopped: Counter[int] = Counter()  # by level; 0 for no answer
 
-    def add(self, columns: "AnswerColumns") -> None:
-        """Count the answers of a batch, whose columns have `level` and `class`."""
-        levels = [level for level, name in zip(columns["level"], columns["class"], strict=True) if not name]
-        self.classes += len(columns["class"]) - len(levels)
-        self.stopped.update(levels)
+def counts_sentence(counts: Counter[int | None]) -> list[str]:
+    """The counts of classes, then from the deepest level up, as a sentence; none if every answer is a class.
 
-    def sentence(self) -> str:
-        """The counts of classes, then from the deepest level up; "" if every answer is a class.
-
-        Example:
-            >>> counts = LevelCounts()
-            >>> counts.add({"level": [2, 0, 1, 2], "class": ["cat", "", "", "car"]})
-            >>> counts.sentence()
-            '4 rows: 2 answered with a class, 1 at level 1, 1 not at all (cannot say).'
-        """
-        if not self.stopped:
-            return ""
-        total = self.classes + self.stopped.total()
-        parts = [f"{self.classes:,} answered with a class"]
-        for level in sorted(self.stopped, reverse=True):
-            place = f"at level {level}" if level else "not at all (cannot say)"
-            parts.append(f"{self.stopped[level]:,} {place}")
-        return f"{total:,} {'row' if total == 1 else 'rows'}: {', '.join(parts)}."
+    Example:
+        >>> counts_sentence(level_counts({"level": [2, 0, 1, 2], "class": ["cat", "", "", "car"]}))
+        ['4 rows: 2 answered with a class, 1 at level 1, 1 not at all (cannot say).']
+    """
+    levels = sorted((level for level in counts if level is not None), reverse=True)
+    if not levels:
+        return []
+    parts = [f"{counts[None]:,} answered with a class"]
+    parts += [f"{counts[level]:,} {f'at level {level}' if level else 'not at all (cannot say)'}" for level in levels]
+    return [f"{counts.total():,} {'row' if counts.total() == 1 else 'rows'}: {', '.join(parts)}."]
 
 
 @grouped
@@ -161,7 +139,7 @@ def predict(
         ),
     ],
     device_options: DeviceOptions,
-    columns: InputColumnOptions,
+    columns: KeptInputOptions,
     answers: AnswerOptions,
     by_row: RowOptions,
     loading: LoadOptions,
@@ -188,17 +166,16 @@ def predict(
     weights = by_row.weights(inputs, opened.taxonomy)
     bound = BoundRequest.of(answers.request(opened.taxonomy), opened.rule, opened.calibration, weights)
     unlabelled = read_inputs(inputs, kind=opened.kind_of(str(inputs)), **reading, callback=checking_lines())
-    for note in unlabelled.notes:
-        typer.echo(note, err=True)
+    say(*unlabelled.notes)
     counting = counting_rows(opened.kind, "predicting", unlabelled.count)
-    counts, is_counted = LevelCounts(), table.counts_levels(bound.rule)
+    counts, is_counted = Counter[int | None](), table.counts_levels(bound.rule)
     with counting as advance, table.streamed(chosen) as write_columns:
         write = keeping_columns(write_columns)
 
         def answer(batch: "InputBatch", posterior: "Posterior") -> None:
             found = table.columns(batch, bound.posterior(posterior, batch.numbers), bound.rule)
             if is_counted:
-                counts.add(found)
+                counts.update(level_counts(found))
             write(batch, found)
             advance(len(posterior))
 
@@ -210,8 +187,7 @@ def predict(
         with in_background(answer) as answer_later:  # while the network computes the next batch
             for batch, posterior in opened.stream(unlabelled, batch_size, workers, energies=table.explain):
                 answer_later(batch, posterior)
-    if sentence := counts.sentence():
-        typer.echo(sentence, err=True)
+    say(*counts_sentence(counts))
 
 
 def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[InputBatch, AnswerColumns], None]":
@@ -223,7 +199,7 @@ def keeping_columns(write: "Callable[[AnswerColumns], None]") -> "Callable[[Inpu
     def write_batch(batch: "InputBatch", columns: "AnswerColumns") -> None:
         for name, shown in kept_names(list(batch.kept), columns).items():
             if name != shown and name not in told:
-                typer.echo(f"The column {name!r} of the input is called {shown!r} in the output.", err=True)
+                say(f"The column {name!r} of the input is called {shown!r} in the output.")
                 told.add(name)
         write(with_kept_columns(columns, batch))
 

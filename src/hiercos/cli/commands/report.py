@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from hiercos.cli.options.common import check_out, check_target
-from hiercos.cli.options.groups import check_option, grouped
+from hiercos.cli.options.groups import check_option, grouped, say
 from hiercos.storage import write
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ def report(
     if figures:
         drawings = {name: figure.drawing for name, figure in report_figures(results, analysis).items()}
         written = write_figures(drawings, figure_folder)
-        typer.echo(f"{len(written)} figures are in {figure_folder}.", err=True)
+        say(f"{len(written)} figures are in {figure_folder}.")
     if format == "html":
-        typer.echo(write_report(results, path, analysis), err=True)
+        say(write_report(results, path, analysis))
     else:
         write(path, results_text(results, TABLES[format]))
-        typer.echo(f"The tables are in {path}.", err=True)
+        say(f"The tables are in {path}.")
 
 
 def _results(source: "ReportSource") -> "Results":

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from hiercos.cli.options.common import check_target
-from hiercos.cli.options.groups import OptionError, check_option, grouped
+from hiercos.cli.options.common import check_target, file_lines
+from hiercos.cli.options.groups import check_option, grouped, say
 from hiercos.errors import listed
 from hiercos.taxonomy import (
     CATALOGUE,
@@ -92,21 +92,15 @@ class PartOptions:
         if added and self.classes is None:
             count = counted(len(added), "node", "nodes")
             change = "is now a class" if len(added) == 1 else "are now classes"
-            typer.echo(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.", err=True)
+            say(f"{source}: {count} without children {change}: {listed(added, CLASSES_SHOWN)}.")
         return kept
 
     def _class_ids(self) -> list[tuple[int, str]]:
         """Row and first word of each line of the file of classes."""
         if self.classes is None:
             return []
-        try:
-            lines = self.classes.read_text(encoding="utf-8-sig").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise OptionError(f"--classes {self.classes}: cannot be read: {error}") from error
-        found = [(row, line.split()[0]) for row, line in enumerate(lines, 1) if line.strip()]
-        if not found:
-            raise OptionError(f"--classes {self.classes}: expected an id on each line, got none")
-        return found
+        lines = file_lines("--classes", self.classes, "an id on each line")
+        return [(row, line.split()[0]) for row, line in lines]
 
 
 @app.command()
@@ -152,7 +146,7 @@ def convert(
     if without_ids:
         taxonomy = _without_ids(taxonomy)
     write_taxonomy(taxonomy, output, format=to_format)
-    typer.echo(f"wrote {output}: {_size(taxonomy)}", err=True)
+    say(f"wrote {output}: {_size(taxonomy)}")
 
 
 def _taxonomy(source: str, file_format: str | None, choice: PartOptions) -> Taxonomy:

@@ -8,8 +8,9 @@ import typer
 from hiercos.cli.display.output import TableFormat, check_format
 from hiercos.cli.options import common as options
 from hiercos.cli.options.backbones import FineTuningOptions
-from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped
+from hiercos.cli.options.groups import DataOptions, DeviceOptions, grouped, say
 from hiercos.cli.options.training import ModelOptions
+from hiercos.decisions import RULES
 from hiercos.metrics import AVERAGE_PRECISION
 from hiercos.records import refuse_finished_run
 
@@ -43,12 +44,11 @@ def train(
         refuse_finished_run(out)  # before the data are read
     device_options.check_names()
     training.check(trains_backbone=inputs.unfreeze)
-    options.rule_names([training.rule or "none"])
+    RULES.checked_name(training.rule or "none")
     inputs.check_name()
-    options.method_names([training.method] if training.method else [])
     settings = training.settings(device_options.precision, backbone=inputs.backbone, trains_backbone=inputs.unfreeze)
     dataset = columns.read(data, purpose="train", test=not no_test, targets=settings.targets)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.training import train as train_model
 
     with device_options.processes() as fabric:
@@ -65,18 +65,18 @@ def train(
 
 def _show(record: "Record", out: Path, format: str, dataset: "Dataset") -> None:
     """Print the results of the run, a note on few test rows, and what the method chose."""
-    from hiercos.cli.display.result_tables import print_records
+    from hiercos.cli.display.tables import print_records
     from hiercos.report import few_rows
 
     tested = dataset.labels[dataset.rows("test")]
     if len(tested) or format != "table":
         print_records([record], format)
     for statement in few_rows(record.metrics["top1"], int((tested < dataset.taxonomy.num_classes).sum())):
-        typer.echo(str(statement), err=True)
+        say(str(statement))
     if not len(tested):
-        typer.echo("Not measured: there are no test rows. hiercos evaluate measures the model on other data.", err=True)
+        say("Not measured: there are no test rows. hiercos evaluate measures the model on other data.")
     if AVERAGE_PRECISION in record.metrics:
-        typer.echo(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.", err=True)
+        say(f"Average precision of the nodes: {record.metrics[AVERAGE_PRECISION]:.4f}.")
     if record.choice:
-        typer.echo(f"{record.method}: {record.choice}.", err=True)
-    typer.echo(f"The model is in {out}.", err=True)
+        say(f"{record.method}: {record.choice}.")
+    say(f"The model is in {out}.")

@@ -4,52 +4,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from hiercos.cli.display.output import Row, emit
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import suggestion
 from hiercos.metrics import AVERAGE_PRECISION, MAIN, MEASURED, metric_spec
 
 if TYPE_CHECKING:
-    from hiercos.evaluation import LabelledImages, SampleMetrics, ScoreSet
-    from hiercos.taxonomy import Taxonomy
+    from hiercos.evaluation import SampleMetrics
 
 TEXTS = ("table", "latex", "markdown")  # formats for reading: figures are rounded
 
 
-def read_predictions(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "ScoreSet":
-    """The predictions in a file, see `read_scores`; its notes go to stderr."""
-    from hiercos.evaluation import read_scores
-
-    found = read_scores(scores, taxonomy, labels)
-    for note in found.notes:
-        typer.echo(note, err=True)
-    return found
-
-
-def read_sample_metrics(scores: Path, taxonomy: "Taxonomy", labels: "LabelledImages | None" = None) -> "SampleMetrics":
-    """The metrics of each sample in a file of predictions; its notes go to stderr."""
-    from hiercos.evaluation import sample_metrics
-
-    return sample_metrics(read_predictions(scores, taxonomy, labels), taxonomy)
-
-
 def metric_rows(samples: "SampleMetrics", *, seed: int = 0) -> list[Row]:
     """A row for each metric: its value, its 95% interval, and the number of samples."""
-    from hiercos.evaluation import bootstrap_interval
+    from hiercos.evaluation import interval_rows
 
-    found = bootstrap_interval(samples.values, samples.averages, seed=seed)
-    counts = len(samples.values) - _missing(samples)
-    rows: list[Row] = []
-    for name, mean, *ends, count in zip(samples.names, found.mean, found.low, found.high, counts, strict=True):
-        low, high = _open_interval(name, mean, int(count)) if ends[0] == ends[1] else ends
-        rows.append(
-            {"metric": name, "value": float(mean), "low": float(low), "high": float(high), "samples": int(count)}
-        )
-    return rows
+    rows = interval_rows(samples.names, samples.values, samples.averages, seed=seed)
+    for row in rows:
+        if row["low"] == row["high"]:
+            row["low"], row["high"] = _open_interval(str(row["metric"]), float(row["value"]), int(row["samples"]))
+    return list[Row](rows)
 
 
 def _open_interval(name: str, mean: float, count: int) -> tuple[float, float]:
@@ -77,29 +55,6 @@ def difference_rows(samples: "SampleMetrics", other: "SampleMetrics", *, seed: i
     )
     keys = ("value", "against", "difference", "low", "high", "p_value")
     return [{"metric": name, **dict(zip(keys, map(float, numbers), strict=True))} for name, *numbers in columns]
-
-
-def _missing(samples: "SampleMetrics") -> Any:
-    import numpy as np
-
-    return np.isnan(samples.values).sum(axis=0)
-
-
-def check_same_samples(
-    samples: "SampleMetrics", other: "SampleMetrics", scores: Path, against: Path, taxonomy: "Taxonomy"
-) -> None:
-    """Raise a `DataError` unless two files hold the same labels in the same order."""
-    from hiercos.errors import DataError
-    from hiercos.taxonomy import nodes_of_labels
-
-    if len(samples.labels) != len(other.labels):
-        raise DataError(f"{against}: expected the {len(samples.labels)} samples of {scores}, got {len(other.labels)}")
-    differing = (samples.labels != other.labels).nonzero()[0]
-    if len(differing):
-        row = int(differing[0])
-        nodes = (int(nodes_of_labels(each.labels, taxonomy)[row]) for each in (samples, other))
-        mine, theirs = ("root" if node < 0 else taxonomy.names[node] for node in nodes)
-        raise DataError(f"{against}: sample {row + 1}: expected the label {mine!r} as in {scores}, got {theirs!r}")
 
 
 @dataclass(frozen=True)
@@ -157,25 +112,21 @@ class MetricChoice:
         main = [rows[present.index(name)] for name in MAIN if name in present]
         if self.all_metrics or format not in TEXTS or not main:
             return rows
-        typer.echo(f"{len(main)} of {len(rows)} metrics; --all shows the others.", err=True)
+        say(f"{len(main)} of {len(rows)} metrics; --all shows the others.")
         return main
 
 
 def write_rows(rows: Sequence[Row], format: str, output: Path | None, *, csv_safe: bool = False) -> None:
-    """Write rows with the same keys; unknown values are empty, and a dash in tables."""
+    """Write rows with the same keys; unknown values are empty, and a dash in tables, where figures are rounded."""
     shown = _text if format in TEXTS else _known
     emit([{key: shown(value) for key, value in row.items()} for row in rows], format, output, csv_safe=csv_safe)
 
 
-def _is_nan(value: object) -> bool:
-    return isinstance(value, float) and math.isnan(value)
-
-
 def _known(value: object) -> object:
-    return None if _is_nan(value) else value
+    return None if isinstance(value, float) and math.isnan(value) else value
 
 
 def _text(value: object) -> str:
-    if _is_nan(value):
+    if _known(value) is None:
         return "–"
     return f"{value:.4f}" if isinstance(value, float) else str(value)

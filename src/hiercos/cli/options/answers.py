@@ -4,11 +4,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import typer
 
-from hiercos.cli.options.groups import OptionError
+from hiercos.cli.options.common import file_lines, named_texts
+from hiercos.cli.options.groups import OptionError, say
 from hiercos.errors import FaultsError
 
 if TYPE_CHECKING:
@@ -58,11 +59,13 @@ def _hinted(fault: str) -> str:
 class AnswerOptions:
     """Options for the decision rule, its confidence or target, and the classes that are allowed."""
 
+    panel: ClassVar = "Answers"
+
     rule: Annotated[
         str | None,
         typer.Option(
-            help="Decision rule: none, crm, hops, default, hie; or one that answers at any level: back-off, majority, "
-            "plurality, darts, hf-beta, speciesnet; with parameters as hf-beta:beta=0.5.",
+            help="Decision rule (see docs/decisions.md), such as hops, or back-off for answers at any level; with "
+            "parameters as hf-beta:beta=0.5.",
             show_default="the model's rule; none for --scores",
         ),
     ] = None
@@ -154,8 +157,8 @@ class AnswerOptions:
                 **({} if self.delta is None else {"delta": self.delta}),
                 min_level=self._least_level(taxonomy),
                 within=tuple(self.within or ()),
-                allow=_lines("--allow", self.allow),
-                deny=_lines("--deny", self.deny),
+                allow=_names("--allow", self.allow),
+                deny=_names("--deny", self.deny),
             )
             if taxonomy is not None:
                 request.allowed(taxonomy, prefix="--")  # raises for unknown names, before any input is read
@@ -173,19 +176,22 @@ class AnswerOptions:
             raise OptionError(f"--min-level: {error}") from error
 
     def _rule(self, taxonomy: "Taxonomy | None") -> "str | Rule | None":
-        from hiercos.cli.options.common import named_values
         from hiercos.decisions import rule
         from hiercos.evaluation import read_costs
+        from hiercos.training import parsed
 
         name, colon, parameters = (self.rule or "").partition(":")
         if colon:
-            return rule(name, **named_values(parameters.split(","), f"--rule {name}:"))
+            texts = named_texts(parameters.split(","), f"--rule {name}:")
+            return rule(name, **{parameter: parsed(parameter, text) for parameter, text in texts.items()})
         return self.rule if self.costs is None or taxonomy is None else read_costs(self.costs, taxonomy)
 
 
 @dataclass(frozen=True)
 class RowOptions:
     """Options for classes and priors that differ from row to row."""
+
+    panel: ClassVar = "Answers"
 
     within_column: Annotated[
         str | None,
@@ -237,7 +243,7 @@ class BoundRequest:
         with command_spelling():
             rule = request.chosen_rule(stored, calibration)
         if guarantee := request.guarantee(rule, reweighted=bool(weights)):
-            typer.echo(guarantee, err=True)
+            say(guarantee)
         return cls(request, rule, weights)
 
     def posterior(self, posterior: "Posterior", numbers: Sequence[int]) -> "Posterior":
@@ -255,14 +261,5 @@ def _numbers(option: str, text: str | None) -> tuple[float, ...] | None:
         raise OptionError(f"{option} {text}: expected a number, or several separated by commas") from error
 
 
-def _lines(option: str, path: Path | None) -> tuple[str, ...]:
-    if path is None:
-        return ()
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise OptionError(f"{option} {path}: the file cannot be read ({error})") from error
-    found = tuple(line.strip() for line in lines if line.strip())
-    if not found:
-        raise OptionError(f"{option} {path}: expected one class or node per line, got none")
-    return found
+def _names(option: str, path: Path | None) -> tuple[str, ...]:
+    return () if path is None else tuple(name for _, name in file_lines(option, path, "one class or node per line"))

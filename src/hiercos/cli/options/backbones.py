@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from hiercos.cli.options.common import TrustBackbone, Workers
-from hiercos.cli.options.groups import OptionError, is_first_process
+from hiercos.cli.options.groups import OptionError, say
+from hiercos.encoders import BESIDE, DEFAULT_ENCODERS, TFIDF, includes_tfidf
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
@@ -16,24 +17,17 @@ if TYPE_CHECKING:
     from hiercos.encoders import ReadConfig
     from hiercos.training import Features, RawFeatures
 
-TFIDF = "tfidf"
-BESIDE = f"{TFIDF}+"  # before the name of a backbone of texts, whose features stand beside TF-IDF vectors
-
-
-def includes_tfidf(name: str) -> bool:
-    """Whether a name for --backbone stands for TF-IDF vectors, alone or beside the features of a backbone."""
-    return name == TFIDF or name.startswith(BESIDE)
-
 
 @dataclass(frozen=True)
 class BackboneOptions:
     """Options of the backbone that computes features of images or texts."""
 
+    panel: ClassVar = "Backbone"
     backbone: Annotated[
         str | None,
         typer.Option(
             help="Backbone of images or texts: a name, a prefix and a model such as timm:MODEL, or tfidf+NAME.",
-            show_default="efficientnet-lite0 for images, tfidf for texts",
+            show_default=", ".join(f"{name} for {kind}" for kind, name in DEFAULT_ENCODERS.items()),
         ),
     ] = None
     workers: Workers = 0
@@ -52,13 +46,12 @@ class BackboneOptions:
 
         reading = self.reading(fabric, dataset)
         found = encoded(dataset, reading, encoder=self.backbone, options=options, trust_backbone=self.trust_backbone)
-        if is_first_process():
-            typer.echo("".join(f"{note}\n" for note in found.notes), err=True, nl=False)
+        say(*found.notes)
         return found
 
     def reading(self, fabric: "Fabric", dataset: "Dataset") -> "ReadConfig":
         """Settings for reading inputs, with a progress display."""
-        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.cli.display.progress import row_progress
         from hiercos.encoders import ReadConfig
 
         return ReadConfig(fabric, workers=self.workers, callback=row_progress(dataset.kind, "embedding"))

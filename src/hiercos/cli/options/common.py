@@ -1,11 +1,9 @@
-"""Options that several commands share, and checks of paths, of names, and of `name=value` pairs."""
+"""Options that several commands share, checks of paths, and values of several parts."""
 
-import json
 import os
-from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -15,6 +13,26 @@ from hiercos.storage import Folder
 
 if TYPE_CHECKING:
     from hiercos.model import StoredModel
+
+
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
+    ),
+]
+BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
+Workers = Annotated[
+    int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
+]
+TrustBackbone = Annotated[
+    bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model or data name.")
+]
+CsvSafe = Annotated[
+    bool,
+    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
+]
+Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
 
 
 def check_model_folder(model: Path) -> None:
@@ -44,9 +62,7 @@ def opened_model_folder(model: Path) -> Folder:
 class LoadOptions:
     """Options for loading a model folder."""
 
-    trust_backbone: Annotated[
-        bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model names.")
-    ] = False
+    trust_backbone: TrustBackbone = False
 
     def load(self, model: Path | Folder) -> "StoredModel":
         """Load a model folder, or one whose files are open already."""
@@ -89,53 +105,28 @@ def check_out(folder: Path, option: str = "--out") -> None:
         ) from error
 
 
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="Built-in name (see hiercos data), image folder, hf:NAME, or a .csv, .tsv, .parquet, .jsonl or .npz file."
-    ),
-]
-BatchSize = Annotated[int | None, typer.Option(min=1, help="Inputs in a batch; by default chosen by their kind.")]
-Workers = Annotated[
-    int, typer.Option(min=0, help="Processes that read images or texts; 0 for a thread of this process.")
-]
-TrustBackbone = Annotated[
-    bool, typer.Option("--trust-backbone", help="Load a backbone from a path or the Hub that the model or data name.")
-]
-CsvSafe = Annotated[
-    bool,
-    typer.Option("--csv-safe", help="Put ' before CSV cells that a spreadsheet would run (=, +, -, @ at the start)."),
-]
-Output = Annotated[Path | None, typer.Option("--output", "-o", help="File to write instead of standard output.")]
-
-
-def rule_names(names: Iterable[str]) -> list[str]:
-    """Names of decision rules, none an alias; raises for the first unknown one. Needs no torch."""
-    from hiercos.decisions import RULES
-
-    return [RULES.checked_name(name) for name in names]
-
-
-def named_values(pairs: list[str] | None, option: str) -> dict[str, Any]:
-    """The `name=value` pairs of an option as a dict; a value that is not JSON is kept as text."""
-    options = {}
+def named_texts(pairs: list[str] | None, option: str) -> dict[str, str]:
+    """The `name=value` pairs of an option, with underscores in their names."""
+    found = {}
     for pair in pairs or []:
         name, equals, value = pair.partition("=")
         if not name or not equals:
             raise OptionError(f"{option} {pair}: expected name=value")
-        options[name.replace("-", "_")] = _json_or_text(value)
-    return options
+        found[name.replace("-", "_")] = value
+    return found
 
 
-def _json_or_text(value: str) -> Any:
+def names_in(text: str) -> list[str]:
+    """Names that are separated by commas."""
+    return [name.strip() for name in text.split(",")]
+
+
+def file_lines(option: str, path: Path, expected: str) -> list[tuple[int, str]]:
+    """Number and text of each line of a file that is not blank, of which there must be one."""
     try:
-        return json.loads(value)
-    except ValueError:
-        return value
-
-
-def method_names(names: Iterable[str]) -> list[str]:
-    """Names of methods, none an alias; raises for the first unknown one. Needs no torch."""
-    from hiercos.methods import METHODS
-
-    return [METHODS.checked_name(name) for name in names]
+        lines = path.read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise OptionError(f"{option} {path}: cannot be read: {error}") from error
+    if found := [(number, line.strip()) for number, line in enumerate(lines, 1) if line.strip()]:
+        return found
+    raise OptionError(f"{option} {path}: expected {expected}, got none")

@@ -1,5 +1,6 @@
 """Groups of options that several commands share, each a frozen dataclass."""
 
+import copy
 import dataclasses
 import functools
 import inspect
@@ -8,21 +9,19 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_type_hints
 
 import typer
 
 from hiercos.cli.options.replacements import replacement_fault
 from hiercos.errors import FaultsError, visible
+from hiercos.options import DEVICES, PRECISIONS
 
 if TYPE_CHECKING:
     from lightning_fabric import Fabric
 
     from hiercos.data import Dataset, Purpose
     from hiercos.encoders import DeviceContext, ReadConfig
-
-
-DEVICES = ("auto", "cpu", "cuda", "mps")
 
 
 class OptionError(FaultsError):
@@ -38,7 +37,8 @@ def check_option(option: str, value: str, choices: Collection[str]) -> None:
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """Decorator for commands: every field of an option group, a dataclass, becomes an option.
 
-    A command does not start if an output would replace one of its inputs, see `replacement_fault`.
+    The help has a panel for each group with a class variable `panel`. A command does not start if an output would
+    replace one of its inputs, see `replacement_fault`.
     """
     hints = get_type_hints(command, include_extras=True)
     parameters: list[inspect.Parameter] = []
@@ -65,13 +65,16 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def _field_parameters(group: Any) -> list[inspect.Parameter]:
-    hints = get_type_hints(group, include_extras=True)
-    return [
-        inspect.Parameter(
-            entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=hints[entry.name]
+    hints, found = get_type_hints(group, include_extras=True), []
+    for entry in dataclasses.fields(group):
+        kind, option = get_args(hints[entry.name])
+        shown = copy.copy(option)  # an option may stand in several groups
+        shown.rich_help_panel = getattr(group, "panel", None)
+        annotation = Annotated[kind, shown]  # type: ignore[valid-type]
+        found.append(
+            inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=entry.default, annotation=annotation)
         )
-        for entry in dataclasses.fields(group)
-    ]
+    return found
 
 
 def option_words(*groups: Any) -> list[str]:
@@ -88,20 +91,27 @@ def option_words(*groups: Any) -> list[str]:
 
 
 @dataclass(frozen=True)
-class ColumnOptions:
-    """Options for the columns and files of the data, and for faulty images."""
+class InputOptions:
+    """Options for the column and the files of inputs, and for faulty ones."""
 
+    panel: ClassVar = "Data"
     input_column: Annotated[
         str | None,
         typer.Option(help="Column of texts or of paths to images; 'text' or 'path' by default.", show_default=False),
     ] = None
-    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
-    split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
     root: Annotated[
         Path | None,
         typer.Option(help="Folder of built-in data, or of the images of a table.", show_default=False),
     ] = None
     on_error: Annotated[str, typer.Option(help="Unreadable images, empty texts: fail, or skip with a note.")] = "fail"
+
+
+@dataclass(frozen=True)
+class ColumnOptions(InputOptions):
+    """Options for the columns and files of labelled data."""
+
+    label_column: Annotated[str, typer.Option(help="Column of the labels.")] = "label"
+    split_column: Annotated[str, typer.Option(help="Column of the splits: train, val, test.")] = "split"
 
 
 @dataclass(frozen=True)
@@ -130,15 +140,13 @@ class DataOptions(ColumnOptions):
             test: whether to choose test samples, too, if the data have no split.
             targets: whether to set samples aside for the targets of back-off.
         """
-        from hiercos.cli.display.row_progress import checking_lines
+        from hiercos.cli.display.progress import checking_lines
         from hiercos.data import completed, degenerate_notes, load_dataset
 
         given = dataclasses.asdict(self)
         found = load_dataset(source, **given, callback=checking_lines(), purpose=purpose, test=test)
         dataset = completed(found, test=test, targets=targets)
-        if is_first_process():
-            notes = (*dataset.notes, *degenerate_notes(dataset))
-            typer.echo("".join(f"{visible(note)}\n" for note in notes), err=True, nl=False)
+        say(*dataset.notes, *degenerate_notes(dataset))
         return dataset
 
 
@@ -146,18 +154,14 @@ class DataOptions(ColumnOptions):
 class DeviceOptions:
     """Options for device and precision."""
 
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda or mps.")] = "auto"
-    precision: Annotated[str, typer.Option(help="32-true, bf16-mixed or 16-mixed.")] = "32-true"
+    panel: ClassVar = "Device"
+    device: Annotated[str, typer.Option(help=f"{', '.join(DEVICES)}.")] = "auto"
+    precision: Annotated[str, typer.Option(help=f"{', '.join(PRECISIONS)}.")] = "32-true"
 
     def check_names(self) -> None:
-        """Raise for an unknown device or precision of training, before torch is imported."""
-        from hiercos.training import kinds
-
-        self._check_device()
-        check_option("--precision", self.precision, get_args(kinds()["precision"]))
-
-    def _check_device(self) -> None:
+        """Raise for an unknown device or precision, before torch is imported."""
         check_option("--device", self.device, DEVICES)
+        check_option("--precision", self.precision, PRECISIONS)
 
     @contextmanager
     def processes(self) -> "Iterator[Fabric]":
@@ -175,7 +179,7 @@ class DeviceOptions:
 
     def read_config(self, batch_size: int | None, workers: int, *, kind: str, doing: str) -> "ReadConfig":
         """Settings for reading inputs in one process on this device, with a progress display on stderr."""
-        from hiercos.cli.display.row_progress import row_progress
+        from hiercos.cli.display.progress import row_progress
         from hiercos.encoders import ReadConfig
 
         return ReadConfig(self.context(), batch_size, workers, row_progress(kind, doing))
@@ -184,22 +188,14 @@ class DeviceOptions:
         """Device and precision for inference in one process; Fabric serves for mixed precisions alone."""
         if self.precision != DeviceOptions.precision:
             return self.fabric()
-        self._check_device()
+        self._check_available()
         from hiercos.encoders import SingleDevice
 
-        try:
-            return SingleDevice(self.device)
-        except ValueError as error:
-            raise OptionError(f"--device {self.device}: this machine has no such device") from error
+        return SingleDevice(self.device)
 
     def fabric(self, **place: Any) -> "Fabric":
         """Launched Lightning Fabric on this device; one process on one device unless `place` sets others."""
-        self._check_device()
-        import torch
-
-        absent = {"cuda": not torch.cuda.is_available(), "mps": not torch.mps.is_available()}
-        if absent.get(self.device, False):
-            raise OptionError(f"--device {self.device}: this machine has no such device")
+        self._check_available()
         from lightning_fabric import Fabric
 
         place = place or {"devices": 1}
@@ -210,10 +206,25 @@ class DeviceOptions:
         fabric.launch()
         return fabric
 
+    def _check_available(self) -> None:
+        check_option("--device", self.device, DEVICES)
+        from hiercos.encoders import available_device
+
+        try:
+            available_device(self.device)
+        except ValueError as error:
+            raise OptionError(f"--device {self.device}: this machine has no such device") from error
+
 
 def is_first_process() -> bool:
     """Whether this process prints: it is the only one, or the first that torchrun started."""
     return os.environ.get("RANK", "0") == "0"
+
+
+def say(*lines: object) -> None:
+    """Print lines to stderr, with control characters escaped; in the first process alone."""
+    if is_first_process():
+        typer.echo("".join(f"{visible(str(line))}\n" for line in lines), err=True, nl=False)
 
 
 def _torchrun_options() -> dict[str, Any]:

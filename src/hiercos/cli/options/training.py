@@ -5,12 +5,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Annotated, Any, Optional, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Optional, get_args
 
 import typer
 
-from hiercos.cli.options.backbones import BESIDE, TFIDF
+from hiercos.cli.options.common import named_texts
 from hiercos.cli.options.groups import OptionError
+from hiercos.encoders import BESIDE, TFIDF
 from hiercos.training import OWN_OPTIONS, SHARED_OPTIONS, Settings, kinds, parsed
 
 if TYPE_CHECKING:
@@ -20,22 +21,22 @@ OF_BACKBONE = "backbone."  # before the name of an option of the backbone
 FROM_SCRATCH = "from_scratch"
 OF_TRAINED_BACKBONE = (FROM_SCRATCH, "backbone_learning_rate", "augment", "border")
 SHORT = {"learning_rate": "--lr"}
-Set = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set",
-        help="Another setting, or an option of the method, as name=value, or of the backbone, as backbone.name=value; "
-        "repeatable.",
-        show_default=False,
-    ),
-]
 
 
 @dataclass(frozen=True)
 class SettingOptions:
     """Settings of a training: options of their own name, and `--set` for all others and for options of the method."""
 
-    set_: Set = None
+    panel: ClassVar = "Training"
+    set_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Another setting, or an option of the method, as name=value, or of the backbone, as "
+            "backbone.name=value; repeatable.",
+            show_default=False,
+        ),
+    ] = None
 
     @cached_property
     def given(self) -> dict[str, Any]:
@@ -49,8 +50,9 @@ class SettingOptions:
 
     @property
     def backbone(self) -> dict[str, Any]:
-        """Options of the backbone by name."""
-        return backbone_options(self.set_)
+        """Options of the backbone, by their names without "backbone."."""
+        values = set_values(self.set_)
+        return {name.removeprefix(OF_BACKBONE): value for name, value in values.items() if name.startswith(OF_BACKBONE)}
 
     @property
     def from_scratch(self) -> bool:
@@ -120,22 +122,11 @@ def _option(name: str) -> Any:
 
 def set_values(pairs: list[str] | None) -> dict[str, Any]:
     """Values of `--set` by name, each in the type of its setting; needs no torch."""
-    found = {}
-    for pair in pairs or []:
-        name, equals, text = pair.partition("=")
-        name = name.replace("-", "_")
-        if not name or not equals:
-            raise OptionError(f"--set {pair}: expected name=value")
+    texts = named_texts(pairs, "--set")
+    for name, text in texts.items():
         if name in OWN_OPTIONS:
-            raise OptionError(f"--set {pair}: expected --{name.replace('_', '-')} {text} instead")
-        found[name] = parsed(name, text)
-    return found
-
-
-def backbone_options(pairs: list[str] | None) -> dict[str, Any]:
-    """Options of the backbone, by their names without "backbone."."""
-    values = set_values(pairs)
-    return {name.removeprefix(OF_BACKBONE): value for name, value in values.items() if name.startswith(OF_BACKBONE)}
+            raise OptionError(f"--set {name}={text}: expected --{name.replace('_', '-')} {text} instead")
+    return {name: parsed(name, text) for name, text in texts.items()}
 
 
 def _options_of_backbone(name: str | None) -> Iterable[str]:

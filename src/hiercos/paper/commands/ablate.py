@@ -35,7 +35,7 @@ def ablate(
     device_options.check_names()
     training.check()
     settings = axis_settings(list(dict.fromkeys(axis.strip() for axis in axes.split(","))))
-    from hiercos.cli.display.training import observer
+    from hiercos.cli.display.progress import observer
     from hiercos.methods import METHODS
     from hiercos.paper import AblationGroup, ablation_results
     from hiercos.paper import ablate as run_settings

@@ -40,7 +40,10 @@ class RecipeOptions:
 
     def changes(self, device_options: DeviceOptions) -> dict[str, Any]:
         """Settings to change in every recipe, by name."""
-        changes = options.named_values(self.set_, "--set")
+        from hiercos.training import parsed
+
+        texts = options.named_texts(self.set_, "--set")
+        changes = {name: parsed(name, text) for name, text in texts.items()}
         if self.epochs is not None:
             changes["training.epochs"] = self.epochs
         if device_options.precision != DeviceOptions.precision:
@@ -69,7 +72,7 @@ def reproduce(
     An interrupted call resumes with the same --out: finished runs are not repeated.
     """
     check_format(format, None)
-    from hiercos.cli.display.training import training_callback
+    from hiercos.cli.display.progress import training_callback
     from hiercos.paper import Attempt, RecipeError, ReproductionConfig
     from hiercos.paper import reproduce as run_recipes
     from hiercos.paper.published import published_table

@@ -1,5 +1,6 @@
-"""Streams that the caller closed, or that cannot be written: one sentence or none, and an exit code that says so."""
+"""What the command finds around it: closed streams, a full disk, ignored signals, a policy of idle threads."""
 
+import os
 import shlex
 import signal
 import subprocess
@@ -61,3 +62,20 @@ def test_a_signal_that_the_caller_ignores_stays_ignored(number: signal.Signals) 
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] in {"1", "Handlers.SIG_IGN"}
+
+
+POLICY = "OMP_WAIT_POLICY"
+
+
+@pytest.mark.parametrize(("given", "found"), [({}, "PASSIVE"), ({POLICY: "ACTIVE"}, "ACTIVE")])
+def test_idle_threads_sleep_unless_the_user_says_otherwise(given: dict[str, str], found: str) -> None:
+    others = {name: value for name, value in os.environ.items() if name != POLICY}
+    code = (
+        "import os, sys; from hiercos.cli import main; sys.argv = ['hiercos', '--version']\n"
+        "try: main()\n"
+        f"except SystemExit: assert 'torch' not in sys.modules; print(os.environ['{POLICY}'])"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env={**others, **given}, capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.splitlines()[-1] == found

@@ -1,0 +1,10 @@
+"""Names of encoders as users write them. Needs no torch."""
+
+TFIDF = "tfidf"
+BESIDE = f"{TFIDF}+"  # before the name of a backbone of texts, whose features stand beside TF-IDF vectors
+DEFAULT_ENCODERS = {"images": "efficientnet-lite0", "texts": TFIDF}  # by kind of inputs; vectors need none
+
+
+def includes_tfidf(name: str) -> bool:
+    """Whether a name stands for TF-IDF vectors, alone or beside the features of a backbone."""
+    return name == TFIDF or name.startswith(BESIDE)
