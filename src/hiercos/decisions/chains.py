@@ -134,7 +134,7 @@ class HeldOutChains:
     def of_classes(self) -> "HeldOutChains":
         """The chains of the samples labelled with a class."""
         kept = np.setdiff1d(np.arange(len(self)), self.coarse).tolist()
-        first, wrong = (tuple(values[row] for row in kept) for values in (self.first, self.wrong))
+        first, wrong = tuple(self.first[row] for row in kept), tuple(self.wrong[row] for row in kept)
         return replace(self, first=first, wrong=wrong, coarse=())
 
     @property
